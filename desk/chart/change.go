@@ -24,25 +24,13 @@ func OfComparison(c *compare.Comparison) Figure {
 			m.Group += ", " + words.Plain(x.Old.Metric.Name)
 		}
 		if math.IsNaN(x.Ratio.Value) {
-			m.Missing = "no value in one of the folders"
+			m.Missing = words.NotInBoth
 		}
 		marks = append(marks, m)
-		if x.Answer == "" {
-			m.Words += ", which is the host's change"
-		} else {
-			m.Words += ", " + words.Answered(x)
-		}
+		m.Words += ", " + words.ChangeMark(x)
 		said = append(said, m)
 	}
-	f := Figure{File: "comparison", Title: "After over before", Lead: words.Compared(c)}
-	f.How = "Each mark is a treatment's mean after over its mean before, with its interval, corrected for all that are compared"
-	if len(c.Host) > 0 {
-		f.How = "Each mark is a treatment's ratio to bare metal after over that before, with its interval, corrected for all that are compared. Where a folder lacks bare metal it is of the means. Bare metal's own mark is its mean after over its mean before, which is the host's change"
-	}
-	f.How += "; the line at 1 is no change, and the thin lines beside it the margin within which a change does not matter. The name of what is open, and of bare metal, is grey."
-	if slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return x.Old.Metric.MoreIsBetter() }) {
-		f.How += " Where more is better, what is below 1 is worse."
-	}
+	f := Figure{File: "comparison", Title: "After over before", Lead: words.Compared(c), How: words.ChangeMarks(c)}
 	f.Alt = InWords("Marks with intervals. ", said)
 	l := &list{axis: "after over before", pitch: 22, marks: marks}
 	l.low, l.high = ratioSpan(marks)

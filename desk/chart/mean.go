@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	"tare/desk/data"
+	"tare/desk/words"
 )
-
-// barsAre says how bars are read.
-const barsAre = "Each bar is the mean over rounds, the vertical line through its top the 95 % interval, and each small dot one trial. "
 
 // means is the form that papers use: an upright bar for each treatment, grouped by instance type, with every trial a dot.
 func means(p *Panel, stem string) *Figure {
@@ -18,16 +16,13 @@ func means(p *Panel, stem string) *Figure {
 	if len(marks) == 0 {
 		return nil
 	}
-	f := &Figure{File: stem + "-mean", Title: p.title("Mean " + p.metric()), How: barsAre + Provisionings(p.Rows, "Pale bars", "solid ones")}
+	f := &Figure{File: stem + "-mean", Title: p.title("Mean " + p.metric()), How: words.MeanBars(p.Rows)}
 	if slices.ContainsFunc(marks, func(m Mark) bool { return m.style.pattern > 0 }) {
-		f.Caption = "Stripes tell the engines of one platform apart."
-		if p.named {
-			f.Caption = "Stripes tell the engines and networks of one platform apart."
-		}
+		f.Caption = words.Stripes(p.named)
 	}
 	f.Caption += p.about
 	if slices.ContainsFunc(p.Rows, func(r *data.Row) bool { return !r.Representative }) {
-		f.Caption += " What ran under emulation is in a figure of its own."
+		f.Caption += words.EmulatedIsElsewhere
 	}
 	p.drawBars(f, marks, p.unit())
 	return f
@@ -40,18 +35,17 @@ func emulated(p *Panel, stem string) *Figure {
 		return nil
 	}
 	f := &Figure{
-		File: stem + "-emulated", Title: p.Beside("Emulated, not a VM’s cost"), Emulated: true,
-		How:     barsAre + "Hatched: these ran under emulation and say what emulation costs on this host, not what a VM costs.",
-		Caption: "Never compare them with the figure above.",
+		File: stem + "-emulated", Title: p.Beside(words.EmulatedTitle), Emulated: true,
+		How: words.EmulatedBars, Caption: words.EmulatedCaption,
 	}
-	p.drawBars(f, marks, p.unit()+" – emulated: not a VM’s cost")
+	p.drawBars(f, marks, p.unit()+" – "+words.NotVMsCost)
 	return f
 }
 
 // drawBars draws a figure's bars and says what they are.
 func (p *Panel) drawBars(f *Figure, marks []Mark, axis string) {
 	if slices.ContainsFunc(p.Rows, func(r *data.Row) bool { return r.DotsOf > len(r.Dots) && r.Representative != f.Emulated }) {
-		f.Caption += " Where a treatment has more trials than dots, these are an even sample of them."
+		f.Caption += words.DotsAreSampled
 	}
 	f.Alt, f.Picture = InWords("Bars with intervals. ", marks), columns(marks, axis, p.named)
 }

@@ -58,7 +58,7 @@ func (p *Panel) title(plain string) string {
 	case p.name == "":
 		return plain + ": " + p.where
 	case paperFigure(p.name):
-		return p.name + " of the paper, redrawn from these trials: " + p.heading + " – " + p.where
+		return words.Redrawn(p.name, p.heading, p.where)
 	}
 	return p.name + ": " + p.heading + " – " + p.where
 }
@@ -303,14 +303,11 @@ func (p *Panel) arrange(s *data.Summary) {
 	}
 	switch p.axis {
 	case "host_cores":
-		p.about = " Along the axis: how many CPUs the host had online, and CHR, the instance’s cores over them."
-		if len(hosts) > 1 {
-			p.about += " The hosts are several machines: their times compare only as far as the machines are alike, their ratios are each to its own bare metal."
-		}
+		p.about = words.AlongHosts(len(hosts))
 	case "network":
-		p.about = " Along the axis: how the guest is connected."
+		p.about = words.AlongNetworks
 	case notebook.ParamNeighbours:
-		p.about = " Along the axis: the busy guests beside the measured one; N/core is with it so many on each of the host’s CPUs."
+		p.about = words.AlongNeighbours
 	}
 }
 
@@ -391,29 +388,5 @@ func missing(s *data.Summary, f notebook.Figure) string {
 			gaps = append(gaps, data.LeftOut{Host: r.Host, Treatment: r.Treatment, Reason: "not measured yet"})
 		}
 	}
-	reason := func(l data.LeftOut) string { return strings.TrimSuffix(words.Plain(l.Reason), ".") }
-	var parts []string
-	for _, of := range data.Together(gaps, func(a, b data.LeftOut) bool { return reason(a) == reason(b) }) {
-		const most = 3 // names; more are counted
-		names := data.Distinct(of, func(l data.LeftOut) string {
-			if len(s.Hosts) > 1 {
-				return words.Sized(s, l.Treatment) + ", on " + words.Plain(l.Host)
-			}
-			return words.Sized(s, l.Treatment)
-		})
-		what, why := strings.Join(names, "; "), reason(of[0])
-		if len(names) > most {
-			instances := data.Distinct(of, func(l data.LeftOut) string { return words.Plain(l.Treatment.Instance.Name) })
-			what = words.Count(len(names), "treatment") + " at " + strings.Join(instances, ", ")
-		}
-		const long = 100 // below a figure; the list of what was left out has all of it
-		if len(why) > long {
-			why = "the reason is under “What was left out”"
-		}
-		parts = append(parts, what+" ("+why+")")
-	}
-	if parts == nil {
-		return ""
-	}
-	return "Not measured: " + strings.Join(parts, "; ") + "."
+	return words.NotMeasured(s, gaps)
 }

@@ -49,9 +49,7 @@ func radar(v *data.Several, stem string) *Figure {
 	if len(lines) == 0 {
 		return nil
 	}
-	f := &Figure{File: stem, Title: words.Plain(v.Name) + ": " + words.Plain(v.Title) + " – " + words.Plain(v.Rows[0].Treatment.Instance.Name)}
-	f.How = "Each axis is one metric, from 0 in the middle to 1, the best of all treatments; the farther out, the better. Of a metric of which less is better, its axis has the inverse: the best over the treatment’s own. " +
-		"Intervals are in the table below; what was emulated is in it alone."
+	f := &Figure{File: stem, Title: words.Plain(v.Name) + ": " + words.Plain(v.Title) + " – " + words.Plain(v.Rows[0].Treatment.Instance.Name), How: words.RadarAxes}
 	var said []string
 	for i, l := range lines {
 		var on []string

@@ -2,11 +2,9 @@ package chart
 
 import (
 	"math"
-	"slices"
 
 	"tare/desk/data"
 	"tare/desk/words"
-	"tare/notebook"
 )
 
 // ratios is a dot and a whisker for each treatment: its ratio to the baseline.
@@ -15,7 +13,7 @@ func ratios(p *Panel, stem string) *Figure {
 		return nil
 	}
 	var marks []Mark
-	has, doubts, again := false, false, false
+	has, doubts := false, false
 	for i, row := range p.Rows {
 		if !row.Representative {
 			continue
@@ -38,25 +36,19 @@ func ratios(p *Panel, stem string) *Figure {
 				m.Names[j] += " ?"
 			}
 		}
-		again = again || row.Treatment.AA
 		marks = append(marks, m)
 	}
 	if !has {
 		return nil
 	}
-	baseline := Baseline(p.Rows)
+	baseline := words.Baseline(p.Rows)
 	what := "Ratio to " + baseline
 	if m := p.Rows[0].Metric; m.Better != "" {
 		what = "Ratio of " + p.metric() + " to " + baseline
 	}
-	f := &Figure{File: stem + "-ratio", Title: p.Beside(what)}
-	f.How = "Each mark is the mean over that of " + baseline + " in the same rounds, with its 95 % interval; the line at 1 is " + baseline +
-		" itself. " + Provisionings(p.Rows, "Hollow marks", "filled ones") + " Where an interval contains 1, no overhead is distinguishable from none."
-	if again {
-		f.How += " “Again (A/A)” is bare metal measured a second time under another name: it should lie at 1."
-	}
+	f := &Figure{File: stem + "-ratio", Title: p.Beside(what), How: words.RatioMarks(p.Rows)}
 	if doubts {
-		f.Caption = "A question mark: doubtful, because bare metal differed from itself by as much (A/A check)."
+		f.Caption = words.DoubtfulIsMarked
 	}
 	f.Alt = InWords("Marks with intervals. ", marks)
 	axis := "times " + baseline
@@ -83,17 +75,4 @@ func (f *frame) intervals(marks []Mark) {
 		}
 		f.symbol(m.style, f.in(m.Value), f.middle[i])
 	}
-}
-
-// Baseline says what the ratios of these rows are relative to.
-func Baseline(rows []*data.Row) string {
-	i := slices.IndexFunc(rows, (*data.Row).IsBaseline)
-	if i < 0 {
-		return "the baseline"
-	}
-	t := rows[i].Treatment
-	if t.Platform == notebook.BM {
-		return words.Platform(t.Platform)
-	}
-	return words.Described(t, false) + " at " + words.Plain(t.Instance.Name)
 }

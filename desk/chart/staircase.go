@@ -3,7 +3,6 @@ package chart
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"tare/desk/data"
 	"tare/desk/ladder"
@@ -62,68 +61,10 @@ func staircase(p *Panel, stem string) *Figure {
 	if c == nil {
 		return nil
 	}
-	f := &Figure{File: stem + "-ladder", Title: p.title("Overhead by isolation level"), Lead: words.Tight(words.Plain(words.Staircase(c))), Staircase: c}
-	f.How = "From the top down, each line adds one layer of isolation to those above it. The edge of the stairs is the mean over bare metal’s in the same rounds, with its 95 % interval; the line at 1 is bare metal. " +
-		"On the right is each rung’s own overhead: its mean over that of the rung below. A thick step is one whose overhead is distinguishable from none, corrected for how many could have been picked."
-	f.Caption = stairCaption(c)
-	f.Alt, f.Picture = stairsInWords(c), drawStairs(c)
+	f := &Figure{File: stem + "-ladder", Title: p.title("Overhead by isolation level"), Lead: words.Tight(words.Plain(words.Staircase(c))), How: words.Stairs, Staircase: c}
+	_, high := stairSpan(c)
+	f.Caption, f.Alt, f.Picture = words.StairMarks(c, high), words.StairRungs(c), drawStairs(c)
 	return f
-}
-
-// stairCaption says what stands below the stairs, and which marks are used.
-func stairCaption(c *ladder.Staircase) string {
-	has := func(is func(*ladder.Rung) bool) bool {
-		return slices.ContainsFunc(c.Rungs, is)
-	}
-	var below []string
-	for _, it := range []struct {
-		kind ladder.Kind
-		text string
-	}{
-		{ladder.Engine, "whole containers, each compared with the topmost layer (dotted)"},
-		{ladder.VM, "the VM, compared with bare metal"},
-		{ladder.ContainerInVM, "a container in it, compared with the VM"},
-	} {
-		if has(func(r *ladder.Rung) bool { return r.Kind == it.kind }) {
-			below = append(below, it.text)
-		}
-	}
-	caption := ""
-	if below != nil {
-		caption = "Below the stairs: " + strings.Join(below, "; ") + "."
-	}
-	if has(func(r *ladder.Rung) bool { return r.Emulated && r.Measured() }) {
-		caption += " Hatched: emulated, which says nothing of a VM’s cost; never ranked."
-	}
-	if _, high := stairSpan(c); has(func(r *ladder.Rung) bool { return r.Measured() && r.Ratio.Value > high }) {
-		caption += " An arrow: beyond the axis, with its value."
-	}
-	return caption
-}
-
-// stairsInWords says a staircase in words.
-func stairsInWords(c *ladder.Staircase) string {
-	times := func(v, low, high float64) string { return words.Measured(v, data.Floor(c.Metric, low), high, "") }
-	var list []string
-	for _, r := range c.Rungs {
-		s := words.Plain(words.LadderRung(r)) + ": "
-		switch {
-		case !r.Measured():
-			s += "not measured"
-		case r.Kind == ladder.BareMetal:
-			s += "1"
-		default:
-			s += times(r.Ratio.Value, r.Ratio.Low, r.Ratio.High) + " times bare metal"
-			if r.Below != nil && r.Below != c.Rungs[0] {
-				s += ", " + times(r.Own.Value, r.Own.Low, r.Own.High) + " times " + words.Plain(words.LadderRung(r.Below))
-			}
-		}
-		if r.Emulated {
-			s += ", emulated"
-		}
-		list = append(list, s)
-	}
-	return "A staircase, from bare metal up. " + strings.Join(list, "; ") + "."
 }
 
 // stairSpan is the range of the axis: the layers' ratios with their intervals, and of the others those that do not squash
@@ -171,7 +112,7 @@ func drawStairs(c *ladder.Staircase) *Picture {
 		case ladder.VM, ladder.ContainerInVM:
 			m.Group = "virtual machines"
 			if r.Emulated {
-				m.Group = "emulated: not a VM’s cost"
+				m.Group = words.NotVMsCost
 			}
 		}
 		switch {

@@ -28,15 +28,6 @@ func variant(t notebook.Treatment, network bool) string {
 	return fmt.Sprintf("%q %q %q %t", t.Engine, t.Isolation, t.Machine, whole)
 }
 
-// Provisionings says how marks tell ways of provisioning apart: which are pale, and which are solid.
-func Provisionings(rows []*data.Row, pale, solid string) string {
-	said := pale + " are vanilla (a CPU quota), " + solid + " pinned (a fixed CPU set)"
-	if slices.ContainsFunc(rows, func(r *data.Row) bool { return r.Treatment.Provisioning == notebook.Whole }) {
-		said += " or whole (no limits)"
-	}
-	return said + "."
-}
-
 func newStyles(rows []*data.Row, network bool) styles {
 	l := styles{}
 	for _, r := range rows {

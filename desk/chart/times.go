@@ -2,7 +2,6 @@ package chart
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -31,17 +30,17 @@ func times(a *Account, stem string) *Figure {
 	if list == nil || a.Against.Provisioning != "" {
 		return nil
 	}
-	f := &Figure{File: stem + "-times", Title: "How long it ran and waited at a time: " + a.Title, Folded: "How long it ran and waited at a time"}
+	f := &Figure{File: stem + "-times", Title: words.Durations + ": " + a.Title, Folded: words.Durations}
 	if more := len(list) - mostHistograms; more > 0 {
 		bySum := slices.Clone(list)
 		slices.SortStableFunc(bySum, func(a, b histogram) int { return cmp.Compare(b.sum, a.sum) })
 		list = slices.DeleteFunc(list, func(h histogram) bool {
 			return !slices.ContainsFunc(bySum[:mostHistograms], func(o histogram) bool { return o.name == h.name && o.words == h.words })
 		})
-		f.Note = fmt.Sprintf("The %d of most time; %s more with less.", mostHistograms, words.Thousands(more))
+		f.Note = words.MoreHistograms(mostHistograms, more)
 	}
 	against := words.Plain(cmp.Or(words.Against(a.Account), "bare metal"))
-	f.Caption = "How often a time was how long, in a traced trial; each bar is twice as long a time as the one before. Upwards: this treatment. Downwards: " + against + ". The two share their scale, which differs from picture to picture."
+	f.Caption = words.Histograms(against)
 	var said []string
 	for _, h := range list {
 		s := h.name + ": " + h.words
@@ -64,7 +63,7 @@ func histograms(a *Account) []histogram {
 		if d.Role == notebook.RoleRuler || total(d.Counts) == 0 {
 			return
 		}
-		h := histogram{name: timesName(d, inside, a.Row.Treatment.Platform), up: perTrial(d.Counts, used(a.Account)), style: plain(a.Row.Treatment), words: timesWords(d, used(a.Account)), sum: d.Sum}
+		h := histogram{name: words.Distribution(d, inside, a.Row.Treatment.Platform), up: perTrial(d.Counts, used(a.Account)), style: plain(a.Row.Treatment), words: timesWords(d, used(a.Account)), sum: d.Sum}
 		if b := a.Before; b != nil {
 			h.before = plain(b.Row.Treatment)
 			// What a VM's own threads did compares with what bare metal's did.
@@ -93,36 +92,6 @@ func direction(of string) string {
 	return of[strings.LastIndexByte(of, ' ')+1:]
 }
 
-// timesName says what a distribution is of.
-func timesName(d *notebook.Distribution, inside bool, platform string) string {
-	var n string
-	switch d.What {
-	case notebook.OnCPU:
-		n = "on a core"
-	case notebook.RunQueue:
-		n = "in the run queue"
-	case notebook.OffCPU:
-		n = words.Plain(words.Part(d.Of))
-	case notebook.BlockIO:
-		n = words.Plain("block I/O, " + d.Of)
-	default:
-		n = words.Plain(strings.TrimSpace(d.What + " " + d.Of))
-	}
-	switch {
-	case inside:
-		n = "in the VM: " + n
-	case d.Role == notebook.RoleVCPU:
-		n = "vCPUs: " + n
-	case d.Role == notebook.RoleIO:
-		n = "VM’s I/O: " + n
-	case d.Role == notebook.RoleEmulator && platform == notebook.CN:
-		n = "sandbox: " + n
-	case d.Role == notebook.RoleEmulator:
-		n = "emulator: " + n
-	}
-	return n
-}
-
 func total(counts []int64) (n int64) {
 	for _, c := range counts {
 		n += c
@@ -140,16 +109,8 @@ func perTrial(counts []int64, trials int) []float64 {
 
 // timesWords says how many of a distribution a trial had, and how long they were together.
 func timesWords(d *notebook.Distribution, trials int) string {
-	n := float64(total(d.Counts)) / float64(max(1, trials))
-	times := words.Digits(n, 2)
-	if n >= 10 {
-		times = words.Thousands(int(math.Round(n)))
-	}
-	w := times + "×"
-	if d.Unit == "s" {
-		w += ", " + words.Duration(d.Sum/float64(max(1, trials)))
-	}
-	return w
+	n := float64(max(1, trials))
+	return words.TimesInTrial(float64(total(d.Counts))/n, d.Sum/n, d.Unit)
 }
 
 // buckets is the range of powers of two that histograms of one figure share.

@@ -2,7 +2,6 @@ package chart
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"strings"
 
@@ -28,31 +27,25 @@ func waterfall(a *Account, stem string) *Figure {
 	}
 	unit, k := words.Scale(Largest(a.Account))
 	w := fallOf(a, k)
-	significant, others := false, false
+	solid, pale := 0, 0
 	for _, b := range w.Bars {
-		significant, others = significant || !b.Plain && b.style.solid, others || !b.Plain && !b.style.solid
+		switch {
+		case b.Plain:
+		case b.style.solid:
+			solid++
+		default:
+			pale++
+		}
 	}
-	f := &Figure{File: stem, Title: "Where the time went: " + a.Title, Emulated: a.Emulated}
-	f.How = "From the top down, from the baseline’s time to this treatment’s: each part of the overhead begins where the one above it ends. " +
-		"The thin lines are the parts’ 95 % intervals, on the last bar that of the overhead."
-	switch {
-	case significant && others:
-		f.Caption = "Solid: the 95 % interval excludes 0. Pale: it contains 0, so the part is no cause of anything."
-	case others:
-		f.Caption = "Pale: the 95 % intervals contain 0, so no part is a cause of anything."
-	}
+	f := &Figure{File: stem, Title: "Where the time went: " + a.Title, Emulated: a.Emulated, How: words.Waterfall, Caption: words.WaterfallBars(solid, pale)}
 	if w.cut {
-		f.Caption += " The axis does not begin at 0."
+		f.Caption += words.AxisIsCut
 	}
 	if a.Emulated {
-		f.Caption += " Hatched: emulated, which says nothing of a VM’s cost."
+		f.Caption += words.EmulatedIsHatched
 	}
-	list := []string{fmt.Sprintf("the overhead against %s: %s", words.Plain(words.Against(a.Account)), words.Measured(k*a.Overhead.Value, k*a.Overhead.Low, k*a.Overhead.High, unit))}
-	for _, p := range a.Parts {
-		list = append(list, words.Plain(words.Part(p.Key))+": "+words.Measured(k*p.Seconds.Value, k*p.Seconds.Low, k*p.Seconds.High, unit))
-	}
-	f.Alt = "A waterfall. " + strings.Join(list, "; ") + "."
-	f.Picture = w.Draw("elapsed time of a trial, " + unit)
+	f.Alt = words.WaterfallParts(a.Account, unit, k)
+	f.Picture = w.Draw(words.TrialsTime + ", " + unit)
 	return f
 }
 

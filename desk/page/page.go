@@ -365,7 +365,7 @@ func withoutPath(note string, folders []data.Folder) string {
 // makeTable makes the table of rows that are compared with each other.
 func makeTable(i int, rows []*data.Row, s *data.Summary) table {
 	t := table{
-		ID: fmt.Sprintf("table-%d", i+1), Title: words.Table(s, rows), Metric: words.Metric(rows[0].Metric), Baseline: chart.Baseline(rows), Networks: s.Networks(rows[0].Treatment.Workload),
+		ID: fmt.Sprintf("table-%d", i+1), Title: words.Table(s, rows), Metric: words.Metric(rows[0].Metric), Baseline: words.Baseline(rows), Networks: s.Networks(rows[0].Treatment.Workload),
 	}
 	last := ""
 	for _, r := range rows {
@@ -395,7 +395,7 @@ func makeTable(i int, rows []*data.Row, s *data.Summary) table {
 		case r.Treatment.AA:
 			row.Tag = "A/A: again"
 		case !r.Representative:
-			row.Tag = "emulated: not a VM’s cost"
+			row.Tag = words.NotVMsCost
 		}
 		if r.Doubtful {
 			if row.Tag != "" {

@@ -46,7 +46,7 @@ func rungs(id string, c *ladder.Staircase) *rungTable {
 		for _, s := range []struct {
 			is   bool
 			text string
-		}{{r.Emulated, "emulated: not a VM’s cost"}, {r.Doubtful, "doubtful"}, {r.Failing, "too many trials failed"}, {r.Significant, "distinguishable from none"}} {
+		}{{r.Emulated, words.NotVMsCost}, {r.Doubtful, "doubtful"}, {r.Failing, "too many trials failed"}, {r.Significant, "distinguishable from none"}} {
 			if s.is {
 				subs = append(subs, s.text)
 			}

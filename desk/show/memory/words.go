@@ -137,7 +137,7 @@ const (
 
 func linesHow(rows []*data.Row, merged bool) string {
 	how := "Each mark is what one guest takes of the host’s memory among so many: PSS of all over their number, the mean over rounds with its 95 % interval. " +
-		chart.Provisionings(rows, "Hollow marks", "filled ones") + " Both axes are logarithmic."
+		words.Provisionings(rows, "Hollow marks", "filled ones") + " Both axes are logarithmic."
 	if merged {
 		how += " Dashed: with their pages merged by the kernel (KSM)."
 	}

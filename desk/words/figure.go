@@ -1,0 +1,292 @@
+package words
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/desk/compare"
+	"tare/desk/data"
+	"tare/desk/explain"
+	"tare/desk/ladder"
+	"tare/notebook"
+)
+
+// What stands in the figures of every report and below them. Package chart draws the figures; a kind of study words its own.
+
+// NotVMsCost marks a result that was measured under emulation.
+const NotVMsCost = "emulated: not a VM’s cost"
+
+// Short texts of figures.
+const (
+	NotInBoth           = "no value in one of the folders"
+	EmulatedTitle       = "Emulated, not a VM’s cost"
+	EmulatedCaption     = "Never compare them with the figure above."
+	EmulatedIsElsewhere = " What ran under emulation is in a figure of its own."
+	EmulatedIsHatched   = " Hatched: emulated, which says nothing of a VM’s cost."
+	DotsAreSampled      = " Where a treatment has more trials than dots, these are an even sample of them."
+	DoubtfulIsMarked    = "A question mark: doubtful, because bare metal differed from itself by as much (A/A check)."
+	AxisIsCut           = " The axis does not begin at 0."
+	Durations           = "How long it ran and waited at a time"
+	TrialsTime          = "elapsed time of a trial"
+	AlongNetworks       = " Along the axis: how the guest is connected."
+	AlongNeighbours     = " Along the axis: the busy guests beside the measured one; N/core is with it so many on each of the host’s CPUs."
+)
+
+// Redrawn is the title of a figure of a paper.
+func Redrawn(name, heading, where string) string {
+	return name + " of the paper, redrawn from these trials: " + heading + " – " + where
+}
+
+// Baseline says what the ratios of these rows are relative to.
+func Baseline(rows []*data.Row) string {
+	i := slices.IndexFunc(rows, (*data.Row).IsBaseline)
+	if i < 0 {
+		return "the baseline"
+	}
+	t := rows[i].Treatment
+	if t.Platform == notebook.BM {
+		return Platform(t.Platform)
+	}
+	return Described(t, false) + " at " + Plain(t.Instance.Name)
+}
+
+// Provisionings says how marks tell ways of provisioning apart: which are pale, and which are solid.
+func Provisionings(rows []*data.Row, pale, solid string) string {
+	said := pale + " are vanilla (a CPU quota), " + solid + " pinned (a fixed CPU set)"
+	if slices.ContainsFunc(rows, func(r *data.Row) bool { return r.Treatment.Provisioning == notebook.Whole }) {
+		said += " or whole (no limits)"
+	}
+	return said + "."
+}
+
+// AlongHosts says what stands along the axis of a figure by sizes of hosts, of so many machines.
+func AlongHosts(machines int) string {
+	said := " Along the axis: how many CPUs the host had online, and CHR, the instance’s cores over them."
+	if machines > 1 {
+		said += " The hosts are several machines: their times compare only as far as the machines are alike, their ratios are each to its own bare metal."
+	}
+	return said
+}
+
+// meanBars says how bars of means are read.
+const meanBars = "Each bar is the mean over rounds, the vertical line through its top the 95 % interval, and each small dot one trial. "
+
+// MeanBars says how the bars of these rows are read.
+func MeanBars(rows []*data.Row) string {
+	return meanBars + Provisionings(rows, "Pale bars", "solid ones")
+}
+
+// EmulatedBars says how bars of emulated treatments are read.
+const EmulatedBars = meanBars + "Hatched: these ran under emulation and say what emulation costs on this host, not what a VM costs."
+
+// Stripes says what the stripes of bars tell apart.
+func Stripes(networks bool) string {
+	if networks {
+		return "Stripes tell the engines and networks of one platform apart."
+	}
+	return "Stripes tell the engines of one platform apart."
+}
+
+// RatioMarks says how marks of ratios are read.
+func RatioMarks(rows []*data.Row) string {
+	baseline := Baseline(rows)
+	said := "Each mark is the mean over that of " + baseline + " in the same rounds, with its 95 % interval; the line at 1 is " + baseline +
+		" itself. " + Provisionings(rows, "Hollow marks", "filled ones") + " Where an interval contains 1, no overhead is distinguishable from none."
+	if slices.ContainsFunc(rows, func(r *data.Row) bool { return r.Treatment.AA && r.Representative }) {
+		said += " “Again (A/A)” is bare metal measured a second time under another name: it should lie at 1."
+	}
+	return said
+}
+
+// ChangeMarks says how marks of changes between two folders are read.
+func ChangeMarks(c *compare.Comparison) string {
+	said := "Each mark is a treatment's mean after over its mean before, with its interval, corrected for all that are compared"
+	if len(c.Host) > 0 {
+		said = "Each mark is a treatment's ratio to bare metal after over that before, with its interval, corrected for all that are compared. Where a folder lacks bare metal it is of the means. Bare metal's own mark is its mean after over its mean before, which is the host's change"
+	}
+	said += "; the line at 1 is no change, and the thin lines beside it the margin within which a change does not matter. The name of what is open, and of bare metal, is grey."
+	if slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return x.Old.Metric.MoreIsBetter() }) {
+		said += " Where more is better, what is below 1 is worse."
+	}
+	return said
+}
+
+// ChangeMark says what a change's mark does not show: the answer.
+func ChangeMark(x compare.Change) string {
+	if x.Answer == "" {
+		return "which is the host's change"
+	}
+	return Answered(x)
+}
+
+// RadarAxes says how a radar chart is read.
+const RadarAxes = "Each axis is one metric, from 0 in the middle to 1, the best of all treatments; the farther out, the better. Of a metric of which less is better, its axis has the inverse: the best over the treatment’s own. " +
+	"Intervals are in the table below; what was emulated is in it alone."
+
+// NotMeasured says which treatments were not measured, and why; empty where there are none.
+func NotMeasured(s *data.Summary, gaps []data.LeftOut) string {
+	reason := func(l data.LeftOut) string { return strings.TrimSuffix(Plain(l.Reason), ".") }
+	var parts []string
+	for _, of := range data.Together(gaps, func(a, b data.LeftOut) bool { return reason(a) == reason(b) }) {
+		const most = 3 // names; more are counted
+		names := data.Distinct(of, func(l data.LeftOut) string {
+			if len(s.Hosts) > 1 {
+				return Sized(s, l.Treatment) + ", on " + Plain(l.Host)
+			}
+			return Sized(s, l.Treatment)
+		})
+		what, why := strings.Join(names, "; "), reason(of[0])
+		if len(names) > most {
+			instances := data.Distinct(of, func(l data.LeftOut) string { return Plain(l.Treatment.Instance.Name) })
+			what = Count(len(names), "treatment") + " at " + strings.Join(instances, ", ")
+		}
+		const long = 100 // bytes that fit below a figure
+		if len(why) > long {
+			why = "the reason is under “What was left out”"
+		}
+		parts = append(parts, what+" ("+why+")")
+	}
+	if parts == nil {
+		return ""
+	}
+	return "Not measured: " + strings.Join(parts, "; ") + "."
+}
+
+// Stairs says how a staircase is read.
+const Stairs = "From the top down, each line adds one layer of isolation to those above it. The edge of the stairs is the mean over bare metal’s in the same rounds, with its 95 % interval; the line at 1 is bare metal. " +
+	"On the right is each rung’s own overhead: its mean over that of the rung below. A thick step is one whose overhead is distinguishable from none, corrected for how many could have been picked."
+
+// StairMarks says what stands below the stairs, and which marks are used. The axis ends at high.
+func StairMarks(c *ladder.Staircase, high float64) string {
+	has := func(is func(*ladder.Rung) bool) bool {
+		return slices.ContainsFunc(c.Rungs, is)
+	}
+	var below []string
+	for _, it := range []struct {
+		kind ladder.Kind
+		text string
+	}{
+		{ladder.Engine, "whole containers, each compared with the topmost layer (dotted)"},
+		{ladder.VM, "the VM, compared with bare metal"},
+		{ladder.ContainerInVM, "a container in it, compared with the VM"},
+	} {
+		if has(func(r *ladder.Rung) bool { return r.Kind == it.kind }) {
+			below = append(below, it.text)
+		}
+	}
+	caption := ""
+	if below != nil {
+		caption = "Below the stairs: " + strings.Join(below, "; ") + "."
+	}
+	if has(func(r *ladder.Rung) bool { return r.Emulated && r.Measured() }) {
+		caption += " Hatched: emulated, which says nothing of a VM’s cost; never ranked."
+	}
+	if has(func(r *ladder.Rung) bool { return r.Measured() && r.Ratio.Value > high }) {
+		caption += " An arrow: beyond the axis, with its value."
+	}
+	return caption
+}
+
+// StairRungs says a staircase rung by rung.
+func StairRungs(c *ladder.Staircase) string {
+	times := func(v, low, high float64) string { return Measured(v, data.Floor(c.Metric, low), high, "") }
+	var list []string
+	for _, r := range c.Rungs {
+		s := Plain(LadderRung(r)) + ": "
+		switch {
+		case !r.Measured():
+			s += "not measured"
+		case r.Kind == ladder.BareMetal:
+			s += "1"
+		default:
+			s += times(r.Ratio.Value, r.Ratio.Low, r.Ratio.High) + " times bare metal"
+			if r.Below != nil && r.Below != c.Rungs[0] {
+				s += ", " + times(r.Own.Value, r.Own.Low, r.Own.High) + " times " + Plain(LadderRung(r.Below))
+			}
+		}
+		if r.Emulated {
+			s += ", emulated"
+		}
+		list = append(list, s)
+	}
+	return "A staircase, from bare metal up. " + strings.Join(list, "; ") + "."
+}
+
+// Waterfall says how a waterfall is read.
+const Waterfall = "From the top down, from the baseline’s time to this treatment’s: each part of the overhead begins where the one above it ends. " +
+	"The thin lines are the parts’ 95 % intervals, on the last bar that of the overhead."
+
+// WaterfallBars says what solid and pale bars mean, where there are pale ones.
+func WaterfallBars(solid, pale int) string {
+	switch {
+	case pale == 0:
+		return ""
+	case solid == 0:
+		return "Pale: the 95 % intervals contain 0, so no part is a cause of anything."
+	}
+	return "Solid: the 95 % interval excludes 0. Pale: it contains 0, so the part is no cause of anything."
+}
+
+// WaterfallParts says an account part by part, in a unit of which a second has k.
+func WaterfallParts(a *explain.Account, unit string, k float64) string {
+	list := []string{fmt.Sprintf("the overhead against %s: %s", Plain(Against(a)), Measured(k*a.Overhead.Value, k*a.Overhead.Low, k*a.Overhead.High, unit))}
+	for _, p := range a.Parts {
+		list = append(list, Plain(Part(p.Key))+": "+Measured(k*p.Seconds.Value, k*p.Seconds.Low, k*p.Seconds.High, unit))
+	}
+	return "A waterfall. " + strings.Join(list, "; ") + "."
+}
+
+// Histograms says how distributions above those of what they are compared with are read.
+func Histograms(against string) string {
+	return "How often a time was how long, in a traced trial; each bar is twice as long a time as the one before. Upwards: this treatment. Downwards: " + against + ". The two share their scale, which differs from picture to picture."
+}
+
+// MoreHistograms says how many distributions are not shown.
+func MoreHistograms(shown, more int) string {
+	return fmt.Sprintf("The %d of most time; %s more with less.", shown, Thousands(more))
+}
+
+// Distribution says what a distribution on a platform is of; inside: it was observed in the VM.
+func Distribution(d *notebook.Distribution, inside bool, platform string) string {
+	var n string
+	switch d.What {
+	case notebook.OnCPU:
+		n = "on a core"
+	case notebook.RunQueue:
+		n = "in the run queue"
+	case notebook.OffCPU:
+		n = Plain(Part(d.Of))
+	case notebook.BlockIO:
+		n = Plain("block I/O, " + d.Of)
+	default:
+		n = Plain(strings.TrimSpace(d.What + " " + d.Of))
+	}
+	switch {
+	case inside:
+		n = "in the VM: " + n
+	case d.Role == notebook.RoleVCPU:
+		n = "vCPUs: " + n
+	case d.Role == notebook.RoleIO:
+		n = "VM’s I/O: " + n
+	case d.Role == notebook.RoleEmulator && platform == notebook.CN:
+		n = "sandbox: " + n
+	case d.Role == notebook.RoleEmulator:
+		n = "emulator: " + n
+	}
+	return n
+}
+
+// TimesInTrial says how many times a trial has a thing, and how long these are together where the unit is seconds.
+func TimesInTrial(n, sum float64, unit string) string {
+	times := Digits(n, 2)
+	if n >= 10 {
+		times = Thousands(int(math.Round(n)))
+	}
+	w := times + "×"
+	if unit == "s" {
+		w += ", " + Duration(sum)
+	}
+	return w
+}
