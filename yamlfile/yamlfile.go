@@ -4,11 +4,13 @@ package yamlfile
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -96,13 +98,58 @@ func DecodePart(n *yaml.Node, v any) error {
 	return &PartError{line, text}
 }
 
-// Keys are those that a structure is read from.
-func Keys(v any) []string {
-	t := reflect.TypeOf(v)
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
+// Field is a field of a structure, with the key of the file that it is read from.
+type Field struct {
+	Key string
+	reflect.StructField
+}
+
+// Fields are the fields that a structure is read from, with those of the structures that are inlined in it.
+func Fields(t reflect.Type) (all []Field) {
+	for _, f := range reflect.VisibleFields(t) {
+		key, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if f.IsExported() && key != "-" && options != "inline" {
+			all = append(all, Field{cmp.Or(key, strings.ToLower(f.Name)), f})
+		}
 	}
-	return keys(t, map[string][]string{})[t.String()]
+	return all
+}
+
+// Limited is a structure of which some keys have only certain values.
+type Limited interface {
+	// Allowed are these values, by the key. Each is for the key itself, or for each entry of its list.
+	Allowed() map[string][]string
+}
+
+// Refused is the first value of a structure that is not allowed, with its key and the values that are; without a key, none is refused.
+// A key that is empty, or not in the file, has no value.
+func Refused(v Limited) (key, value string, allowed []string) {
+	s, limits := reflect.Indirect(reflect.ValueOf(v)), v.Allowed()
+	for _, f := range Fields(s.Type()) {
+		allowed, limited := limits[f.Key]
+		field := s.FieldByIndex(f.Index)
+		if !limited || field.IsZero() {
+			continue
+		}
+		values := []string{field.String()}
+		if field.Kind() == reflect.Slice {
+			values = field.Convert(reflect.TypeFor[[]string]()).Interface().([]string)
+		}
+		for _, value := range values {
+			if !slices.Contains(allowed, value) {
+				return f.Key, value, allowed
+			}
+		}
+	}
+	return "", "", nil
+}
+
+// Keys are those that a structure is read from.
+func Keys(v any) (all []string) {
+	for _, f := range Fields(reflect.Indirect(reflect.ValueOf(v)).Type()) {
+		all = append(all, f.Key)
+	}
+	return all
 }
 
 // Unknown says that a key is none of those that are known, and which it may have been meant for.
@@ -199,15 +246,9 @@ func keys(t reflect.Type, known map[string][]string) map[string][]string {
 			return known
 		}
 		known[t.String()] = nil
-		for _, f := range reflect.VisibleFields(t) {
-			key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-			if key == "-" || !f.IsExported() {
-				continue
-			}
+		for _, f := range Fields(t) {
 			keys(f.Type, known)
-			if key != "" {
-				known[t.String()] = append(known[t.String()], key)
-			}
+			known[t.String()] = append(known[t.String()], f.Key)
 		}
 	}
 	return known

@@ -13,6 +13,8 @@ type doc struct {
 	Also   []rounds          `yaml:"also"`
 	Names  map[string]string `yaml:"params"`
 	Own    string            `yaml:"-"`
+	Title  string
+	more   `yaml:",inline"`
 }
 
 type rounds struct {
@@ -22,6 +24,30 @@ type rounds struct {
 	Quick bool    `yaml:"quick"`
 }
 
+type more struct {
+	Kind  string   `yaml:"kind"`
+	Kinds []string `yaml:"kinds"`
+}
+
+func (more) Allowed() map[string][]string {
+	return map[string][]string{"kind": {"a", "b"}, "kinds": {"c", "d"}}
+}
+
+func TestRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"name: a": "", "kind: b\nkinds: [c, d]": "", "kind: c": "kind c [a b]", "kinds: [c, b]": "kinds b [c d]", `kinds: [""]`: "kinds  [c d]",
+	} {
+		var d doc
+		if err := Decode("f.yaml", []byte(text), &d); err != nil {
+			t.Fatal(err)
+		}
+		key, value, allowed := Refused(d)
+		if got := fmt.Sprint(key, " ", value, " ", allowed); got != want && (want != "" || key != "") {
+			t.Errorf("%q: %s, want %q", text, got, want)
+		}
+	}
+}
+
 func TestDecode(t *testing.T) {
 	var d doc
 	if err := Decode("f.yaml", []byte("name: a\nlist: [b, c]\n"), &d); err != nil || d.Name != "a" || len(d.List) != 2 {
@@ -29,8 +55,8 @@ func TestDecode(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"":                                 "f.yaml: is empty",
-		"name: a\nnames: b":                "f.yaml:2: unknown key names: did you mean name? The keys here are name, list, rounds, also, params",
-		"name: a\ncolour: b":               "f.yaml:2: unknown key colour: the keys here are name, list, rounds, also, params",
+		"name: a\nnames: b":                "f.yaml:2: unknown key names: did you mean name? The keys here are name, list, rounds, also, params, title, kind, kinds",
+		"name: a\ncolour: b":               "f.yaml:2: unknown key colour: the keys here are name, list, rounds, also, params, title, kind, kinds",
 		"rounds: {flor: 3}":                "f.yaml:1: unknown key flor: did you mean floor? The keys here are floor, cap, share, quick",
 		"also:\n- floor: 2\n- cpa: 3":      "f.yaml:3: unknown key cpa: did you mean cap? The keys here are floor, cap, share, quick",
 		"name: a\nlist: {a: b}":            "f.yaml:2: keys with values: a list was expected",

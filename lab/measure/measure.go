@@ -26,9 +26,8 @@ type Kind struct {
 	Name  string // its key in a study file and in study.json
 	Rules Rules
 
-	// Read reads the part of a study file under the kind's name; nil: a study file cannot name the kind. workloads are the names of
-	// the study's workloads. An error may be a *Problem or yamlfile's *PartError.
-	Read func(n *yaml.Node, workloads []string) (Config, error)
+	// Part is the part of a study file under the kind's name; the zero value: a study file cannot name the kind.
+	Part Part
 
 	// Seek reads an objective in the form of --until; false: it is not an objective of the kind. nil: the kind has no objectives.
 	Seek func(objective string) (Config, bool)
@@ -49,19 +48,30 @@ type Rules struct {
 	BareMetal  bool // bare metal is left out and is not a baseline
 }
 
-// Registry is a list of kinds.
-type Registry []Kind
+// Part is a kind's part of a study file.
+type Part struct {
+	// File is the zero value of the type as which the part is decoded. The schema of study files describes this type, and the
+	// values that it allows (yamlfile.Limited).
+	File any
 
-// Part is a Kind.Read that decodes the part of a study file as an F, strictly, and has config make the kind's config of it.
-func Part[F any](config func(F) (Config, error)) func(*yaml.Node, []string) (Config, error) {
-	return func(n *yaml.Node, _ []string) (Config, error) {
+	// Read reads the part. workloads are the names of the study's workloads. An error may be a *Problem or yamlfile's *PartError.
+	Read func(n *yaml.Node, workloads []string) (Config, error)
+}
+
+// PartOf is a part that is decoded as an F, strictly. config makes the kind's config of it.
+func PartOf[F any](config func(F) (Config, error)) Part {
+	var zero F
+	return Part{zero, func(n *yaml.Node, _ []string) (Config, error) {
 		var f F
 		if err := yamlfile.DecodePart(n, &f); err != nil {
 			return nil, err
 		}
 		return config(f)
-	}
+	}}
 }
+
+// Registry is a list of kinds.
+type Registry []Kind
 
 // Find returns the kind of a name; nil if it does not exist.
 func (r Registry) Find(name string) *Kind {
@@ -76,7 +86,7 @@ func (r Registry) Find(name string) *Kind {
 // Names are the names of the kinds that a study file can name and for whose rules what is true; nil: all of them.
 func (r Registry) Names(what func(Rules) bool) (names []string) {
 	for _, k := range r {
-		if k.Read != nil && (what == nil || what(k.Rules)) {
+		if k.Part.Read != nil && (what == nil || what(k.Rules)) {
 			names = append(names, k.Name)
 		}
 	}
@@ -100,6 +110,20 @@ type Problem struct {
 // Wrong is a problem at a key.
 func Wrong(key, format string, args ...any) *Problem {
 	return &Problem{Path: []any{key}, Text: fmt.Sprintf(format, args...)}
+}
+
+// Refused says which value in a kind's part of a study file is not one of those allowed; nil: there is none.
+func Refused(file yamlfile.Limited) error {
+	key, value, allowed := yamlfile.Refused(file)
+	if key == "" {
+		return nil
+	}
+	last := len(allowed) - 1
+	list := allowed[last]
+	if last > 0 {
+		list = strings.Join(allowed[:last], ", ") + " or " + list
+	}
+	return Wrong(key, "%q: %s was expected", value, list)
 }
 
 // Error names the keys, and then gives Text.

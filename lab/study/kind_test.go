@@ -59,12 +59,12 @@ func (s *fakeSubject) Trial(ctx context.Context, _ measure.Step) (notebook.Trial
 
 // of is a registry with the kind under the name "sizes".
 func (k *fakeKind) of(rules measure.Rules) measure.Registry {
-	return measure.Registry{{Name: "sizes", Rules: rules, Read: func(n *yaml.Node, _ []string) (measure.Config, error) {
+	return measure.Registry{{Name: "sizes", Rules: rules, Part: measure.Part{Read: func(n *yaml.Node, _ []string) (measure.Config, error) {
 		if n.Kind != yaml.MappingNode {
 			return nil, measure.Wrong("how", "a mapping was expected")
 		}
 		return k, nil
-	}}}
+	}}}}
 }
 
 // planned is a plan of the kind for tests.

@@ -483,7 +483,7 @@ func (s *Spec) checkMeasured() *problem {
 			return wrong(fmt.Sprintf("%s: a study measures one thing, and this one has %s: already", key, s.measure.Name), key)
 		}
 		node := s.Measured[key]
-		c, err := k.Read(&node, s.names())
+		c, err := k.Part.Read(&node, s.names())
 		if err != nil {
 			return misread(key, err)
 		}

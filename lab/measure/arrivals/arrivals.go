@@ -30,7 +30,7 @@ var Kind = measure.Kind{
 		Once: "containers are started once", Untraced: "nothing that runs in the containers is timed", LoadHere: "containers are started under load from this host",
 		Search: true, Crowd: true, Untimed: true, OwnNetwork: true,
 	},
-	Read: measure.Part(file.config),
+	Part: measure.PartOf(file.config),
 }
 
 // file is the kind's part of a study file.

@@ -26,7 +26,7 @@ var Kind = measure.Kind{
 		Search:   true,
 		Untraced: "a trial that seeks a capacity is many loads, and cannot be traced",
 	},
-	Read: measure.Part(file.config),
+	Part: measure.PartOf(file.config),
 }
 
 // file is the kind's part of a study file.

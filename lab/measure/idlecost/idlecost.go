@@ -11,13 +11,10 @@ import (
 	"slices"
 	"time"
 
-	"go.yaml.in/yaml/v4"
-
 	"tare/lab/crowd"
 	"tare/lab/measure"
 	"tare/lab/workload"
 	"tare/notebook"
-	"tare/yamlfile"
 )
 
 // Kind is idle-cost as a kind of study.
@@ -27,7 +24,7 @@ var Kind = measure.Kind{
 		Once: "each trial has idle guests of its own", Untraced: "a trial is many runs of the work, and no tracer says which is which",
 		LoadHere: "no service is asked", Search: true, Crowd: true,
 	},
-	Read: read,
+	Part: measure.PartOf(config.checked),
 }
 
 const (
@@ -45,11 +42,8 @@ type config struct {
 	Runs   int   `yaml:"runs,omitempty" json:"runs"`     // runs of the work at each number; default 5
 }
 
-func read(n *yaml.Node, _ []string) (measure.Config, error) {
-	var c config
-	if err := yamlfile.DecodePart(n, &c); err != nil {
-		return nil, err
-	}
+// checked is the config with its defaults. An error says what is wrong in it.
+func (c config) checked() (measure.Config, error) {
 	if len(c.Guests) == 0 {
 		c.Guests = []int{1, 4, 16}
 	}

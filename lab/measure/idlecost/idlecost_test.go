@@ -102,7 +102,7 @@ func TestTheFile(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(text), &n); err != nil {
 			t.Fatal(err)
 		}
-		c, err := Kind.Read(n.Content[0], nil)
+		c, err := Kind.Part.Read(n.Content[0], nil)
 		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}

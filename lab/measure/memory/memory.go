@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -33,21 +32,26 @@ var Kind = measure.Kind{
 		Once: "a guest is weighed once", Untraced: "what is weighed is no time, and no tracer says where it went",
 		Search: true, Crowd: true, Untimed: true, Systems: true, Stays: true,
 	},
-	Read: read,
+	Part: measure.Part{File: file{}, Read: read},
 }
 
 // file is the kind's part of a study file.
 type file struct {
 	Guests []int  `yaml:"guests,omitempty"` // default 1 and 2
-	KSM    string `yaml:"ksm,omitempty"`    // one of KSMSettings; guests are then weighed a second time, with their pages merged
+	KSM    string `yaml:"ksm,omitempty"`    // how the kernel merges equal pages: as in the paper, or as the host is set. Guests are then weighed a second time
 	Frames bool   `yaml:"frames,omitempty"` // ask VMs how they use each frame of their memory
 
-	HugePages string `yaml:"huge_pages,omitempty"` // "off"; default: the host's setting
+	HugePages string `yaml:"huge_pages,omitempty"` // default: the host's setting
 
-	Roots []string `yaml:"roots,omitempty"` // of notebook.Roots; each makes a treatment
+	Roots []string `yaml:"roots,omitempty"` // each makes a treatment
 
 	Published   map[string][]float64 `yaml:"published,omitempty"`    // the paper's figures for VMs, in the form of record.Config
 	PublishedOf string               `yaml:"published_of,omitempty"` // the workload whose VMs the paper measured; default: every workload
+}
+
+// Allowed implements yamlfile.Limited.
+func (file) Allowed() map[string][]string {
+	return map[string][]string{"ksm": notebook.KSMSettings, "huge_pages": {record.HugePagesOff}, "roots": notebook.Roots}
 }
 
 const (
@@ -68,8 +72,8 @@ func read(n *yaml.Node, workloads []string) (measure.Config, error) {
 
 func (f file) config() (measure.Config, error) {
 	out := config{roots: f.Roots, scales: host{}, Config: record.Config{Guests: slices.Clone(f.Guests), KSM: f.KSM, Frames: f.Frames, HugePages: f.HugePages}}
-	if f.HugePages != "" && f.HugePages != record.HugePagesOff {
-		return nil, measure.Wrong("huge_pages", "%q: %s was expected", f.HugePages, record.HugePagesOff)
+	if err := measure.Refused(f); err != nil {
+		return nil, err
 	}
 	if len(out.Guests) == 0 {
 		out.Guests = []int{1, 2}
@@ -77,14 +81,6 @@ func (f file) config() (measure.Config, error) {
 	for i, n := range out.Guests {
 		if n < 1 || n > mostGuests || i > 0 && n <= out.Guests[i-1] {
 			return nil, measure.Wrong("guests", "%v: numbers from 1 to %d, each greater than the one before, were expected", f.Guests, mostGuests)
-		}
-	}
-	if f.KSM != "" && !slices.Contains(notebook.KSMSettings, f.KSM) {
-		return nil, measure.Wrong("ksm", "%q: %s was expected", f.KSM, strings.Join(notebook.KSMSettings, " or "))
-	}
-	for _, v := range f.Roots {
-		if !slices.Contains(notebook.Roots, v) {
-			return nil, measure.Wrong("roots", "%q: %s was expected", v, strings.Join(notebook.Roots, " or "))
 		}
 	}
 	known := append(out.Figures(), record.PSS)

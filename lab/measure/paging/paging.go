@@ -8,8 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"tare/lab/crowd"
@@ -27,7 +25,7 @@ var Kind = measure.Kind{
 		Once: "guests are read once", Untraced: "page tables and faults are no time, and no tracer says where it went", LoadHere: "services at once are asked from this host",
 		Search: true, Crowd: true, Untimed: true, Stays: true,
 	},
-	Read: measure.Part(file.config),
+	Part: measure.PartOf(file.config),
 }
 
 // file is the kind's part of a study file.
@@ -36,8 +34,13 @@ type file struct {
 	Initial   string   `yaml:"initial,omitempty"`    // a time: how long the last guest has worked when the initial state is read; default 1s
 	Steady    string   `yaml:"steady,omitempty"`     // page tables are read in the initial state, and after this time under load; 0s: only in the initial state
 	Faults    string   `yaml:"faults,omitempty"`     // page faults are counted for this time under load; for work that ends by itself, from its beginning to its end
-	Addresses []string `yaml:"addresses,omitempty"`  // of notebook.Addresses; each makes a treatment
-	HugePages []string `yaml:"huge_pages,omitempty"` // of notebook.HugePages; each makes a treatment
+	Addresses []string `yaml:"addresses,omitempty"`  // each makes a treatment
+	HugePages []string `yaml:"huge_pages,omitempty"` // each makes a treatment
+}
+
+// Allowed implements yamlfile.Limited.
+func (file) Allowed() map[string][]string {
+	return map[string][]string{"addresses": notebook.Addresses, "huge_pages": notebook.HugePages}
 }
 
 const (
@@ -72,18 +75,7 @@ func (f file) config() (measure.Config, error) {
 		}
 		*t.to = d.Seconds()
 	}
-	for _, l := range []struct {
-		name       string
-		has, known []string
-	}{{"addresses", f.Addresses, notebook.Addresses}, {"huge_pages", f.HugePages, notebook.HugePages}} {
-		for _, v := range l.has {
-			if !slices.Contains(l.known, v) {
-				last := len(l.known) - 1
-				return nil, measure.Wrong(l.name, "%q: %s or %s was expected", v, strings.Join(l.known[:last], ", "), l.known[last])
-			}
-		}
-	}
-	return out, nil
+	return out, measure.Refused(f)
 }
 
 // config is how a study reads page tables and counts page faults.

@@ -23,15 +23,18 @@ var Kind = measure.Kind{
 		Once: "each trial is one start", Untraced: "no tracer sees a start", LoadHere: "starts are timed from this host",
 		Search: true, Crowd: true, Systems: true,
 	},
-	Read: measure.Part(file.config),
+	Part: measure.PartOf(file.config),
 }
 
 // file is the kind's part of a study file.
 type file struct {
-	Cache     []string           `yaml:"cache,omitempty"`   // of notebook.Caches, each makes a treatment; default both
+	Cache     []string           `yaml:"cache,omitempty"`   // each makes a treatment; default both
 	Restore   bool               `yaml:"restore,omitempty"` // whether the guest is also saved and restored
 	Published []record.Published `yaml:"published,omitempty"`
 }
+
+// Allowed implements yamlfile.Limited.
+func (file) Allowed() map[string][]string { return map[string][]string{"cache": notebook.Caches} }
 
 const (
 	askPause   = 5 * time.Millisecond // between two questions whether a service answers; ten times as long where the guest is emulated
@@ -45,10 +48,8 @@ func (f file) config() (measure.Config, error) {
 	if len(out.Caches) == 0 {
 		out.Caches = notebook.Caches
 	}
-	for _, c := range out.Caches {
-		if !slices.Contains(notebook.Caches, c) {
-			return nil, measure.Wrong("cache", "%q: %s was expected", c, strings.Join(notebook.Caches, " or "))
-		}
+	if err := measure.Refused(f); err != nil {
+		return nil, err
 	}
 	for _, p := range f.Published {
 		if p.Name == "" || !(p.StartS > 0) || p.RestoreS < 0 || p.Moment != "" && !slices.Contains(notebook.StartMoments, p.Moment) {
