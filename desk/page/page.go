@@ -31,7 +31,7 @@ var style string
 
 // pageTemplate is read when a page is made, which most commands never do.
 var pageTemplate = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("page").Funcs(template.FuncMap{
+	page := template.New("page").Funcs(template.FuncMap{
 		"bytes": words.Bytes, "comparison": words.Comparison, "count": words.Count[int], "duration": words.Duration, "lines": words.PlainLines,
 		"measured": words.Measured, "metric": metricWords, "plain": plain, "platform": words.Platform, "published": words.Published,
 		"region": words.Region, "selectors": words.Selectors, "sentence": words.Sentence, "stop": words.Stop, "text": words.Text,
@@ -44,8 +44,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"failures":  failures,
 		"finished":  func(reason string) bool { return slices.Contains(finished, reason) },
 		"folder":    folderName,
-		"ratio":     func(means []string) template.HTML { return ratioMeans(means, "20&nbsp;%") },
-		"ratioWord": func(means []string) template.HTML { return ratioMeans(means, "20 %") },
+		"ratio":     ratioMeans,
 		"inc":       func(i int) int { return i + 1 },
 		"looks":     data.LooksAt,
 		"percentage": func(share float64, digits int) string {
@@ -54,16 +53,15 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"param":    func(p model.Param) show.Value { return show.Valued(p.Value, p.Low, p.High) },
 		"system":   func(h notebook.Host) string { return strings.Trim(h.OS+", Linux "+h.Kernel+", "+h.Arch, ", ") },
 		"topology": topology,
-	}).Parse(pageSource))
+	})
+	template.Must(page.New("texts").Parse(words.Report))
+	return template.Must(page.Parse(pageSource))
 })
 
-// ratioMeans says what a ratio of so much more means.
-func ratioMeans(means []string, more template.HTML) template.HTML {
-	var all []string
-	for _, m := range means {
-		all = append(all, strings.Replace(template.HTMLEscapeString(m), "%s", string(more), 1))
-	}
-	return template.HTML(strings.Join(all, ", or that "))
+// ratioMeans says what a ratio of 1.20 means; its number and its unit stay on one line.
+func ratioMeans(means []string) template.HTML {
+	said := template.HTMLEscapeString(words.RatioMeans(means, "20\u00a0%"))
+	return template.HTML(strings.ReplaceAll(said, "\u00a0", "&nbsp;"))
 }
 
 // plain makes a text of unknown origin fit to be shown.
@@ -90,10 +88,10 @@ type page struct {
 	OfUsual   []string // how VMs that were made otherwise did
 	Notes     []string
 	ManyHosts bool
-	Means     []string     // what a ratio of so much more means, %s, by what was measured
-	Lesser    string       // what a row with a smaller ratio is
-	Terms     []words.Term // of the kinds of study
-	Higher    bool         // of some metric more is better
+	Means     []string // what a ratio of so much more means, %s, by what was measured
+	Lesser    string   // what a row with a smaller ratio is
+	Terms     []words.Term
+	Higher    bool // of some metric more is better
 
 	Unsteady       bool // bare metal differed from itself
 	VMs, Emulated  int  // of the treatments
@@ -182,7 +180,8 @@ func render(s *data.Summary, figs []chart.Figure, several []severalPart, why *wh
 		Why:       why,
 		names:     treatmentNames(s),
 	}
-	p.Means, p.Lesser, p.Terms = words.Ratios(s)
+	means, lesser, terms := words.Ratios(s)
+	p.Means, p.Lesser, p.Terms = means, lesser, words.Glossary(means, terms)
 	p.AA, p.Checks = checks(s, p.names)
 	p.count(s)
 	for i := range figs {
