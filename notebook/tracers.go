@@ -5,31 +5,161 @@ import "slices"
 // What tracers saw of a traced trial (design, section 10). Tare's own: the paper "pinning" took such figures by hand, with cpudist,
 // offcputime, iostat and perf (section III-A and Figure 2).
 
-// Names of the tracers, as `tare run --explain=…` takes them. Those of the first tier read what the kernel counts anyway, and follow
-// requests to block devices, which are few; those of the second load programs into it that run at each event.
+// Names of the tracers.
 const (
-	TracerThreads   = "threads"   // time on a core and in run queues, as the kernel itself counts it for each thread: an account can be made of it
-	TracerBandwidth = "bandwidth" // CPU quotas: periods, and those in which the guest was throttled
-	TracerCPU       = "cpu"       // user, system, interrupt, steal and guest time
-	TracerMemory    = "memory"    // page faults, reclaim, huge pages
-	TracerIO        = "io"        // operations and bytes of block devices; packets and bytes of networks
-
-	TracerScheduler  = "scheduler"  // on-CPU and off-CPU time by reason, run queues, switches, migrations: an account of each instant is made of it
-	TracerFaults     = "faults"     // page faults by what the memory is, by sampling
-	TracerBlock      = "block"      // requests to block devices and their latency
-	TracerHypervisor = "hypervisor" // exits of a VM by reason
-	TracerAccounting = "accounting" // where the kernel's own time goes, cgroup accounting among it, by sampling
-	TracerStacks     = "stacks"     // kernel stacks of waits; expensive, so only where it is asked for by name
+	TracerThreads    = "threads"
+	TracerScheduler  = "scheduler"
+	TracerBandwidth  = "bandwidth"
+	TracerCPU        = "cpu"
+	TracerMemory     = "memory"
+	TracerIO         = "io"
+	TracerFaults     = "faults"
+	TracerBlock      = "block"
+	TracerHypervisor = "hypervisor"
+	TracerAccounting = "accounting"
+	TracerStacks     = "stacks"
 )
 
-// DefaultTracers are those of `tare run --explain` without names: the first tier.
-var DefaultTracers = []string{TracerThreads, TracerBandwidth, TracerCPU, TracerMemory, TracerIO, TracerBlock}
+// Tracer is what both wings know of a tracer. The file of lab/trace that adds a tracer of this name attaches it and reads it.
+type Tracer struct {
+	Name    string         // as `tare run --explain=…` takes it
+	Default bool           // `tare run --explain` without names attaches it: it reads what the kernel counts anyway, or sees few events
+	Deep    bool           // `tare run --explain=deep` attaches it
+	Metrics []TracerMetric // what it adds to Trace.Figures, in the order of reports
+	After   string         // the metric of another tracer after which reports list Metrics; empty: after those of the tracers before it
+}
 
-// DeepTracers are those of `tare run --explain=deep`: the second tier, and of the first what it does not see itself.
-var DeepTracers = []string{TracerScheduler, TracerBandwidth, TracerCPU, TracerMemory, TracerIO, TracerFaults, TracerBlock, TracerHypervisor, TracerAccounting}
+// TracerMetric describes one of Trace.Figures.
+type TracerMetric struct {
+	Name       string
+	Unit       string // "1", "s", "B"
+	Help       string
+	LowerBound bool   // the real value is larger than the recorded one
+	Tracer     string // the name of its tracer
+}
 
-// TracerNames are all that there are.
-var TracerNames = []string{TracerThreads, TracerScheduler, TracerBandwidth, TracerCPU, TracerMemory, TracerIO, TracerFaults, TracerBlock, TracerHypervisor, TracerAccounting, TracerStacks}
+// Tracers are all tracers, in the order in which they are attached and listed. They are of two tiers. Those of the first tier read what the
+// kernel counts anyway, and follow requests to block devices, which are few. Those of the second tier load programs into the kernel that
+// run at each event.
+var Tracers = []Tracer{
+	// Time on a CPU and in run queues, as the kernel itself counts it for each thread; a time breakdown can be made of it.
+	{Name: TracerThreads, Default: true, After: "cpus_used", Metrics: []TracerMetric{
+		{Name: "delay_s", Unit: "s", Help: "all threads' time in run queues, throttled time among it"},
+		{Name: "blocked_s", Unit: "s", Help: "all threads' waits for block devices, where kernel.task_delayacct is on"},
+	}},
+	// Time on and off a CPU by reason, run queues, switches, migrations; the time breakdown of each instant is made of it.
+	{Name: TracerScheduler, Deep: true, Metrics: []TracerMetric{
+		{Name: "elapsed_s", Unit: "s", Help: "from the creation of the trial's process to its end, as the tracer saw it"},
+		{Name: "run_s", Unit: "s", Help: "all threads' time on a core"},
+		{Name: "cpus_used", Unit: "1", Help: "CPUs of the host on which threads ran"},
+		{Name: "switches", Unit: "1", Help: "times that a thread left its core"},
+		{Name: "waits", Unit: "1", Help: "of these: it had to wait for something"},
+		{Name: "preemptions", Unit: "1", Help: "of these: it could have gone on"},
+		{Name: "wakeups", Unit: "1", Help: "times that a waiting thread could go on"},
+		{Name: "migrations", Unit: "1", Help: "times that a thread was moved to another core"},
+		{Name: "cache_migrations", Unit: "1", Help: "of these: to one with another last-level cache"},
+		{Name: "node_migrations", Unit: "1", Help: "of these: to one of another NUMA node"},
+		{Name: "tasks", Unit: "1", Help: "threads and processes that were created"},
+	}},
+	// CPU quotas: periods, and those in which the guest was throttled.
+	{Name: TracerBandwidth, Default: true, Deep: true, Metrics: []TracerMetric{
+		{Name: "periods", Unit: "1", Help: "periods of the CPU quota in which the guest ran"},
+		{Name: "throttled_periods", Unit: "1", Help: "of these: the quota was spent before the end"},
+		{Name: "throttled_s", Unit: "s", Help: "time for which run queues were throttled, added over the cores"},
+	}},
+	// User, system, interrupt, steal and guest time.
+	{Name: TracerCPU, Default: true, Deep: true, Metrics: []TracerMetric{
+		{Name: "user_s", Unit: "s", Help: "CPU time in the guest's own code"},
+		{Name: "system_s", Unit: "s", Help: "CPU time in the kernel for it"},
+		{Name: "guest_s", Unit: "s", Help: "CPU time in a VM's code (KVM)"},
+		{Name: "interrupt_s", Unit: "s", Help: "interrupts on the guest's CPUs, whoever they were for"},
+		{Name: "steal_s", Unit: "s", Help: "time that the hypervisor under this machine took from the guest's CPUs"},
+	}},
+	// Page faults, reclaim, huge pages.
+	{Name: TracerMemory, Default: true, Deep: true, Metrics: []TracerMetric{
+		{Name: "minor_faults", Unit: "1", Help: "page faults that needed no reading"},
+		{Name: "major_faults", Unit: "1", Help: "page faults that had to read"},
+		{Name: "reclaimed_pages", Unit: "1", Help: "pages that the kernel took back from the guest"},
+		{Name: "huge_faults", Unit: "1", Help: "huge pages given at a fault; of the whole host"},
+	}},
+	// Operations and bytes of block devices; packets and bytes of networks.
+	{Name: TracerIO, Default: true, Deep: true, Metrics: []TracerMetric{
+		{Name: "reads", Unit: "1", Help: "read requests to the device"},
+		{Name: "read_bytes", Unit: "B", Help: "bytes that they read"},
+		{Name: "writes", Unit: "1", Help: "write requests to the device"},
+		{Name: "written_bytes", Unit: "B", Help: "bytes that they wrote"},
+		{Name: "received_packets", Unit: "1", Help: "packets that came in"},
+		{Name: "received_bytes", Unit: "B", Help: "bytes that came in"},
+		{Name: "sent_packets", Unit: "1", Help: "packets that went out"},
+		{Name: "sent_bytes", Unit: "B", Help: "bytes that went out"},
+	}},
+	// Page faults by what the memory is, by sampling.
+	{Name: TracerFaults, Deep: true, After: "major_faults", Metrics: []TracerMetric{
+		{Name: "anonymous_faults", Unit: "1", Help: "page faults in memory without a file; estimated from samples"},
+		{Name: "file_faults", Unit: "1", Help: "page faults in a file's memory; estimated from samples"},
+	}},
+	// Requests to block devices and their latency.
+	{Name: TracerBlock, Default: true, Deep: true},
+	// Exits of a VM by reason.
+	{Name: TracerHypervisor, Deep: true, Metrics: []TracerMetric{
+		{Name: "exits", Unit: "1", Help: "times that a virtual CPU was left; by reason before the name"},
+		{Name: "exit_s", Unit: "s", Help: "time until it went on; by reason before the name"},
+	}},
+	// Where the kernel's own time goes, cgroup accounting included, by sampling.
+	{Name: TracerAccounting, Deep: true, Metrics: []TracerMetric{
+		// The samples are timer interrupts. Scheduling and quota accounting run with interrupts off, so no sample falls there.
+		{Name: "samples", Unit: "1", Help: "samples of running threads that the following shares are of"},
+		{Name: "cgroup_s", Unit: "s", Help: "kernel time in cgroup accounting and CPU quotas; a lower bound, from samples", LowerBound: true},
+		{Name: "scheduler_s", Unit: "s", Help: "kernel time in the scheduler; a lower bound, from samples", LowerBound: true},
+		{Name: "kernel_s", Unit: "s", Help: "kernel time in all; estimated from samples"},
+	}},
+	// Kernel stacks of waits; expensive, so only on request by name.
+	{Name: TracerStacks},
+}
+
+var (
+	// TracerNames are the names of all tracers.
+	TracerNames = tracersThat(func(Tracer) bool { return true })
+
+	// DefaultTracers are those of `tare run --explain` without names.
+	DefaultTracers = tracersThat(func(t Tracer) bool { return t.Default })
+
+	// DeepTracers are those of `tare run --explain=deep`: the second tier, and those of the first whose metrics it lacks.
+	DeepTracers = tracersThat(func(t Tracer) bool { return t.Deep })
+
+	// TracerMetrics are the metrics of all tracers in the order of reports. In Trace.Figures a name may have a role or a device before
+	// it: "vcpu.switches", "vda.read_bytes".
+	TracerMetrics = tracerMetrics()
+)
+
+func tracersThat(have func(Tracer) bool) (names []string) {
+	for _, t := range Tracers {
+		if have(t) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+func tracerMetrics() (all []TracerMetric) {
+	for _, later := range []bool{false, true} { // what comes after a metric is placed when that has its place
+		for _, t := range Tracers {
+			if later != (t.After != "") {
+				continue
+			}
+			at := len(all)
+			if later {
+				at = 1 + slices.IndexFunc(all, func(m TracerMetric) bool { return m.Name == t.After })
+			}
+			own := slices.Clone(t.Metrics)
+			for i := range own {
+				own[i].Tracer = t.Name
+			}
+			all = slices.Insert(all, at, own...)
+		}
+	}
+	return all
+}
 
 // Tiers of an account, by what it is made of. Accounts of Tare before there were two are of the second.
 const (
@@ -103,63 +233,6 @@ type Stack struct {
 	Seconds float64  `json:"seconds"`
 	Count   int64    `json:"count"`
 }
-
-// TracerMetric says what one of Trace.Figures is.
-type TracerMetric struct {
-	Name   string
-	Tracer string
-	Unit   string // "1", "s", "B"
-	Help   string
-}
-
-// TracerMetrics are all that there are. A name may have a role, or a device, before it: "vcpu.switches", "vda.read_bytes".
-var TracerMetrics = []TracerMetric{
-	{"elapsed_s", TracerScheduler, "s", "from the creation of the trial's process to its end, as the tracer saw it"},
-	{"run_s", TracerScheduler, "s", "all threads' time on a core"},
-	{"cpus_used", TracerScheduler, "1", "CPUs of the host on which threads ran"},
-	{"delay_s", TracerThreads, "s", "all threads' time in run queues, throttled time among it"},
-	{"blocked_s", TracerThreads, "s", "all threads' waits for block devices, where kernel.task_delayacct is on"},
-	{"switches", TracerScheduler, "1", "times that a thread left its core"},
-	{"waits", TracerScheduler, "1", "of these: it had to wait for something"},
-	{"preemptions", TracerScheduler, "1", "of these: it could have gone on"},
-	{"wakeups", TracerScheduler, "1", "times that a waiting thread could go on"},
-	{"migrations", TracerScheduler, "1", "times that a thread was moved to another core"},
-	{"cache_migrations", TracerScheduler, "1", "of these: to one with another last-level cache"},
-	{"node_migrations", TracerScheduler, "1", "of these: to one of another NUMA node"},
-	{"tasks", TracerScheduler, "1", "threads and processes that were created"},
-	{"periods", TracerBandwidth, "1", "periods of the CPU quota in which the guest ran"},
-	{"throttled_periods", TracerBandwidth, "1", "of these: the quota was spent before the end"},
-	{"throttled_s", TracerBandwidth, "s", "time for which run queues were throttled, added over the cores"},
-	{"user_s", TracerCPU, "s", "CPU time in the guest's own code"},
-	{"system_s", TracerCPU, "s", "CPU time in the kernel for it"},
-	{"guest_s", TracerCPU, "s", "CPU time in a VM's code (KVM)"},
-	{"interrupt_s", TracerCPU, "s", "interrupts on the guest's CPUs, whoever they were for"},
-	{"steal_s", TracerCPU, "s", "time that the hypervisor under this machine took from the guest's CPUs"},
-	{"minor_faults", TracerMemory, "1", "page faults that needed no reading"},
-	{"major_faults", TracerMemory, "1", "page faults that had to read"},
-	{"anonymous_faults", TracerFaults, "1", "page faults in memory without a file; estimated from samples"},
-	{"file_faults", TracerFaults, "1", "page faults in a file's memory; estimated from samples"},
-	{"reclaimed_pages", TracerMemory, "1", "pages that the kernel took back from the guest"},
-	{"huge_faults", TracerMemory, "1", "huge pages given at a fault; of the whole host"},
-	{"reads", TracerIO, "1", "read requests to the device"},
-	{"read_bytes", TracerIO, "B", "bytes that they read"},
-	{"writes", TracerIO, "1", "write requests to the device"},
-	{"written_bytes", TracerIO, "B", "bytes that they wrote"},
-	{"received_packets", TracerIO, "1", "packets that came in"},
-	{"received_bytes", TracerIO, "B", "bytes that came in"},
-	{"sent_packets", TracerIO, "1", "packets that went out"},
-	{"sent_bytes", TracerIO, "B", "bytes that went out"},
-	{"exits", TracerHypervisor, "1", "times that a virtual CPU was left; by reason before the name"},
-	{"exit_s", TracerHypervisor, "s", "time until it went on; by reason before the name"},
-	{"samples", TracerAccounting, "1", "samples of running threads that the following shares are of"},
-	{"cgroup_s", TracerAccounting, "s", "kernel time in cgroup accounting and CPU quotas; a lower bound, from samples"},
-	{"scheduler_s", TracerAccounting, "s", "kernel time in the scheduler; a lower bound, from samples"},
-	{"kernel_s", TracerAccounting, "s", "kernel time in all; estimated from samples"},
-}
-
-// Undercounted are the metrics of TracerAccounting that are lower bounds. Its samples are timer interrupts. Scheduling and quota accounting run with
-// interrupts off, so no sample falls there.
-var Undercounted = []string{"cgroup_s", "scheduler_s"}
 
 // Layers of the isolation ladder between bare metal and a container, from the lowest up (paper "pinning", section VI: the
 // announced study of "overhead by isolation level"). Treatment.Isolation names the topmost that is there; all below are too.

@@ -36,7 +36,8 @@ func (q Quantity) AllOf(metrics []notebook.Metric) bool {
 func (q Quantity) Undercounted() bool {
 	return slices.ContainsFunc(q.Of, func(name string) bool {
 		of, traced := strings.CutPrefix(name, "trace.")
-		return traced && slices.Contains(notebook.Undercounted, of[strings.LastIndexByte(of, '.')+1:])
+		m, _ := tracerMetric(of)
+		return traced && m.LowerBound
 	})
 }
 
