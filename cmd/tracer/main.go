@@ -11,7 +11,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
 
 	"tare/lab/engine"
 	"tare/lab/ruler"
@@ -34,9 +33,7 @@ func attach(pid int, launchers bool, names []string) (stop func() (*notebook.Tra
 	if t.Threads, err = engine.ThreadsOf([]int{t.PID}, t.PID); err != nil {
 		return nil, err
 	}
-	// A guest is the hypervisor's, and has none of its own.
-	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == notebook.TracerHypervisor })
-	kit, err := trace.Open(names)
+	kit, err := trace.Open(trace.Inside(names))
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"tare/notebook"
 )
 
-// accounting is the tracer of where the kernel's own time goes, by samples of what runs.
-var accounting = tracer{
+// The tracer of where the kernel's own time goes, by sampling what runs.
+var _ = add(tracer{
 	name:     notebook.TracerAccounting,
 	on:       "perf's software event cpu-clock",
 	programs: []string{"sampled"},
@@ -20,7 +20,7 @@ var accounting = tracer{
 		return t.attachPerf("sampled", unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Sample: sampleRate, Bits: unix.PerfBitFreq})
 	},
 	read: (*Trace).readSamples,
-}
+})
 
 // sampleRate is how many times a second what runs is sampled, on each CPU.
 const sampleRate = 499

@@ -13,8 +13,8 @@ import (
 	"tare/notebook"
 )
 
-// bandwidth is the tracer of CPU quotas.
-var bandwidth = tracer{name: notebook.TracerBandwidth, count: files.bandwidth}
+// The tracer of CPU quotas.
+var _ = add(tracer{name: notebook.TracerBandwidth, count: files.bandwidth})
 
 // Names in the kernel's files, and what they are here.
 var (

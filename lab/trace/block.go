@@ -8,15 +8,15 @@ import (
 	"tare/notebook"
 )
 
-// block is the tracer of requests to block devices: how many, of how many bytes, and for how long.
-var block = tracer{
+// The tracer of requests to block devices: how many, how many bytes, and how long they took.
+var _ = add(tracer{
 	name:     notebook.TracerBlock,
 	on:       "the block devices' tracepoints (Linux 5.18 or later with BTF)",
 	programs: []string{"block_start", "block_end"},
 	older:    []string{"block_issue", "block_end"},
 	lacks:    "requests that the kernel's own threads pass on to a device are not seen before Linux 6.5",
 	read:     (*Trace).readDevices,
-}
+})
 
 // device and io mirror bpf/trace.c's.
 type device struct{ Major, Minor, Op, Role uint32 }

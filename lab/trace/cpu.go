@@ -16,10 +16,10 @@ import (
 	"tare/notebook"
 )
 
-// cpu is the tracer of CPU time by what it was spent in, and of what interrupts and a hypervisor took.
-var cpu = tracer{name: notebook.TracerCPU, count: func(f files, c *counters, t counted) error {
+// The tracer of CPU time, by what it was spent on, and of what interrupts and a hypervisor took.
+var _ = add(tracer{name: notebook.TracerCPU, count: func(f files, c *counters, t counted) error {
 	return errors.Join(f.cpu(c, t), f.interrupts(c, t))
-}}
+}})
 
 // cpuUsage is CPU time in all, of which only a sample is known to be in the code or in the kernel.
 const cpuUsage = "usage_s"

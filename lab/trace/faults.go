@@ -8,16 +8,19 @@ import (
 	"tare/notebook"
 )
 
-// faults is the tracer of page faults by what the memory is, by samples.
-var faults = tracer{
+// The tracer of page faults, by what the memory is, by sampling.
+var _ = add(tracer{
 	name:     notebook.TracerFaults,
 	on:       "perf's software event page-faults",
 	programs: []string{"faulted"},
 	attach: func(t *Trace) error {
+		if err := t.kit.put("faults", 0, [3]uint64{}); err != nil {
+			return err
+		}
 		return t.attachPerf("faulted", unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_PAGE_FAULTS, Sample: faultPeriod, Sample_type: unix.PERF_SAMPLE_ADDR})
 	},
 	read: (*Trace).readFaults,
-}
+})
 
 // faultPeriod: one page fault in so many is sampled, a prime so that it does not beat with what the work does.
 const faultPeriod = 61

@@ -19,37 +19,48 @@ import (
 	"tare/notebook"
 )
 
-// hypervisor is the tracer of a VM's exits, by reason.
-var hypervisor = tracer{
+// The tracer of a VM's exits, by reason.
+var _ = add(tracer{
 	name:     notebook.TracerHypervisor,
 	on:       "KVM's tracepoints",
+	hostOnly: true, // a guest has no guests
 	programs: []string{"vcpu_exit", "vcpu_entry"},
-	attach: func(t *Trace) error {
-		if !slices.ContainsFunc(t.target.Threads, func(t engine.Thread) bool { return t.Role == notebook.RoleVCPU }) {
-			return nil
+	open: func(tr *tracer) error {
+		k, err := readKVMFormat()
+		if err != nil {
+			return err
 		}
-		for program, id := range map[string]uint64{"vcpu_exit": t.kit.kvm.exit, "vcpu_entry": t.kit.kvm.entry} {
-			if err := t.attachPerf(program, unix.PerfEventAttr{Type: unix.PERF_TYPE_TRACEPOINT, Config: id, Sample: 1}); err != nil {
-				return err
-			}
-		}
+		tr.attach, tr.read = k.attach, k.readExits
 		return nil
 	},
-	read: (*Trace).readExits,
-}
+})
 
 // waited mirrors bpf/trace.c's.
 type waited struct{ NS, Count uint64 }
 
-func (t *Trace) readExits(p *notebook.Trace) error {
-	k := t.kit
+func (k *kvmFormat) attach(t *Trace) error {
+	if !slices.ContainsFunc(t.target.Threads, func(t engine.Thread) bool { return t.Role == notebook.RoleVCPU }) {
+		return nil
+	}
+	if err := t.kit.put("reason_at", 0, k.reasonAt); err != nil {
+		return err
+	}
+	for program, id := range map[string]uint64{"vcpu_exit": k.exit, "vcpu_entry": k.entry} {
+		if err := t.attachPerf(program, unix.PerfEventAttr{Type: unix.PERF_TYPE_TRACEPOINT, Config: id, Sample: 1}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *kvmFormat) readExits(t *Trace, p *notebook.Trace) error {
 	var reason uint32
 	var e waited
-	each := k.coll.Maps["exits"].Iterate()
+	each := t.kit.coll.Maps["exits"].Iterate()
 	for each.Next(&reason, &e) {
 		p.Figures["exits"] += float64(e.Count)
 		p.Figures["exit_s"] += float64(e.NS) * nano
-		name := k.kvm.name(reason)
+		name := k.name(reason)
 		p.Figures[name+".exits"] += float64(e.Count)
 		p.Figures[name+".exit_s"] += float64(e.NS) * nano
 	}

@@ -12,10 +12,10 @@ import (
 	"tare/notebook"
 )
 
-// inputOutput is the tracer of block devices, as far as the kernel counts for a cgroup or a process, and of networks.
-var inputOutput = tracer{name: notebook.TracerIO, count: func(f files, c *counters, t counted) error {
+// The tracer of block devices, as far as the kernel counts for a cgroup or a process, and of networks.
+var _ = add(tracer{name: notebook.TracerIO, count: func(f files, c *counters, t counted) error {
 	return errors.Join(f.blocks(c, t), f.processIO(c, t), f.network(c, t))
-}}
+}})
 
 // blocks reads what the guest's own cgroup has done on block devices. A version 1 cgroup counts only on devices for which some
 // cgroup has a limit on newer kernels, and then is empty without one.

@@ -11,10 +11,10 @@ import (
 	"tare/notebook"
 )
 
-// memory is the tracer of page faults, reclaim and huge pages.
-var memory = tracer{name: notebook.TracerMemory, count: func(f files, c *counters, t counted) error {
+// The tracer of page faults, reclaim and huge pages.
+var _ = add(tracer{name: notebook.TracerMemory, count: func(f files, c *counters, t counted) error {
 	return errors.Join(f.faults(c, t), f.hostMemory(c))
-}}
+}})
 
 // Names in the kernel's files, and what they are here.
 var (

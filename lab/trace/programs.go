@@ -120,11 +120,7 @@ func (k *Kit) tables() error {
 		reasons[nr] = r
 	}
 	cache, node := cpuDomains()
-	errs := []error{k.put("reasons", 0, reasons), k.put("cache_of", 0, cache), k.put("node_of", 0, node)}
-	if k.kvm != nil {
-		errs = append(errs, k.put("reason_at", 0, k.kvm.reasonAt))
-	}
-	return errors.Join(errs...)
+	return errors.Join(k.put("reasons", 0, reasons), k.put("cache_of", 0, cache), k.put("node_of", 0, node))
 }
 
 // perfEvent is an open event with a program on it.

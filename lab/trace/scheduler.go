@@ -10,14 +10,14 @@ import (
 	"tare/notebook"
 )
 
-// scheduler is the second tier's tracer of the scheduler: each switch of the guest's threads. The account by what each instant went on is
-// made of it, and the distributions of times on and off a core.
-var scheduler = tracer{
+// The second tier's tracer of the scheduler follows each switch of the guest's threads. The time breakdown of each instant and the
+// distributions of times on and off a CPU are made of that.
+var _ = add(tracer{
 	name:     notebook.TracerScheduler,
 	on:       onThreads,
 	programs: []string{"switched"},
 	read:     (*Trace).readScheduler,
-}
+})
 
 // The values are bpf/trace.c's.
 const (

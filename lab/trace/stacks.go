@@ -13,13 +13,13 @@ import (
 	"tare/notebook"
 )
 
-// stacks is the tracer of the kernel stacks of the longest waits. It is expensive, so it is not among the defaults of any tier.
-var stacks = tracer{
+// The tracer of the kernel stacks of the longest waits. It is expensive, so neither tier includes it.
+var _ = add(tracer{
 	name:     notebook.TracerStacks,
 	on:       onThreads,
 	programs: []string{"switched"},
 	read:     (*Trace).readStacks,
-}
+})
 
 // stackDepth is bpf/trace.c's, and mostStacks how many are kept in a trial's record.
 const (

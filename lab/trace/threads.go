@@ -8,14 +8,14 @@ import (
 	"tare/notebook"
 )
 
-// threads is the first tier's tracer of the scheduler: what the kernel itself keeps of each thread, read when the thread ends and when the
-// trial does. From it an account can be made: how long the threads ran, and stood in run queues, throttled or not.
-var threads = tracer{
+// The first tier's tracer of the scheduler reads what the kernel itself keeps of each thread, when the thread ends and when the trial does:
+// how long it ran, and how long it was in run queues, throttled or not. A time breakdown can be made of that.
+var _ = add(tracer{
 	name:     notebook.TracerThreads,
 	on:       onThreads,
 	programs: following,
 	read:     (*Trace).readThreads,
-}
+})
 
 func (t *Trace) readThreads(p *notebook.Trace) error {
 	if t.kit.events() {

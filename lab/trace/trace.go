@@ -4,9 +4,10 @@
 // the hypervisor did meanwhile. It attaches to the guest's threads, by role, and follows what they create. What it costs is measured, and
 // it costs nothing while no trial is traced.
 //
-// Each tracer is a file with a value of type tracer, and a line in tracers. There are two kinds of them. Tracers of the first tier read what
-// the kernel counts anyway, before and after the trial and when a thread ends; they are the default. Tracers of the second tier load
-// programs of bpf/trace.c into the kernel, which run at each event: they say more, and cost more.
+// Each tracer is one file, which adds a value of type tracer, and its entry in notebook.Tracers. There are two tiers. Tracers of the first
+// tier read what the kernel counts anyway: before the trial, after it, and when a thread ends. They are the default. Tracers of the second
+// tier load BPF programs into the kernel, which run at each event. They say more, and cost more. `make generate` compiles the programs of
+// all tracers, which are in bpf, into one object.
 //
 // The trial is from the creation of its process by the ruler until the ruler is told of its end.
 package trace
@@ -53,31 +54,45 @@ func (t Target) seed(role uint32) uint32 {
 	return role
 }
 
-// tracer is one way to observe a trial. Its metrics are those of notebook.TracerMetrics that bear its name.
+// tracer is one way to observe a trial. notebook.Tracers has its metrics.
 type tracer struct {
-	name string
-	on   string // what its programs attach to, in words
+	name     string
+	on       string // what its programs attach to, in words
+	hostOnly bool   // inside a guest it has nothing to observe
 
-	programs []string // of bpf/trace.c; a tracer with programs gets those that follow the guest's threads as well
-	older    []string // in their place on a kernel that lacks their tracepoints, and
-	lacks    string   // what they do not see
+	programs []string // loaded in addition to those that follow the guest's threads
+	older    []string // loaded instead on a kernel that lacks their tracepoints
+	lacks    string   // what the older programs do not observe
 
-	attach func(t *Trace) error                        // nil: the programs attach to the tracepoints that they name
+	open   func(tr *tracer) error                      // asks the host, when a kit is opened, what the other functions need; it may set them
+	attach func(t *Trace) error                        // nil: each program attaches to the tracepoint that it names
 	read   func(t *Trace, p *notebook.Trace) error     // reads what the programs have gathered
-	count  func(f files, c *counters, t counted) error // reads counters of the kernel's, before the trial and after it
+	count  func(f files, c *counters, t counted) error // reads the kernel's counters, before the trial and after it
 }
 
-// tracers are all that there are, in the order in which they attach.
-var tracers = []tracer{threads, bandwidth, cpu, memory, inputOutput, scheduler, faults, block, hypervisor, accounting, stacks}
+// tracers are all tracers by name.
+var tracers = map[string]tracer{}
 
-// named are those with the names.
+// add makes a tracer known.
+func add(t tracer) bool {
+	tracers[t.name] = t
+	return true
+}
+
+// named returns the tracers with these names, in the order of the notebook.
 func named(names []string) (all []*tracer) {
-	for i := range tracers {
-		if slices.Contains(names, tracers[i].name) {
-			all = append(all, &tracers[i])
+	for _, name := range notebook.TracerNames {
+		if slices.Contains(names, name) {
+			t := tracers[name]
+			all = append(all, &t)
 		}
 	}
 	return all
+}
+
+// Inside returns those of the named tracers that have something to observe inside a guest.
+func Inside(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return tracers[name].hostOnly })
 }
 
 // following are the programs that follow the guest's threads, which all others need.
@@ -95,8 +110,7 @@ type Kit struct {
 	loaded  map[string][]string // by tracer: its programs that the kernel took
 	memory  *ebpf.Memory        // the programs' variables
 	at      map[string]uint64
-	misses  uint64 // of the programs, when last asked
-	kvm     *kvmFormat
+	misses  uint64         // of the programs, when last asked
 	symbols *symbols.Table // read when first needed
 }
 
@@ -146,8 +160,8 @@ func (k *Kit) load() {
 		if t.programs == nil {
 			continue
 		}
-		if t.name == notebook.TracerHypervisor {
-			if k.kvm, err = readKVMFormat(); err != nil {
+		if t.open != nil {
+			if err := t.open(t); err != nil {
 				k.missing[t.name] = err.Error()
 				continue
 			}
@@ -329,7 +343,7 @@ func (t *Trace) prepare() error {
 	for _, v := range []struct {
 		name  string
 		value any
-	}{{"look", l}, {"state", [8]uint64{}}, {"faults", [3]uint64{}}} {
+	}{{"look", l}, {"state", [8]uint64{}}} {
 		if err := k.put(v.name, 0, v.value); err != nil {
 			return err
 		}
@@ -337,8 +351,11 @@ func (t *Trace) prepare() error {
 	if _, err := k.memory.WriteAt(make([]byte, seats*seatSize), int64(k.at["seats"])); err != nil {
 		return fmt.Errorf("emptying the programs' seats: %w", err)
 	}
-	for _, name := range []string{"seeds", "waits", "inflight", "devices", "places", "left", "exits", "stacks"} {
-		if err := empty(k.coll.Maps[name]); err != nil {
+	for name, m := range k.coll.Maps {
+		if m.Type() != ebpf.Hash && m.Type() != ebpf.StackTrace {
+			continue
+		}
+		if err := empty(m); err != nil {
 			return fmt.Errorf("emptying the programs' %s: %w", name, err)
 		}
 	}

@@ -539,6 +539,21 @@ func TestNothingIsSeenWithoutATrial(t *testing.T) {
 	}
 }
 
+func TestTracersAreThoseOfTheNotebook(t *testing.T) {
+	for _, name := range notebook.TracerNames {
+		if tracers[name].name != name {
+			t.Errorf("no file adds the tracer %s", name)
+		}
+	}
+	if len(tracers) != len(notebook.TracerNames) {
+		t.Errorf("%d tracers, but notebook.Tracers has %d", len(tracers), len(notebook.TracerNames))
+	}
+	inside := Inside(notebook.TracerNames)
+	if slices.Contains(inside, notebook.TracerHypervisor) || len(inside) != len(notebook.TracerNames)-1 {
+		t.Errorf("inside a guest: %v", inside)
+	}
+}
+
 func TestUnknownTracer(t *testing.T) {
 	if _, err := Open([]string{"scheduler", "sched"}); err == nil || !strings.Contains(err.Error(), `"sched": one of threads, `) {
 		t.Errorf("%v", err)
