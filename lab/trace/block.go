@@ -18,7 +18,7 @@ var _ = add(tracer{
 	read:     (*Trace).readDevices,
 })
 
-// device and io mirror bpf/trace.c's.
+// device and io mirror bpf/block.c's.
 type device struct{ Major, Minor, Op, Role uint32 }
 
 type blockIO struct {

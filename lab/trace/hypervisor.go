@@ -35,7 +35,7 @@ var _ = add(tracer{
 	},
 })
 
-// waited mirrors bpf/trace.c's.
+// waited mirrors bpf/trace.h's.
 type waited struct{ NS, Count uint64 }
 
 func (k *kvmFormat) attach(t *Trace) error {

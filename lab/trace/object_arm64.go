@@ -2,7 +2,7 @@ package trace
 
 import _ "embed" // the tracers' programs
 
-// object is bpf/trace.c, compiled for this kind of machine by `make generate`.
+// object is the files of bpf, which `make generate` compiles as one for this kind of machine.
 //
 //go:embed trace_arm64.o
 var object []byte

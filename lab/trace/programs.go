@@ -23,7 +23,7 @@ import (
 	"tare/notebook"
 )
 
-// The values are bpf/trace.c's.
+// The values are bpf/trace.h's.
 const (
 	roleWork = iota
 	roleVCPU
@@ -46,7 +46,7 @@ func role(name string) uint32 {
 	return uint32(max(0, slices.Index(roleNames[:], name)))
 }
 
-// look mirrors bpf/trace.c's struct of that name.
+// look mirrors bpf/trace.h's struct of that name.
 type look struct {
 	Zero                                                                    uint64
 	Cores, Follow, Stacks, Events, Gather, Seeded, Open, Spans, Main, Dying uint32

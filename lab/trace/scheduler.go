@@ -19,7 +19,7 @@ var _ = add(tracer{
 	read:     (*Trace).readScheduler,
 })
 
-// The values are bpf/trace.c's.
+// The values are bpf/trace.h's.
 const (
 	forOther = iota
 	forBlock
@@ -52,7 +52,7 @@ var syscallReasons = map[int]uint8{
 // futexWait is futex_wait(2) of Linux 6.7; the number is the same on all machines.
 const futexWait = 455
 
-// The values are bpf/trace.c's.
+// The values are bpf/trace.h's.
 const (
 	buckets = 40
 	spans   = 2
@@ -96,7 +96,7 @@ const (
 	owns
 )
 
-// span mirrors bpf/trace.c's.
+// span mirrors bpf/trace.h's.
 type span struct {
 	Wall   [walls]uint64
 	Counts [roles][tallies]uint64

@@ -21,7 +21,7 @@ var _ = add(tracer{
 	read:     (*Trace).readStacks,
 })
 
-// stackDepth is bpf/trace.c's, and mostStacks how many are kept in a trial's record.
+// stackDepth is bpf/scheduler.c's, and mostStacks how many are kept in a trial's record.
 const (
 	stackDepth = 32
 	mostStacks = 10

@@ -1,0 +1,379 @@
+// The switches of the guest's threads.
+#include "trace.h"
+
+// How many of the guest's threads run, are ready, are throttled, and since when: 10 bits each, and 34 of units of 1024 ns,
+// which is five hours. One word, so that it is changed at once; on a line of its own, for all CPUs write to it.
+u64 state[8] __attribute__((aligned(64)));
+
+u8 reasons[SYSCALLS];    // by the syscall's number
+u8 cache_of[MAX_CPUS];   // by CPU: last-level cache
+u8 node_of[MAX_CPUS];    // and NUMA node
+
+#define ONE_RUNS 1ull
+#define ONE_READY (1ull << 10)
+#define ONE_THROTTLED (1ull << 20)
+#define NUMBERS ((1ull << 30) - 1)
+
+// charge books time in which so many threads of the guest ran, were ready and were throttled. The share of a core that could have been
+// used and was not goes to what kept the thread from it. sign is -1 to take it back.
+static __always_inline void charge(struct span *p, u64 time, u64 numbers, u32 reason, int sign)
+{
+	u64 runs = numbers & 1023, ready = numbers >> 10 & 1023, throttled = numbers >> 20 & 1023;
+	u64 able = runs + ready + throttled, cores = look.cores;
+	if (!able) {
+		if (reason < REASONS) {
+			MASK(reason, 7);
+			p->wall[IDLE + reason] += sign * time;
+		}
+		return;
+	}
+	u64 share = able < cores ? able : cores;
+	if (runs >= share) {
+		p->wall[RUN] += sign * time;
+		return;
+	}
+	u64 run = time * runs / share, rest = time - run;
+	u64 core = rest * ready / (ready + throttled);
+	p->wall[RUN] += sign * run;
+	p->wall[CORE] += sign * core;
+	p->wall[THROTTLING] += sign * (rest - core);
+}
+
+// account charges the time since the last change to what the guest did meanwhile, and changes the numbers by delta. A thread that
+// enters a core now was ready since woken, which nobody was told of then; 0: there is none. For the time before the last change, in which
+// others were switched, its part is worked out with the numbers of now.
+static __always_inline void account(struct sums *s, struct span *p, u64 now, u64 delta, u32 reason, u64 woken)
+{
+	u64 t = (now - look.zero) >> 10;
+	for (int i = 0; i < 16; i++) {
+		u64 old = *(volatile u64 *)&state[0];
+		u64 from = old >> 30;
+		u64 to = t > from ? t : from;
+		u64 new = to << 30 | ((old + delta) & NUMBERS);
+		if (__sync_val_compare_and_swap(&state[0], old, new) != old)
+			continue;
+		if (!p)
+			return;
+		u64 begin = (look.begin - look.zero) >> 10;
+		if (from < begin)
+			from = begin;
+		if (!woken) {
+			if (to > from)
+				charge(p, to - from, old, reason, 1);
+			return;
+		}
+		u64 w = (woken - look.zero) >> 10;
+		if (w > to)
+			w = to;
+		if (w < begin)
+			w = begin;
+		if (w >= from) {
+			charge(p, w - from, old, reason, 1);
+			if (to > w)
+				charge(p, to - w, old + ONE_READY, reason, 1);
+			return;
+		}
+		if (to > from)
+			charge(p, to - from, old + ONE_READY, reason, 1);
+		if (look.cores > 1 && old & 1023) {
+			charge(p, from - w, old, reason, -1);
+			charge(p, from - w, old + ONE_READY, reason, 1);
+		}
+		return;
+	}
+	s->lost++;
+}
+
+static __always_inline u32 reason_by_file(struct task_struct *t, u64 fd)
+{
+	struct fdtable *fdt = t->files->fdt;
+	struct file *file = 0;
+	struct inode *inode = 0;
+	u16 mode = 0;
+	if (!fdt || fd >= fdt->max_fds)
+		return OTHER;
+	bpf_probe_read_kernel(&file, sizeof file, &fdt->fd[fd]);
+	bpf_probe_read_kernel(&inode, sizeof inode, &file->f_inode);
+	bpf_probe_read_kernel(&mode, sizeof mode, &inode->i_mode);
+	switch (mode & 0170000) {
+	case 0140000: return NETWORK;              // socket
+	case 0100000: case 0060000: return BLOCK;  // file, block device
+	}
+	return OTHER;
+}
+
+// What a file is takes three reads to find out. A thread that waits in the same call for the same descriptor again is taken to wait for
+// the same, so many times at most, and only for short waits: after a long one the reads are made, for whoever then waits for it.
+#define ASSUMED 63
+#define SHORT 50000 // ns
+
+// reason is what a thread that does not run waits for.
+static __always_inline u32 reason(struct task_struct *t, struct seat *a, _Bool may_assume)
+{
+	a->assumed = 0;
+	if (BPF_CORE_READ_BITFIELD(t, in_iowait))
+		return BLOCK;
+	struct pt_regs___x86 *x86 = (void *)bpf_task_pt_regs((void *)t);
+	u64 nr, fd;
+	if (bpf_core_field_exists(x86->orig_ax)) {
+		nr = x86->orig_ax;
+		fd = x86->di;
+	} else {
+		struct pt_regs___arm *arm = (void *)x86;
+		nr = arm->syscallno;
+		fd = arm->regs[0];
+	}
+	if (nr >= SYSCALLS)
+		return OTHER; // a page fault, or nothing of its own
+	u32 r = reasons[nr & (SYSCALLS - 1)];
+	if (r != BY_FD)
+		return r;
+	u64 call = nr << 32 | (u32)fd;
+	if (may_assume && a->known && a->call == call) {
+		a->known--;
+		a->assumed = 1;
+		return a->file_reason;
+	}
+	a->call = call;
+	a->known = ASSUMED;
+	a->file_reason = reason_by_file(t, fd);
+	return a->file_reason;
+}
+
+static __always_inline _Bool is_throttled(struct task_struct *t)
+{
+	struct task_struct___throttled *own = (void *)t;
+	if (bpf_core_field_exists(own->throttled))
+		return own->throttled;
+	return BPF_CORE_READ(t, se.cfs_rq, throttle_count) > 0;
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 4096);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, 32 * sizeof(u64));
+} stacks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct waited);
+} waits SEC(".maps");
+
+static __always_inline void waited_at(struct sums *s, int stack, u64 ns)
+{
+	if (stack < 0)
+		return;
+	u32 id = stack;
+	struct waited *w = bpf_map_lookup_elem(&waits, &id);
+	if (w) {
+		__sync_fetch_and_add(&w->ns, ns);
+		__sync_fetch_and_add(&w->count, 1);
+		return;
+	}
+	struct waited first = {ns, 1};
+	if (bpf_map_update_elem(&waits, &id, &first, BPF_NOEXIST))
+		s->lost++;
+}
+
+// repair makes good an event that did not come: a thread leaves a core that it was not seen to enter. (Some kernels show no switch
+// from a process that they hide.) The scheduler itself knows for how long it ran; that much is moved in the account.
+static __always_inline u64 repair(struct sums *s, struct span *p, struct seat *a, u64 now, u64 ran)
+{
+	u32 booked = a->state == READY ? CORE : a->state == THROTTLED ? THROTTLING : IDLE + a->reason;
+	u64 delta = a->state == READY ? -ONE_READY : a->state == THROTTLED ? -ONE_THROTTLED : 0;
+	u64 numbers = *(volatile u64 *)&state[0];
+	u64 able = (numbers & 1023) + (numbers >> 10 & 1023) + (numbers >> 20 & 1023);
+	s->lost++;
+	if (!p || booked >= WALLS || a->state == UNKNOWN)
+		return delta;
+	u64 before = p->wall[booked];
+	account(s, p, now, 0, a->reason, 0);
+	if (ran > now - a->since)
+		ran = now - a->since;
+	u64 share = able > look.cores ? look.cores : able;
+	u64 time = (share > 1 ? ran / share : ran) >> 10, just = p->wall[booked] - before;
+	if (time > just) // others ran meanwhile, and it was booked to them
+		time = just;
+	p->wall[booked] -= time;
+	p->wall[RUN] += time;
+	return delta;
+}
+
+// closed ends the trial's span; what comes after it is not of the trial.
+static __always_inline void closed(struct sums *s, u64 now)
+{
+	u64 changed = (state[0] >> 30 << 10) + look.zero;
+	if (now < changed)
+		now = changed;
+	account(s, span(s), now, 0, OTHER, 0);
+	look.end = now;
+	look.open = 0;
+	look.dying = 0;
+}
+
+// How often the run queues' clock is set by CLOCK_MONOTONIC, in ns. It is read for nothing, but is no clock for userspace and goes astray
+// by some microseconds in this time.
+#define SYNC 200000000
+
+// leaves does what is to be done for a thread that leaves its core; it gives the change of the guest's numbers.
+static __always_inline u64 leaves(void *ctx, struct sums *s, struct span *p, struct seat *a, struct task_struct *t, u64 now, _Bool waits, _Bool dead, u32 *why)
+{
+	u32 role = a->role;
+	_Bool mine = look.follow >> role & 1;
+	u64 total = t->se.sum_exec_runtime, delta = 0;
+	if (a->state == RUNS) {
+		if (!dead)
+			took(p, role, ON, now - a->since);
+		else if (p && role < ROLES && now > a->since) { // its last slice is in the distribution since it began to end
+			MASK(role, 3);
+			p->sums[role][ON] += now - a->since;
+		}
+		if (mine)
+			delta -= ONE_RUNS;
+	} else if (a->state != UNKNOWN) {
+		u64 ran = total - a->ran, off = now - a->since; // and for the rest of that time it was at what it had left a core for
+		took(p, role, ON, ran);
+		off -= ran < off ? ran : off;
+		if (a->state == THROTTLED)
+			took(p, role, THROTTLE, off);
+		else if (a->state == READY)
+			took(p, role, PREEMPTED, off);
+		else if (a->state == WAITS) {
+			u32 r = a->reason;
+			if (r < REASONS) {
+				MASK(r, 7);
+				took(p, role, OFF + r, off);
+			}
+		}
+		if (mine)
+			delta += repair(s, p, a, now, ran);
+		else
+			s->lost++;
+	}
+	a->ran = total;
+	a->delayed = t->sched_info.run_delay;
+	count(p, role, SWITCHES, 1);
+	a->since = now;
+	a->cpu = bpf_get_smp_processor_id() + 1;
+	if (waits) {
+		a->state = WAITS;
+		a->stack = -1;
+		if (!dead) {
+			a->reason = *why = reason(t, a, 1);
+			count(p, role, WAITED, 1);
+			if (look.stacks && mine)
+				a->stack = bpf_get_stackid(ctx, &stacks, BPF_F_FAST_STACK_CMP);
+		}
+		return delta;
+	}
+	count(p, role, PREEMPTIONS, 1);
+	if (is_throttled(t)) {
+		a->state = THROTTLED;
+		return mine ? delta + ONE_THROTTLED : delta;
+	}
+	a->state = READY;
+	return mine ? delta + ONE_READY : delta;
+}
+
+// enters does what is to be done for a thread that enters a core. What it did since it left one is only seen now: the scheduler itself
+// keeps when it was woken, and for how long it stood in queues that it was taken out of again.
+static __always_inline u64 enters(struct sums *s, struct span *p, struct seat *b, struct task_struct *t, u64 now, u64 *woken, u32 *why)
+{
+	u32 role = b->role, cpu = bpf_get_smp_processor_id() + 1;
+	u64 delta = 0, off = now - b->since, queued = t->sched_info.last_queued;
+	_Bool mine = look.follow >> role & 1;
+	if (b->state == THROTTLED) {
+		took(p, role, THROTTLE, off);
+		if (mine)
+			delta -= ONE_THROTTLED;
+	} else if (b->state == READY) {
+		took(p, role, PREEMPTED, off);
+		if (mine)
+			delta -= ONE_READY;
+	} else if (b->state != RUNS) {
+		u64 ready = t->sched_info.run_delay - b->delayed;
+		if (queued && now > queued + look.offset)
+			ready += now - queued - look.offset;
+		if (b->state != UNKNOWN && ready > off)
+			ready = off;
+		if (b->state == WAITS) {
+			if (b->assumed && off - ready > SHORT)
+				b->reason = reason(t, b, 0);
+			u32 r = b->reason;
+			*why = r;
+			if (r < REASONS) {
+				MASK(r, 7);
+				took(p, role, OFF + r, off - ready);
+			}
+			if (b->stack >= 0 && p)
+				waited_at(s, b->stack, off - ready);
+			count(p, role, WAKEUPS, 1);
+		}
+		took(p, role, RUNQ, ready);
+		if (mine)
+			*woken = now - ready;
+	}
+	if (mine)
+		delta += ONE_RUNS;
+	if (b->cpu && b->cpu != cpu) {
+		u32 old = (b->cpu - 1) & (MAX_CPUS - 1), new = (cpu - 1) & (MAX_CPUS - 1);
+		count(p, role, MIGRATIONS, 1);
+		if (cache_of[old] != cache_of[new])
+			count(p, role, CACHE, 1);
+		if (node_of[old] != node_of[new])
+			count(p, role, NODE, 1);
+	}
+	b->state = RUNS;
+	b->since = now;
+	return delta;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(switched, _Bool preempt, struct task_struct *prev, struct task_struct *next, unsigned prev_state)
+{
+	struct seat *a = seat(prev->pid);
+	struct seat *b = seat(next->pid);
+	asm volatile("" : : "r"(a)); // or the compiler makes one test of two pointers, which the verifier refuses
+	if (!a) {
+		asm volatile("" : : "r"(b));
+		if (!b)
+			return 0;
+	}
+	struct sums *s = mine();
+	if (!s)
+		return 0;
+	// The scheduler has just read its clock; to read another costs more than all that follows.
+	u64 now = prev->se.cfs_rq->rq->clock;
+	if (now - look.synced > SYNC) {
+		look.offset = bpf_ktime_get_ns() - now;
+		look.synced = now;
+	}
+	now += look.offset;
+	struct span *p = span(s);
+	u64 delta = 0, woken = 0;
+	u32 why = OTHER;
+	_Bool followed = 0;
+	if (a && a->role < ROLES) { // rulers are only waited for
+		delta += leaves(ctx, s, p, a, prev, now, prev_state && !preempt, prev_state & TASK_DEAD, &why);
+		followed = look.follow >> a->role & 1;
+	}
+	if (b && b->role < ROLES) {
+		delta += enters(s, p, b, next, now, &woken, &why);
+		followed |= look.follow >> b->role & 1;
+	}
+	// Where one takes another's place and every core is used, the next change charges this time too.
+	if (followed && (delta || (*(volatile u64 *)&state[0] & 1023) < look.cores))
+		account(s, p, now, delta, why, woken);
+	if (a && prev_state & TASK_DEAD)
+		a->id = 0;
+	if (b && b->role >= ROLES && look.dying && look.open) {
+		u64 told = next->sched_info.last_queued + look.offset;
+		if (told >= look.died && told <= now) // not woken before
+			closed(s, told);
+	}
+	return 0;
+}

@@ -1,0 +1,160 @@
+// The beginnings and ends of the guest's threads, which all other programs need, and what the kernel itself counts for each thread.
+#include "trace.h"
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
+{
+	struct seat *a = seat(parent->pid);
+	if (!a)
+		return 0;
+	u32 role = a->role;
+	u64 now = bpf_ktime_get_ns();
+	if ((role == RULER || role == CLOCK) && parent->tgid != child->tgid) {
+		if (!new_seat(child->pid, role + LAUNCHER - RULER)) {
+			struct sums *s = mine();
+			if (s)
+				s->lost++;
+		}
+		return 0;
+	}
+	if ((role == LAUNCHER || role == CLOCK_LAUNCHER) && parent->tgid != child->tgid) {
+		look.main = child->tgid;
+		look.dying = 0;
+		look.begin = now;
+		look.spans++;
+		look.open = 1;
+		if (role == CLOCK_LAUNCHER)
+			return 0; // what asks a service is not the service
+		role = WORK;
+	}
+	struct sums *s = mine();
+	if (!s)
+		return 0;
+	struct seat *c = new_seat(child->pid, role);
+	if (!c) {
+		s->lost++;
+		return 0;
+	}
+	c->state = NEW;
+	if (look.events)
+		c->since = now;
+	count(span(s), role, TASKS, 1);
+	return 0;
+}
+
+// based notes what the thread's counters are at the beginning, in the places of what only a switch needs.
+static __always_inline void based(struct seat *a, struct task_struct *t)
+{
+	a->ran = t->se.sum_exec_runtime;
+	a->delayed = t->sched_info.run_delay;
+	a->since = t->nvcsw;
+	a->call = t->nivcsw;
+	a->blocked = 0;
+	if (bpf_core_field_exists(t->delays) && t->delays)
+		a->blocked = t->delays->blkio_delay;
+}
+
+// owned adds what they have counted since.
+static __always_inline void owned(struct span *p, struct seat *a, struct task_struct *t)
+{
+	u32 role = a->role;
+	if (!p || role >= ROLES)
+		return;
+	MASK(role, 3);
+	u64 *own = p->own[role];
+	own[RAN] += t->se.sum_exec_runtime - a->ran;
+	own[DELAYED] += t->sched_info.run_delay - a->delayed;
+	own[VOLUNTARY] += t->nvcsw - a->since;
+	own[INVOLUNTARY] += t->nivcsw - a->call;
+	if (bpf_core_field_exists(t->delays) && t->delays)
+		own[BLOCKED] += t->delays->blkio_delay - a->blocked;
+}
+
+// A thread that executes a program takes its process's id if it was not the first there.
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(executed, struct task_struct *t, int old)
+{
+	struct seat *a = seat(old);
+	if (!a || t->pid == old)
+		return 0;
+	struct seat *b = new_seat(t->pid, a->role);
+	if (b) {
+		b->since = a->since;
+		b->ran = a->ran;
+		b->delayed = a->delayed;
+		b->call = a->call;
+		b->blocked = a->blocked;
+		b->cpu = a->cpu;
+		b->state = a->state;
+	}
+	a->id = 0;
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(exited, struct task_struct *t)
+{
+	// Its first thread may end long before its last, or give its place to one that executes another program.
+	_Bool last = look.open && t->tgid == look.main && !t->signal->live.counter;
+	if (last) {
+		look.died = bpf_ktime_get_ns();
+		look.dying = 1;
+	}
+	struct seat *a = seat(t->pid);
+	struct sums *s = mine();
+	if (look.events) {
+		// Its ruler may end the span before it leaves its core, so its last slice is of now; what comes is added to it if there is time.
+		if (a && s && a->state == RUNS) {
+			u64 now = bpf_ktime_get_ns();
+			took(span(s), a->role, ON, now > a->since ? now - a->since : 0);
+			a->since = now;
+		}
+		return 0;
+	}
+	if (a && s) {
+		owned(span(s), a, t);
+		a->id = 0;
+	}
+	if (last) {
+		look.end = look.died;
+		look.open = 0;
+	}
+	return 0;
+}
+
+// seed gives the threads that are there already their seats.
+SEC("iter/task")
+int seed(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	if (!t)
+		return 0;
+	u32 pid = t->pid, *role = bpf_map_lookup_elem(&seeds, &pid);
+	struct seat *a = role ? new_seat(pid, *role) : 0;
+	if (!a)
+		return 0;
+	if (look.events)
+		a->delayed = t->sched_info.run_delay;
+	else
+		based(a, t);
+	look.seeded++;
+	return 0;
+}
+
+// gather begins the counters of the threads that are there anew, or adds what they have counted.
+SEC("iter/task")
+int gather(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct sums *s = mine();
+	if (!t || !s)
+		return 0;
+	struct seat *a = seat(t->pid);
+	if (!a)
+		return 0;
+	if (look.gather)
+		owned(&s->span[(look.spans - 1) % SPANS], a, t);
+	else
+		based(a, t);
+	return 0;
+}

@@ -1,0 +1,243 @@
+// What the tracers' BPF programs share. Each tracer's programs are one file beside this one. `make generate` compiles all of these files as
+// one, so their names are in one scope, and CO-RE fits the object to the kernel that it is loaded into.
+//
+// The programs use only tracepoints with BTF and perf events, because not every kernel has kprobes. Every switch of the guest's threads
+// comes through here, so each path is as short as it can be: no string, no stack unless it is asked for, one clock, one shared word.
+#pragma once
+
+#include <linux/types.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+typedef __u64 u64;
+typedef __u32 u32;
+typedef __u16 u16;
+typedef __u8 u8;
+
+// Of the kernel's structures only what is read; the names after ___ are flavours that CO-RE takes off.
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct inode { u16 i_mode; };
+struct file { struct inode *f_inode; };
+struct fdtable { unsigned max_fds; struct file **fd; };
+struct files_struct { struct fdtable *fdt; };
+struct rq { u64 clock; };
+struct cfs_rq { struct rq *rq; int throttle_count; };
+struct sched_entity { struct cfs_rq *cfs_rq; u64 sum_exec_runtime; };
+struct sched_info { unsigned long long run_delay, last_queued; };
+struct signal_struct { struct { int counter; } live; };
+struct task_delay_info { u64 blkio_delay; };
+struct task_struct {
+	int pid, tgid;
+	unsigned long nvcsw, nivcsw;
+	struct task_delay_info *delays;
+	struct signal_struct *signal;
+	unsigned in_iowait : 1;
+	struct files_struct *files;
+	struct sched_entity se;
+	struct sched_info sched_info;
+};
+struct task_struct___throttled { _Bool throttled; }; // Linux 6.18: each thread is throttled on its own
+struct pt_regs___x86 { unsigned long orig_ax, di; };
+struct pt_regs___arm { u64 regs[31]; int syscallno; };
+struct bpf_iter_meta { u64 seq_num; };
+struct bpf_iter__task { struct bpf_iter_meta *meta; struct task_struct *task; };
+#pragma clang attribute pop
+
+// A perf event's context. The registers are those of the machine that it is compiled for.
+struct registers {
+#if defined(__TARGET_ARCH_x86)
+	u64 before[16], ip, after[4];
+#elif defined(__TARGET_ARCH_arm64)
+	u64 before[32], ip, after[1];
+#endif
+};
+struct bpf_perf_event_data { struct registers regs; u64 period, addr; };
+
+// As notebook.Role…; userspace has the same list.
+// A ruler starts launchers, and what a launcher starts is a trial: the guest's work, or with a clock's what asks a service.
+enum { WORK, VCPU, IO, EMULATOR, ROLES, RULER = ROLES, CLOCK, LAUNCHER, CLOCK_LAUNCHER };
+enum { UNKNOWN, NEW, RUNS, WAITS, READY, THROTTLED };
+// What a thread waits for; BY_FD is decided by what the file is.
+enum { OTHER, BLOCK, NETWORK, FUTEX, SLEEP, REASONS, BY_FD = 7, REASON_ROWS };
+// Rows of spread; a wait for a reason is OFF + reason.
+enum { ON, RUNQ, PREEMPTED, THROTTLE, OFF, KINDS = OFF + REASON_ROWS };
+// Columns of wall; idle for a reason is IDLE + reason.
+enum { RUN, CORE, THROTTLING, IDLE, WALLS = IDLE + REASON_ROWS };
+enum { SWITCHES, WAITED, PREEMPTIONS, WAKEUPS, MIGRATIONS, CACHE, NODE, TASKS, COUNTS };
+
+// Columns of own: what the kernel itself keeps of each thread.
+enum { RAN, DELAYED, VOLUNTARY, INVOLUNTARY, BLOCKED, OWN };
+
+#define BUCKETS 40
+#define SPANS 2 // the ruler warms up once before it measures: the last span is the trial
+#define MAX_CPUS 1024
+#define SYSCALLS 512
+#define TASK_DEAD 0x80 // the state in which a thread is switched from for the last time
+
+// MASK bounds an index for the verifier, which loses what a comparison said of it; the compiler must not know why it is there.
+#define MASK(index, most) asm volatile("%0 &= " #most : "+r"(index))
+
+struct seat {
+	u64 since;      // of its state
+	u64 ran;        // CPU time that it had used when it last left a core
+	u64 delayed;    // time that it had stood in run queues then
+	u64 call;       // system call and file descriptor that it last waited in
+	u64 blocked;    // time that it had waited for block devices when the trial began
+	u32 id;         // the thread's; 0: nobody's
+	u32 cpu;        // where it last ran, from 1; 0: nowhere yet
+	int stack;      // of its wait; negative: none
+	u8 role, state, reason, file_reason;
+	u8 shared;      // a thread whose place this is as well sits in one of the next
+	u8 known;       // for so many more short waits in the same call the reason is taken to be the same
+	u8 assumed;     // it was for this one
+} __attribute__((aligned(64)));
+
+// A seat is a thread's. It is found by the thread's id, which costs less than the kernel's storage for tasks; few ids share a place.
+#define SEATS 16384
+#define PLACES 4
+struct seat seats[SEATS];
+
+static __always_inline struct seat *place(u32 id, u32 i)
+{
+	u32 n = id + i;
+	MASK(n, 16383);
+	return &seats[n];
+}
+
+// seat is the thread's, 0 if it is none of the guest's.
+static __always_inline struct seat *seat(u32 id)
+{
+	struct seat *a = place(id, 0);
+	if (a->id == id)
+		return id ? a : 0;
+	if (!a->shared)
+		return 0;
+	for (int i = 1; i < PLACES; i++) {
+		a = place(id, i);
+		if (a->id == id)
+			return a;
+	}
+	return 0;
+}
+
+// new_seat gives the thread an empty one; 0 where there is no room.
+static __always_inline struct seat *new_seat(u32 id, u32 role)
+{
+	for (int i = 0; i < PLACES; i++) {
+		struct seat *a = place(id, i);
+		if (__sync_val_compare_and_swap(&a->id, 0, id))
+			continue;
+		a->since = a->ran = a->delayed = a->call = 0;
+		a->cpu = a->state = a->reason = a->known = a->assumed = 0;
+		a->stack = -1;
+		a->role = role;
+		if (i)
+			place(id, 0)->shared = 1;
+		return a;
+	}
+	return 0;
+}
+
+// Threads that are there when the look begins: their ids and roles.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, u32);
+} seeds SEC(".maps");
+
+struct span {
+	u64 wall[WALLS];
+	u64 counts[ROLES][COUNTS];
+	u64 own[ROLES][OWN];
+	u64 sums[ROLES][KINDS];
+	u64 spread[ROLES][KINDS][BUCKETS];
+};
+struct sums {
+	u64 lost;
+	struct span span[SPANS];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct sums);
+} all SEC(".maps");
+
+// Set by userspace before it attaches; the rest of it is the look's state.
+struct look {
+	u64 zero;  // the clock at the beginning, so that times are short
+	u32 cores; // that the guest has
+	u32 follow; // the roles whose threads the wall is made of, a bit each
+	u32 stacks;
+	u32 events; // each switch is traced; else a thread's own counters are read when it ends
+	u32 gather; // what the program of that name does
+	u32 seeded; // threads found
+	u32 open;  // a trial is under way
+	u32 spans; // begun so far
+	u32 main;  // the trial's process
+	u32 dying; // it has ended, and its ruler not yet seen it
+	u64 begin, end;
+	u64 died;   // when the trial's process ended
+	u64 offset; // from the run queues' clock to CLOCK_MONOTONIC
+	u64 synced; // when that was found out, by the run queues' clock
+} look __attribute__((aligned(64)));
+
+#define TWO(n) n, n
+#define FOUR(n) TWO(n), TWO(n)
+#define EIGHT(n) FOUR(n), FOUR(n)
+#define SIXTEEN(n) EIGHT(n), EIGHT(n)
+#define THIRTYTWO(n) SIXTEEN(n), SIXTEEN(n)
+static const u8 log2_of[256] = {0, 0, TWO(1), FOUR(2), EIGHT(3), SIXTEEN(4), THIRTYTWO(5), THIRTYTWO(6), THIRTYTWO(6),
+	THIRTYTWO(7), THIRTYTWO(7), THIRTYTWO(7), THIRTYTWO(7)};
+
+static __always_inline u32 log2of(u64 v)
+{
+	u32 r = 0;
+	if (v >> 32) { v >>= 32; r = 32; }
+	if (v >> 16) { v >>= 16; r += 16; }
+	if (v >> 8) { v >>= 8; r += 8; }
+	r += log2_of[v & 255];
+	return r < BUCKETS ? r : BUCKETS - 1;
+}
+
+// span is this CPU's part of the current one; none while no trial is under way.
+static __always_inline struct span *span(struct sums *s)
+{
+	struct span *p = 0;
+
+	if (look.open)
+		p = &s->span[(look.spans - 1) % SPANS];
+	asm volatile("" : "+r"(p)); // or the compiler tests what made it in its place, which verifiers before Linux 6.3 do not follow
+	return p;
+}
+
+static __always_inline struct sums *mine(void)
+{
+	u32 zero = 0;
+	return bpf_map_lookup_elem(&all, &zero);
+}
+
+static __always_inline void took(struct span *p, u32 role, u32 kind, u64 ns)
+{
+	if (!p || role >= ROLES)
+		return;
+	MASK(role, 3);
+	p->sums[role][kind] += ns;
+	p->spread[role][kind][log2of(ns)]++;
+}
+
+static __always_inline void count(struct span *p, u32 role, u32 what, u64 n)
+{
+	if (!p || role >= ROLES)
+		return;
+	MASK(role, 3);
+	p->counts[role][what] += n;
+}
+
+struct waited { u64 ns, count; };
+
+char LICENSE[] SEC("license") = "GPL";
