@@ -131,18 +131,6 @@ type Declared struct {
 	Note   string // what of it was not measured
 }
 
-// String says which figure it is.
-func (d *Declared) String() string {
-	t := words.Plain(d.Name)
-	if h := words.Plain(d.Title); h != "" {
-		t += " (" + h + ")"
-	}
-	if w := words.Plain(d.Workload); w != "" {
-		t += " of " + w
-	}
-	return t
-}
-
 // DeclaredIn are the figures that the studies declare, each once.
 func DeclaredIn(s *data.Summary) []*Declared {
 	var list []*Declared

@@ -123,7 +123,7 @@ func TestStaircases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "rungs.html", excerpt(t, page, "<summary>Every rung in numbers</summary>", "</details>"))
+	golden.Check(t, "rungs.html", golden.Excerpt(t, page, "<summary>Every rung in numbers</summary>", "</details>"))
 	// Names that attack stay text.
 	evil := readLadder(t, true)
 	for i := range evil.Rows {

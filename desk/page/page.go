@@ -38,7 +38,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"thousands": words.Thousands[int],
 		"class":     func(a claims.Answer) string { return classes[a] },
 		"commands":  commands,
-		"date":      date,
+		"date":      words.Date,
 		"fact":      func(name, text string) pair { return pair{name, plain(text)} },
 		"finite":    stats.Finite,
 		"failures":  failures,
@@ -52,7 +52,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		},
 		"param":    func(p model.Param) show.Value { return show.Valued(p.Value, p.Low, p.High) },
 		"system":   func(h notebook.Host) string { return strings.Trim(h.OS+", Linux "+h.Kernel+", "+h.Arch, ", ") },
-		"topology": topology,
+		"topology": words.Topology,
 	})
 	template.Must(page.New("texts").Parse(words.Report))
 	return template.Must(page.Parse(pageSource))
@@ -191,7 +191,7 @@ func render(s *data.Summary, figs []chart.Figure, several []severalPart, why *wh
 	}
 	for _, d := range chart.DeclaredIn(s) {
 		if len(d.Panels) == 0 {
-			p.NotDrawn = append(p.NotDrawn, words.Tight(strings.TrimSpace(d.String()+": none of its treatments was measured. "+d.Note)))
+			p.NotDrawn = append(p.NotDrawn, words.Tight(words.NothingMeasured(d.Figure, d.Note)))
 		}
 	}
 	p.Claims = judged(s, opt.Claims)
@@ -235,14 +235,6 @@ func title(s *data.Summary) string {
 	return cmp.Or(strings.Join(names, " · "), "Study")
 }
 
-// date writes a time; empty where there is none.
-func date(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2 January 2006, 15:04 UTC")
-}
-
 func when(s *data.Summary) string {
 	var last time.Time
 	trials := 0
@@ -256,11 +248,7 @@ func when(s *data.Summary) string {
 	if first.IsZero() {
 		return ""
 	}
-	w := "Begun " + date(first)
-	if !last.Equal(first) {
-		w += ", the last of " + words.Count(len(s.Folders), "folder") + " " + date(last)
-	}
-	return w + " · " + words.Count(trials, "trial") + " on record"
+	return words.Begun(first, last, len(s.Folders), trials)
 }
 
 // fullName says what a treatment is, all of it; with its host where there are several.
@@ -293,7 +281,7 @@ func named(names map[string]string, ids []string) []string {
 // checks says the A/A checks' verdicts: in a line for each kind of verdict for the first screen, and each.
 func checks(s *data.Summary, names map[string]string) (lines, all []check) {
 	if len(s.AA) == 0 {
-		return []check{{Text: "No A/A check was run: how steady the host was is not known."}}, nil
+		return []check{{Text: words.NoCheck}}, nil
 	}
 	for _, a := range s.AA {
 		all = append(all, check{a.Verdict == data.Holds, words.CheckWhere(s, a), words.Tight(words.Check(a)), strings.Join(named(names, a.Untrusted), "; ")})
@@ -303,21 +291,13 @@ func checks(s *data.Summary, names map[string]string) (lines, all []check) {
 			all = append(all, check{Good: !c.Narrow(), What: of, Text: words.Tight(says)})
 		}
 	}
-	for _, kind := range []struct {
-		verdict data.Verdict
-		says    string
-	}{{data.Misses, "fails"}, {data.Narrow, "finds intervals too narrow"}, {data.NotKnown, "says nothing"}, {data.Holds, "holds"}} {
-		of := slices.DeleteFunc(slices.Clone(s.AA), func(a data.AACheck) bool { return a.Verdict != kind.verdict })
-		good := kind.verdict == data.Holds
+	for _, verdict := range []data.Verdict{data.Misses, data.Narrow, data.NotKnown, data.Holds} {
+		of := slices.DeleteFunc(slices.Clone(s.AA), func(a data.AACheck) bool { return a.Verdict != verdict })
+		good := verdict == data.Holds
 		if len(of) == 0 || good && len(of) < len(s.AA) {
 			continue
 		}
-		text := "A/A check " + kind.says
-		if len(s.AA) > 1 {
-			text += fmt.Sprintf(" in %d of %d, the least exact", len(of), len(s.AA))
-		}
-		widest := slices.MaxFunc(of, func(a, b data.AACheck) int { return cmp.Compare(a.High-a.Low, b.High-b.Low) })
-		lines = append(lines, check{Good: good, Text: words.Tight(text + ": bare metal against itself is " + words.Check(widest) + ".")})
+		lines = append(lines, check{Good: good, Text: words.Tight(words.Checks(verdict, of, len(s.AA)))})
 	}
 	return lines, all
 }

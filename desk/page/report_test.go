@@ -83,19 +83,8 @@ func TestFilesOfAReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "first-screen.html", excerpt(t, page, "<header>", "</header>"))
-	golden.Check(t, "trust.html", excerpt(t, page, `<section id="trust">`, "</section>"))
-}
-
-// excerpt is what stands in a page between two texts, the first of each.
-func excerpt(t *testing.T, page []byte, from, to string) []byte {
-	t.Helper()
-	_, rest, found := bytes.Cut(page, []byte(from))
-	body, _, closed := bytes.Cut(rest, []byte(to))
-	if !found || !closed {
-		t.Fatalf("the page has no %s … %s", from, to)
-	}
-	return append(bytes.TrimSpace(body), '\n')
+	golden.Check(t, "first-screen.html", golden.Excerpt(t, page, "<header>", "</header>"))
+	golden.Check(t, "trust.html", golden.Excerpt(t, page, `<section id="trust">`, "</section>"))
 }
 
 // The same folder gives the same bytes, all of them, wherever it lies and whenever it is read.
@@ -279,7 +268,7 @@ func TestNotices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(excerpt(t, page, `<ul class="state">`, "<nav"))
+		return string(golden.Excerpt(t, page, `<ul class="state">`, "<nav"))
 	}
 	good := sample("large")
 	for i := range good.Rows {
@@ -338,13 +327,6 @@ func TestShellWord(t *testing.T) {
 		if got := shellWord(in); got != want {
 			t.Errorf("shellWord(%q) = %s, want %s", in, got, want)
 		}
-	}
-}
-
-func TestTopology(t *testing.T) {
-	cpus := []notebook.CPU{{ID: 0, Core: 0}, {ID: 1, Core: 0}, {ID: 2, Core: 1, Socket: 1, Node: 1}, {ID: 3, Core: 1, Socket: 1, Node: 1}}
-	if got, want := topology(cpus), "4 CPUs on 2 cores (simultaneous multithreading), 2 sockets, 2 NUMA nodes"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -1,8 +1,6 @@
 package page
 
 import (
-	"strings"
-
 	"tare/desk/ladder"
 	"tare/desk/show"
 	"tare/desk/words"
@@ -42,19 +40,7 @@ func rungs(id string, c *ladder.Staircase) *rungTable {
 			}
 		}
 		row := rungRow{Name: name, Below: "–", Own: show.Value{Value: "–", Interval: "–"}, Rounds: words.Thousands(r.Own.N), Significant: r.Significant, Muted: r.Emulated || r.Doubtful || r.Failing}
-		var subs []string
-		for _, s := range []struct {
-			is   bool
-			text string
-		}{{r.Emulated, words.NotVMsCost}, {r.Doubtful, "doubtful"}, {r.Failing, "too many trials failed"}, {r.Significant, "distinguishable from none"}} {
-			if s.is {
-				subs = append(subs, s.text)
-			}
-		}
-		if len(r.With) > 0 {
-			subs = append(subs, "with "+words.Plain(strings.Join(r.With, ", ")))
-		}
-		row.Sub = strings.Join(subs, "; ")
+		row.Sub = words.RungTags(r)
 		row.Mean = ofMetric(c.Metric, r.Row.Mean, r.Row.MeanLow, r.Row.MeanHigh)
 		if r.Kind == ladder.BareMetal {
 			row.Ratio, row.Rounds = show.Value{Value: "1", Interval: "by definition"}, words.Thousands(r.Row.Rounds)

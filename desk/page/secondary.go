@@ -75,10 +75,7 @@ func secondary(id string, rows []*data.Row, s *data.Summary) *secondaryTable {
 			t.Rows[i].Cells = append(t.Rows[i].Cells, cells[i])
 		}
 	}
-	if constant != nil {
-		t.Constant = "The same in every row: " + strings.Join(constant, ", ") + "."
-	}
-	t.Constant = strings.TrimSpace(t.Constant + " " + words.Percentiles(rows))
+	t.Constant = strings.TrimSpace(words.InEveryRow(constant) + " " + words.Percentiles(rows))
 	return t
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/golden"
 	"tare/notebook/notebooktest"
 )
 
@@ -19,7 +20,7 @@ func TestSeveral(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := string(excerpt(t, page, `<caption id="several-1-name"`, "</p>"))
+	table := string(golden.Excerpt(t, page, `<caption id="several-1-name"`, "</p>"))
 	for _, want := range []string{"StarDGEMM", "more is better", "less is better", "−2.33", "−14.55", "−0.16", "∋&nbsp;0", "Gflop/s"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("no %q in\n%s", want, table)
@@ -28,7 +29,7 @@ func TestSeveral(t *testing.T) {
 	if n := strings.Count(table, "<tr><th scope=\"row\">"); n != 6 {
 		t.Errorf("%d metrics in the table, want 6", n)
 	}
-	radar := string(excerpt(t, page, `<figure id="several-1-figure"`, "</figure>"))
+	radar := string(golden.Excerpt(t, page, `<figure id="several-1-figure"`, "</figure>"))
 	for _, want := range []string{"latency (inverse)", "container, docker", "VM, qemu"} {
 		if !strings.Contains(radar, want) {
 			t.Errorf("no %q in\n%s", want, radar)
@@ -37,7 +38,7 @@ func TestSeveral(t *testing.T) {
 	if strings.Contains(radar, "emulated)") {
 		t.Error("what was emulated is in the radar chart")
 	}
-	if second := string(excerpt(t, page, `<caption id="several-2-name"`, "</p>")); !strings.Contains(second, "Table I") {
+	if second := string(golden.Excerpt(t, page, `<caption id="several-2-name"`, "</p>")); !strings.Contains(second, "Table I") {
 		t.Errorf("the second table is\n%s", second)
 	}
 }

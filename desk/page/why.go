@@ -88,7 +88,7 @@ func why(acc *explain.Accounts, accounts []chart.Account, figs [][]chart.Figure)
 	}
 	for i := range accounts {
 		a := &accounts[i]
-		v := whyAccount{ID: fmt.Sprintf("why-%d", i+1), Title: a.Title, Sentence: words.Stop(words.Account(acc.Summary, a.Account)), Emulated: a.Emulated, Against: words.Plain(cmp.Or(words.Against(a.Account), "bare metal")), Words: tracerWords(a.Account)}
+		v := whyAccount{ID: fmt.Sprintf("why-%d", i+1), Title: a.Title, Sentence: words.Stop(words.Account(acc.Summary, a.Account)), Emulated: a.Emulated, Against: words.Plain(cmp.Or(words.Against(a.Account), "bare metal")), Words: words.Tracing(a.Account)}
 		for j := range figs[i] {
 			v.Drawn = append(v.Drawn, inPage(&figs[i][j], fmt.Sprintf("%s-%d", v.ID, j+1)))
 		}
@@ -127,36 +127,6 @@ func stackRows(a *explain.Account) []string {
 	for _, s := range a.Stacks[:min(most, len(a.Stacks))] {
 		frames := s.Frames[:min(deep, len(s.Frames))]
 		list = append(list, words.Duration(s.Seconds)+" in "+words.Count(s.Count, "wait")+": "+words.Plain(strings.Join(frames, " ← ")))
-	}
-	return list
-}
-
-// tracerWords say what a reader must know of the tracers: their own cost, what they did not observe, and what failed.
-func tracerWords(a *explain.Account) []string {
-	var list []string
-	if n := a.Traced; n > 0 {
-		list = append(list, fmt.Sprintf("%s; %s that count: with traced and untraced trials, of this treatment and of what it is compared with.", words.Count(n, "traced trial"), words.Count(a.Rounds, "round")))
-	}
-	if source := words.Source(a); source != "" {
-		list = append(list, "The account is made "+source+".")
-	}
-	if c := a.TracerCost; !math.IsNaN(c.Value) {
-		w := "The tracers’ own cost: traced trials took " + words.Measured(c.Value, c.Low, c.High, "") + " times as long as the others"
-		if c.HasInterval() && c.Contains(1) {
-			w += ", which is not distinguishable from none"
-		}
-		list = append(list, w+".")
-	} else {
-		list = append(list, "The tracers’ own cost is not known.")
-	}
-	if a.Lost == 0 && a.Traced > 0 {
-		list = append(list, "The tracers lost no event.")
-	}
-	// What was lost, failed or missing the account's own notes say.
-	for _, n := range words.Doubts(a.Doubts) {
-		if n = words.Sentence(n); !slices.Contains(list, n) {
-			list = append(list, n)
-		}
 	}
 	return list
 }

@@ -40,7 +40,7 @@ func Accounts(w io.Writer, as *explain.Accounts, on Screen) error {
 		}
 	}
 	t.footnotes()
-	t.list("The tracers' metrics, which --format json has", words.Doubts(partly))
+	t.list(words.TracersMetrics, words.Doubts(partly))
 	t.list("Notes", words.Doubts(as.Doubts))
 	return t.flush(w)
 }
@@ -181,7 +181,7 @@ func (t *text) bars(heads []string, parts []part) {
 	}
 	if !t.fits(cols) {
 		cols = cols[:len(cols)-1] // the shares' intervals go first
-		t.without("the intervals of the shares")
+		t.without(words.SharesIntervals)
 	}
 	width := mostBar
 	if t.Width > 0 {

@@ -28,7 +28,7 @@ func Advice(w io.Writer, a *advise.Advice, on Screen) error {
 	t.footnotes()
 	if len(a.Rankings) > 1 {
 		t.line("")
-		t.wrap("", "There are several rankings; --workload chooses one, and --format docker then prints what to apply.")
+		t.wrap("", words.SeveralRankings)
 	}
 	return t.flush(w)
 }
@@ -74,7 +74,7 @@ func (t *text) ranking(r *advise.Ranking, common []string) {
 	}
 	if len(r.Choices) > 0 {
 		t.line("")
-		t.wrap("", fmt.Sprintf("What to apply, with --format: for number 1 %s. Another number: --pick N.", apply.Fitting(r.Choices[0].Treatment)))
+		t.wrap("", words.ToApply(apply.Fitting(r.Choices[0].Treatment)))
 	}
 }
 
@@ -85,16 +85,10 @@ func (t *text) choices(r *advise.Ranking) {
 		what += " [" + words.Plain(u) + "]"
 	}
 	cols := []column{{}, {gap: 2}, {head: what, gap: 2}, {head: "of bare metal", gap: 2}}
-	tied, near, leader, predicted := 0, 0, 0, false
+	tied := 0
 	for _, c := range r.Choices {
 		if c.Tied {
 			tied++
-		}
-		if c.Near {
-			near++
-		}
-		if c.Leads {
-			leader = c.Rank
 		}
 	}
 	for _, c := range r.Choices {
@@ -104,7 +98,6 @@ func (t *text) choices(r *advise.Ranking) {
 		}
 		value := words.Value(r, c)
 		if c.Predicted && !r.Defined(c) {
-			predicted = true
 			value += " predicted"
 		}
 		ratio := ""
@@ -120,31 +113,11 @@ func (t *text) choices(r *advise.Ranking) {
 	}
 	if !t.fits(cols) {
 		cols = cols[:3] // what is ranked is what is asked for
-		t.without("the ratios to bare metal")
+		t.without(words.RatiosToBareMetal)
 	}
 	t.grid(cols, func(int) bool { return false })
 	t.line("")
-	upper, lowest, noMore := "upper", "lowest", "no more"
-	if r.Metric.MoreIsBetter() {
-		upper, lowest, noMore = "lower", "highest", "no less"
-	}
-	how := "Ranked by the " + upper + " end of the 95 % interval."
-	if d := words.Direction(r.Metric); d != "" {
-		how = words.Capital(d) + ". " + how
-	}
-	if n := len(r.Choices); n > 2 {
-		how += fmt.Sprintf(" The data choose the first, so comparisons are corrected for all %d pairs of choices, and the sentence's intervals hold for whichever of the %d comes first.", n*(n-1)/2, n)
-	}
-	if tied > 1 {
-		how += fmt.Sprintf(" Choices marked (=) are not distinguishable from number %d, whose %s end is the %s.", leader, upper, lowest)
-	}
-	if near > 1 {
-		how += fmt.Sprintf(" Of these the first %d, estimated at %s than that %s end, stand in this order: %s.", near, noMore, upper, words.TieRule)
-	}
-	if predicted {
-		how += " Choices marked as predicted were not measured: docs/model.md describes the model. A prediction is not distinguishable from another choice where the two corrected intervals overlap."
-	}
-	t.wrap("", how)
+	t.wrap("", words.RankedHow(r))
 }
 
 // apart says each reason once, with the treatments that it is of; of those among the notes the number.

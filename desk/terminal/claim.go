@@ -2,7 +2,6 @@ package terminal
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -33,7 +32,7 @@ func Verdicts(w io.Writer, vs []claims.Verdict, about []data.Doubt, on Screen) e
 	}
 	if of := words.Untestables(vs); len(of) > 0 {
 		t.line("")
-		t.head("Not testable here, and why")
+		t.head(words.NotTestableHere)
 		for _, u := range of {
 			t.untestable(u)
 		}
@@ -89,10 +88,6 @@ func (t *text) untestable(u words.Untestable) {
 		t.wrap("  ", u.Claims[0]+": "+u.Reason)
 		return
 	}
-	head := words.Count(len(u.Claims), "claim")
-	if u.More > 0 {
-		head += fmt.Sprintf(" (%d of them for other reasons too)", u.More)
-	}
-	t.wrap("  ", head+": "+u.Reason)
+	t.wrap("  ", words.UntestableClaims(u))
 	t.wrapAs(dim, "    ", strings.Join(u.Claims, " "))
 }

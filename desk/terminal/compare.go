@@ -6,9 +6,7 @@ import (
 	"strings"
 
 	"tare/desk/compare"
-	"tare/desk/data"
 	"tare/desk/words"
-	"tare/stats"
 )
 
 // Comparison writes what came of it in a sentence, then what else differs between the folders, then a line for each change, the largest
@@ -17,8 +15,8 @@ func Comparison(w io.Writer, c *compare.Comparison, on Screen) error {
 	t := &text{Screen: on}
 	t.wrap("", words.Compared(c))
 	t.list("What else differs", words.Doubts(c.Differences))
-	for _, s := range sections(c) {
-		t.list(s.head, s.lines)
+	for _, s := range words.Changes(c) {
+		t.list(s.Head, s.Lines)
 	}
 	t.line("")
 	t.wrap("", words.ChangedLevel(c))
@@ -39,8 +37,8 @@ func Note(w io.Writer, c *compare.Comparison) error {
 		}
 	}
 	write("What else differs", words.Doubts(c.Differences))
-	for _, s := range sections(c) {
-		write(s.head, s.lines)
+	for _, s := range words.Changes(c) {
+		write(s.Head, s.Lines)
 	}
 	fmt.Fprintf(&b, "\n%s\n", markdown(words.ChangedLevel(c)))
 	_, err := io.WriteString(w, b.String())
@@ -49,40 +47,3 @@ func Note(w io.Writer, c *compare.Comparison) error {
 
 // markdown has no character of a text mean something to Markdown or HTML.
 var markdown = strings.NewReplacer("\\", "\\\\", "*", "\\*", "_", "\\_", "`", "\\`", "[", "\\[", "]", "\\]", "<", "&lt;", "&", "&amp;", "|", "\\|", "#", "\\#", "~", "\\~", "@", "&#64;").Replace
-
-type section struct {
-	head  string
-	lines []string
-}
-
-func sections(c *compare.Comparison) (all []section) {
-	for _, p := range []struct {
-		head    string
-		answers []stats.Answer
-	}{
-		{"Changed", []stats.Answer{stats.More, stats.Less}},
-		{"No difference of " + words.Margin(c.Margin) + " or more", []stats.Answer{stats.Same}},
-		{"Open", []stats.Answer{stats.Open}},
-	} {
-		var lines []string
-		for _, x := range c.Found(p.answers...) {
-			lines = append(lines, words.Changed(c, x))
-		}
-		all = append(all, section{p.head, lines})
-	}
-	var host []string
-	for _, x := range c.Host {
-		host = append(host, words.Changed(c, x))
-	}
-	all = append(all, section{"Bare metal itself, which is the host's change", host})
-	only := func(head string, s *data.Summary, rows []*data.Row) {
-		var lines []string
-		for _, r := range rows {
-			lines = append(lines, words.Work(r.Treatment.Workload, r.Treatment.Params)+", "+words.Label(s, r))
-		}
-		all = append(all, section{head, lines})
-	}
-	only("Only in the first folder", c.Old, c.Gone)
-	only("Only in the second folder", c.New, c.Added)
-	return all
-}

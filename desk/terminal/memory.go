@@ -15,11 +15,7 @@ const mostFiles = 10
 // Memory writes what guests take: a table, and of each in detail.
 func Memory(w io.Writer, a *notebook.MemoryAccount, detailed bool, on Screen) error {
 	t := &text{Screen: on}
-	head := "Memory at " + a.At.Format("15:04:05")
-	if a.Withheld == "" {
-		head += fmt.Sprintf(", of %s processes on the host, read in %s", words.Thousands(a.Scanned), words.Duration(a.Seconds))
-	}
-	t.head(head)
+	t.head(words.MemoryHead(a))
 	t.line("")
 	cols := t.weights("guest", len(a.Guests), func(i int) (string, notebook.MemoryWeight) {
 		return data.Printable(a.Guests[i].Name), a.Guests[i].MemoryWeight
@@ -84,7 +80,7 @@ func (t *text) memory(g *notebook.MemoryGuest, frames bool) {
 	}
 	t.grid(parts("  pages", g.Kinds, "not in RSS"), none)
 	if g.Huge+g.Large > 0 {
-		t.wrap("  ", fmt.Sprintf("of which mapped as huge pages %s, parts of larger pages %s", words.Bytes(g.Huge), words.Bytes(g.Large)))
+		t.wrap("  ", words.MemoryInHugePages(g))
 	}
 	files := g.Files[:min(mostFiles, len(g.Files))]
 	if rest := g.Files[len(files):]; len(rest) > 0 {
@@ -116,14 +112,14 @@ func (t *text) memory(g *notebook.MemoryGuest, frames bool) {
 		}
 		t.grid(cols, none)
 		if d.Zero > 0 {
-			t.wrap("  ", words.Bytes(d.Zero)+" of the guest's pages hold nothing but zeros")
+			t.wrap("  ", words.MemoryOfZeros(d.Zero))
 		}
 	}
 	lines = nil
 	for _, b := range g.GiveBack {
 		lines = append(lines, words.Bytes(b.Bytes)+" by "+words.MemoryGivenBack(b.By))
 	}
-	t.list("What would give memory back", lines)
+	t.list(words.MemoryToGiveBack, lines)
 }
 
 // weights are the columns of a table of footprints.

@@ -37,7 +37,7 @@ func Summary(w io.Writer, s *data.Summary, on Screen) error {
 		}
 	}
 	t.footnotes()
-	t.list("VMs against the usual machine", words.Machines(s))
+	t.list(words.AgainstUsual, words.Machines(s))
 	var lines []string
 	for _, a := range s.AA {
 		lines = append(lines, words.CheckWhere(s, a)+": "+words.Check(a))
@@ -47,16 +47,10 @@ func Summary(w io.Writer, s *data.Summary, on Screen) error {
 			lines = append(lines, of+": "+says)
 		}
 	}
-	t.list("A/A check: bare metal against itself", lines)
+	t.list(words.AgainstItself, lines)
 	lines = nil
 	for _, r := range s.Ruler {
-		where := notebook.Treatment{Platform: r.Platform, Engine: r.Engine, Accelerator: r.Accelerator, Kernel: r.Kernel}
-		l := fmt.Sprintf("%s: %s for an empty process (%s to %s over %s), round trip %s",
-			words.Treatment(where, false), words.Duration(r.Median), words.Duration(r.Low), words.Duration(r.High), words.Count(r.Guests, "guest"), words.Duration(r.RoundTrip))
-		if len(s.Hosts) > 1 {
-			l = r.Host + ", " + l
-		}
-		lines = append(lines, l)
+		lines = append(lines, words.RulerCost(s, r))
 	}
 	t.list("The ruler's own cost", lines)
 	lines = nil
@@ -174,7 +168,7 @@ func (t *text) secondary(rows []*data.Row, s *data.Summary, cols []column) {
 		cols = cols[n:]
 	}
 	if elsewhere > 0 {
-		t.wrap("", fmt.Sprintf("%s more are in the report, and in what tare export writes.", words.Count(elsewhere, "metric")))
+		t.wrap("", words.MoreMetrics(elsewhere))
 	}
 	if len(constant) > 0 {
 		t.wrap("", "The same for all: "+strings.Join(constant, "; ")+".")

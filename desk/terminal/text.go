@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"tare/desk/data"
+	"tare/desk/words"
 )
 
 // Screen is what is written on: its width in columns (0: as many as it takes), and whether it shows colours.
@@ -36,7 +37,7 @@ type text struct {
 func (t *text) flush(w io.Writer) error {
 	if len(t.cut) > 0 {
 		t.line("")
-		t.wrap("", "This terminal is too narrow for "+strings.Join(t.cut, " and ")+": a wider one, or --format json, shows them.")
+		t.wrap("", words.TooNarrow(t.cut))
 	}
 	_, err := io.WriteString(w, t.b.String())
 	return err

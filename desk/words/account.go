@@ -342,6 +342,36 @@ func Traced(a *explain.Account) string {
 	return s
 }
 
+// Tracing says what a reader must know of the tracers: their own cost, what they did not observe, and what failed.
+func Tracing(a *explain.Account) []string {
+	var list []string
+	if n := a.Traced; n > 0 {
+		list = append(list, fmt.Sprintf("%s; %s that count: with traced and untraced trials, of this treatment and of what it is compared with.", Count(n, "traced trial"), Count(a.Rounds, "round")))
+	}
+	if source := Source(a); source != "" {
+		list = append(list, "The account is made "+source+".")
+	}
+	if c := a.TracerCost; !math.IsNaN(c.Value) {
+		w := "The tracers’ own cost: traced trials took " + Measured(c.Value, c.Low, c.High, "") + " times as long as the others"
+		if c.HasInterval() && c.Contains(1) {
+			w += ", which is not distinguishable from none"
+		}
+		list = append(list, w+".")
+	} else {
+		list = append(list, "The tracers’ own cost is not known.")
+	}
+	if a.Lost == 0 && a.Traced > 0 {
+		list = append(list, "The tracers lost no event.")
+	}
+	// The account's doubts say what was lost, failed or missing.
+	for _, n := range Doubts(a.Doubts) {
+		if n = Sentence(n); !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
 // Share writes a share with its interval, "92 % (88 to 96)"; where one end is not known, "60 % (above 45)".
 func Share(q stats.Quotient) string {
 	if !bounded(q) {

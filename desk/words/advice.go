@@ -123,3 +123,49 @@ func RankedUnit(r *advise.Ranking) string {
 	}
 	return r.Metric.Unit
 }
+
+// RankedHow says how a ranking was made, and how to read its table.
+func RankedHow(r *advise.Ranking) string {
+	tied, near, leader, predicted := 0, 0, 0, false
+	for _, c := range r.Choices {
+		if c.Tied {
+			tied++
+		}
+		if c.Near {
+			near++
+		}
+		if c.Leads {
+			leader = c.Rank
+		}
+		predicted = predicted || c.Predicted && !r.Defined(c)
+	}
+	upper, lowest, noMore := "upper", "lowest", "no more"
+	if r.Metric.MoreIsBetter() {
+		upper, lowest, noMore = "lower", "highest", "no less"
+	}
+	how := "Ranked by the " + upper + " end of the 95 % interval."
+	if d := Direction(r.Metric); d != "" {
+		how = Capital(d) + ". " + how
+	}
+	if n := len(r.Choices); n > 2 {
+		how += fmt.Sprintf(" The data choose the first, so comparisons are corrected for all %d pairs of choices, and the sentence's intervals hold for whichever of the %d comes first.", n*(n-1)/2, n)
+	}
+	if tied > 1 {
+		how += fmt.Sprintf(" Choices marked (=) are not distinguishable from number %d, whose %s end is the %s.", leader, upper, lowest)
+	}
+	if near > 1 {
+		how += fmt.Sprintf(" Of these the first %d, estimated at %s than that %s end, stand in this order: %s.", near, noMore, upper, TieRule)
+	}
+	if predicted {
+		how += " Choices marked as predicted were not measured: docs/model.md describes the model. A prediction is not distinguishable from another choice where the two corrected intervals overlap."
+	}
+	return how
+}
+
+// SeveralRankings follows the last of several rankings.
+const SeveralRankings = "There are several rankings; --workload chooses one, and --format docker then prints what to apply."
+
+// ToApply says how a choice is applied, with the format that fits the first.
+func ToApply(format string) string {
+	return fmt.Sprintf("What to apply, with --format: for number 1 %s. Another number: --pick N.", format)
+}

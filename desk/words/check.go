@@ -1,7 +1,9 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"tare/desk/data"
 	"tare/notebook"
@@ -77,4 +79,16 @@ func Unseen(a data.AACheck) string {
 		return ""
 	}
 	return "; it could not have detected less than ± " + Digits(half, 2) + " %"
+}
+
+// Checks says the verdict that some of a number of A/A checks have in common, with the ratio of the least exact.
+func Checks(verdict data.Verdict, of []data.AACheck, all int) string {
+	said := "A/A check " + map[data.Verdict]string{
+		data.Misses: "fails", data.Narrow: "finds intervals too narrow", data.NotKnown: "says nothing", data.Holds: "holds",
+	}[verdict]
+	if all > 1 {
+		said += fmt.Sprintf(" in %d of %d, the least exact", len(of), all)
+	}
+	widest := slices.MaxFunc(of, func(a, b data.AACheck) int { return cmp.Compare(a.High-a.Low, b.High-b.Low) })
+	return said + ": bare metal against itself is " + Check(widest) + "."
 }

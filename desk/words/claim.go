@@ -188,6 +188,15 @@ func Untestables(vs []claims.Verdict) (all []Untestable) {
 	return all
 }
 
+// UntestableClaims says how many claims cannot be tested for a reason.
+func UntestableClaims(u Untestable) string {
+	said := Count(len(u.Claims), "claim")
+	if u.More > 0 {
+		said += fmt.Sprintf(" (%d of them for other reasons too)", u.More)
+	}
+	return said + ": " + u.Reason
+}
+
 // Claimed names a treatment of a comparison in few words: "cn docker vanilla". What is compared was not emulated.
 func Claimed(t notebook.Treatment) string {
 	t.Accelerator = ""

@@ -240,3 +240,38 @@ func ChangedLevel(c *compare.Comparison) string {
 	}
 	return b.String()
 }
+
+// Section is a heading with what stands below it.
+type Section struct {
+	Head  string
+	Lines []string
+}
+
+// Changes says a comparison change by change: what changed, what did not, and what only one folder has. A section may have no lines.
+func Changes(c *compare.Comparison) (all []Section) {
+	for _, p := range []struct {
+		head    string
+		answers []stats.Answer
+	}{
+		{"Changed", []stats.Answer{stats.More, stats.Less}},
+		{"No difference of " + Margin(c.Margin) + " or more", []stats.Answer{stats.Same}},
+		{"Open", []stats.Answer{stats.Open}},
+	} {
+		all = append(all, Section{p.head, changed(c, c.Found(p.answers...))})
+	}
+	only := func(s *data.Summary, rows []*data.Row) (lines []string) {
+		for _, r := range rows {
+			lines = append(lines, Work(r.Treatment.Workload, r.Treatment.Params)+", "+Label(s, r))
+		}
+		return lines
+	}
+	return append(all, Section{"Bare metal itself, which is the host's change", changed(c, c.Host)},
+		Section{"Only in the first folder", only(c.Old, c.Gone)}, Section{"Only in the second folder", only(c.New, c.Added)})
+}
+
+func changed(c *compare.Comparison, changes []compare.Change) (lines []string) {
+	for _, x := range changes {
+		lines = append(lines, Changed(c, x))
+	}
+	return lines
+}

@@ -40,3 +40,22 @@ func MemoryCaveats(a *notebook.MemoryAccount) (all []string) {
 	}
 	return all
 }
+
+// MemoryHead is the head of an account of memory.
+func MemoryHead(a *notebook.MemoryAccount) string {
+	head := "Memory at " + a.At.Format("15:04:05")
+	if a.Withheld == "" {
+		head += fmt.Sprintf(", of %s processes on the host, read in %s", Thousands(a.Scanned), Duration(a.Seconds))
+	}
+	return head
+}
+
+// MemoryInHugePages says how much of a guest's memory is in huge pages.
+func MemoryInHugePages(g *notebook.MemoryGuest) string {
+	return fmt.Sprintf("of which mapped as huge pages %s, parts of larger pages %s", Bytes(g.Huge), Bytes(g.Large))
+}
+
+// MemoryOfZeros says how much of a guest's memory holds only zeros.
+func MemoryOfZeros(bytes int64) string {
+	return Bytes(bytes) + " of the guest's pages hold nothing but zeros"
+}

@@ -3,6 +3,7 @@
 package golden
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -60,4 +61,15 @@ func Difference(got, want string) string {
 		return fmt.Sprintf("line %d:\n  got  …%.200s\n  want …%.200s", i+1, a[from:], b[from:])
 	}
 	return "line ends"
+}
+
+// Excerpt is the part of a page between two texts.
+func Excerpt(t *testing.T, page []byte, from, to string) []byte {
+	t.Helper()
+	_, rest, found := bytes.Cut(page, []byte(from))
+	body, _, closed := bytes.Cut(rest, []byte(to))
+	if !found || !closed {
+		t.Fatalf("the page has no %s … %s", from, to)
+	}
+	return append(bytes.TrimSpace(body), '\n')
 }

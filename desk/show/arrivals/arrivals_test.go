@@ -41,7 +41,7 @@ func TestStarts(t *testing.T) {
 
 // The report has all metrics of starts under load.
 func TestBringups(t *testing.T) {
-	got := string(showtest.Excerpt(t, showtest.Page(t, notebooktest.Raised(), &Kind), `<caption id="table-1-secondary-name"`, "</p>"))
+	got := string(golden.Excerpt(t, showtest.Page(t, notebooktest.Raised(), &Kind), `<caption id="table-1-secondary-name"`, "</p>"))
 	for _, w := range []string{"start time, p99", "time to first answer, longest", "samples in the kernel", "timer error"} {
 		if !strings.Contains(strings.ToLower(got), strings.ToLower(w)) {
 			t.Errorf("no %q in\n%s", w, got)

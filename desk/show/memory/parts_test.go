@@ -14,7 +14,7 @@ import (
 // If guests were weighed, the report says what the last of them consists of, and which of its pages exist twice.
 func TestParts(t *testing.T) {
 	page := showtest.Page(t, notebooktest.Weighed(), &Kind)
-	golden.Check(t, "weights.html", showtest.Excerpt(t, page, `<div class="scroll" role="region" aria-labelledby="table-1-guest-name"`, "<details>"))
+	golden.Check(t, "weights.html", golden.Excerpt(t, page, `<div class="scroll" role="region" aria-labelledby="table-1-guest-name"`, "<details>"))
 	for _, want := range []string{"Memory by number of guests", "What one more guest adds", "a guest takes 20&nbsp;% more memory", "<dt>KSM</dt>"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q", want)
@@ -78,7 +78,7 @@ func TestWhatAVMsMemoryIsToItsGuest(t *testing.T) {
 		}
 	}
 	page := showtest.Page(t, f, &Kind)
-	golden.Check(t, "ram.html", showtest.Excerpt(t, page, `<div class="scroll" role="region" aria-label="What the RAM is to the guest`, "<details>"))
+	golden.Check(t, "ram.html", golden.Excerpt(t, page, `<div class="scroll" role="region" aria-label="What the RAM is to the guest`, "<details>"))
 	for _, want := range []string{"and in the paper", "(28)", "with KSM</th>", "by what pages are to the guest</th>", "are free to it, of which the host has pages for", "What the last guest alone has"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q", want)

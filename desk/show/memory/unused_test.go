@@ -39,7 +39,7 @@ func TestUnusedDevices(t *testing.T) {
 		x.Figures = map[string]float64{kind.AloneKSM.Name: takes[x.Treatment][0] + d, kind.AddedKSM.Name: takes[x.Treatment][1] + d}
 	}
 	page := showtest.Page(t, f, &Kind)
-	golden.Check(t, "devices.html", showtest.Excerpt(t, page, `<caption id="table-1-devices-name"`, "</p>"))
+	golden.Check(t, "devices.html", golden.Excerpt(t, page, `<caption id="table-1-devices-name"`, "</p>"))
 }
 
 // If all VMs have the same devices, or were not weighed, the report has no such table.

@@ -2,7 +2,6 @@
 package showtest
 
 import (
-	"bytes"
 	"os"
 	"testing"
 
@@ -42,15 +41,4 @@ func Page(t *testing.T, f *notebooktest.Folder, k *show.Kind) []byte {
 		t.Fatal(err)
 	}
 	return b
-}
-
-// Excerpt is the part of a page between two texts.
-func Excerpt(t *testing.T, page []byte, from, to string) []byte {
-	t.Helper()
-	_, rest, found := bytes.Cut(page, []byte(from))
-	body, _, closed := bytes.Cut(rest, []byte(to))
-	if !found || !closed {
-		t.Fatalf("the page has no %s … %s", from, to)
-	}
-	return append(bytes.TrimSpace(body), '\n')
 }

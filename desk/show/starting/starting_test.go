@@ -6,12 +6,13 @@ import (
 
 	"tare/desk/chart"
 	"tare/desk/show/showtest"
+	"tare/internal/golden"
 	"tare/notebook/notebooktest"
 )
 
 // The report has the moments of starts and restores next to the published ones, and says how guests were saved.
 func TestStarts(t *testing.T) {
-	got := string(showtest.Excerpt(t, showtest.Page(t, notebooktest.Begun(), &Kind), `<caption id="table-1-starts-name"`, "</p>"))
+	got := string(golden.Excerpt(t, showtest.Page(t, notebooktest.Begun(), &Kind), `<caption id="table-1-starts-name"`, "</p>"))
 	for _, w := range []string{"saved", "restored", "answer after restore", "published: KVM", "10.342", "container of crun restored: by CRIU"} {
 		if !strings.Contains(strings.ToLower(got), strings.ToLower(w)) {
 			t.Errorf("no %q in\n%s", w, got)
