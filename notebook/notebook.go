@@ -22,8 +22,9 @@ import (
 	"time"
 )
 
-// Version is the version of the folder's format. Readers refuse a newer one.
-const Version = 1
+// Version is the version of the folder's format. Readers refuse a newer one. Folders of version 1 hold sentences where later ones hold a
+// [Message].
+const Version = 2
 
 // Names of the platforms (design, section 2).
 const (
@@ -425,7 +426,7 @@ type Trial struct {
 	Figures    map[string]float64 `json:"figures,omitempty"` // secondary metrics, by the name in Study.Also
 	Load       *Load              `json:"load,omitempty"`
 	Output     string             `json:"output,omitempty"` // bounded tail of what it printed; only where it failed
-	Warnings   []string           `json:"warnings,omitempty"`
+	Warnings   []*Message         `json:"warnings,omitempty"`
 	Found      *Found             `json:"found,omitempty"`       // nil: nothing, or it was not looked for
 	Trace      *Trace             `json:"probes,omitempty"`      // what the tracers saw
 	Beside     *Beside            `json:"beside,omitempty"`      // nil: not known, as in folders from before it was recorded

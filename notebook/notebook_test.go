@@ -51,7 +51,7 @@ func someTrial(i int) Trial {
 	}
 	if i%5 == 4 {
 		t.Failure, t.Exit, t.Signal, t.Output = "killed for memory – „zu wenig“", -1, "SIGKILL", "x\x00y\u2028\xff"
-		t.Warnings = []string{"the clocks differ by 2 %", "warm <cache>"}
+		t.Warnings = []*Message{Say("clocks-differ", "guest", 1.5, "host", 2), TextMessage("warm <cache>")}
 	}
 	return t
 }
@@ -241,6 +241,35 @@ func TestEveryCut(t *testing.T) {
 	}
 }
 
+// Folders of the first format hold sentences where there are messages now. They are read, and they go on.
+func TestFoldersOfTheFirstFormat(t *testing.T) {
+	dir := written(t, 5)
+	replace := func(file, old, by string) {
+		t.Helper()
+		path := filepath.Join(dir, file)
+		data, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(data, []byte(old)) {
+			t.Fatalf("%s has no %s: %v", file, old, err)
+		}
+		if err := os.WriteFile(path, bytes.Replace(data, []byte(old), []byte(by), 1), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace(studyFile, `"version": 2`, `"version": 1`)
+	replace(trialsFile, `{"code":"clocks-differ","args":{"guest":1.5,"host":2}}`, `"the clocks differ by 2 %"`)
+	w, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Trial(someTrial(9)), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	all, err := readTrials(dir)
+	if err != nil || len(all) != 6 || all[4].Warnings[0].Text() != "the clocks differ by 2 %" || !all[5].Warnings[0].Is("clocks-differ") {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
 func TestDamageIsAnErrorWithItsLine(t *testing.T) {
 	for _, c := range []struct{ name, file, old, new, want string }{
 		{"line torn in the middle", trialsFile, `,"usage"`, "\n" + `,"usage"`, "trials.jsonl:1: not a trial"},
@@ -256,8 +285,8 @@ func TestDamageIsAnErrorWithItsLine(t *testing.T) {
 		{"study's syntax", studyFile, `"seed": 7,`, `"seed": 7`, "study.json:8: not as Tare writes it"},
 		{"study's kind", studyFile, `"seed": 7`, `"seed": "seven"`, "study.json:7: not as Tare writes it"},
 		{"study's treatments", studyFile, `"id": "cn"`, `"id": "bm"`, `treatment 2 has the id "bm"`},
-		{"newer", studyFile, `"version": 1`, `"version": 2`, "written by a newer Tare"},
-		{"no study", studyFile, `"version": 1`, `"versions": 1`, "not a study of Tare's"},
+		{"newer", studyFile, `"version": 2`, `"version": 3`, "written by a newer Tare"},
+		{"no study", studyFile, `"version": 2`, `"versions": 2`, "not a study of Tare's"},
 		{"host", hostFile, `"arch": "amd64"`, `"arch": 64`, "host.json:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

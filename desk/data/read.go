@@ -123,7 +123,7 @@ func (r *reader) folder(dir string) error {
 			done[cellKey{t.Treatment, t.Round}] = c
 		}
 		for _, w := range t.Warnings {
-			r.warnings.add(ofTrial, notebook.TextMessage(w), t.Treatment)
+			r.warnings.add(ofTrial, w, t.Treatment)
 		}
 		if err := byID[t.Treatment].trial(at, t, f.Study.Design.TimeoutS); err != nil {
 			return fmt.Errorf("%s:%d: not a trial: %w", filepath.Join(dir, "trials.jsonl"), folder.Trials, err)

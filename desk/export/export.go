@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/desk/words"
 	"tare/notebook"
 )
 
@@ -172,7 +173,7 @@ func rows(dir string, put func(*Row) error) error {
 				r.ReadyS = &g.ReadyS
 			}
 		}
-		r.Command, r.Warnings = list(t.Command), list(t.Warnings)
+		r.Command, r.Warnings = list(t.Command), list(words.MessagesOf(t.Warnings))
 		if t.Failure == "" {
 			r.Value = &t.Value
 		}

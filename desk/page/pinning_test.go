@@ -202,7 +202,7 @@ func (p *pinning) write(t testing.TB) string {
 				x.Load = &notebook.Load{CPUs: []int{0}, Shared: true, UserS: 1, SystemS: 0.2}
 			}
 			if strings.HasPrefix(m.t.ID, "cassandra") && m.t.Platform == "vmcn" && round == 1 {
-				x.Warnings = []string{"the load used 0.97 of its CPU: it may be what was measured"}
+				x.Warnings = []*notebook.Message{notebook.TextMessage("the load used 0.97 of its CPU: it may be what was measured")}
 			}
 			records = append(records, gu, x)
 		}

@@ -51,7 +51,7 @@ func folder(t *testing.T) string {
 					one.Failure, one.Exit, one.Output, one.Value = "killed after 120 s", -1, "x265 [info]: </script><img src=x onerror=alert(1)>", 0
 				}
 				if i == 7 && k == 0 {
-					one.Warnings = []string{"the guest's clock and the host's disagree by 1.4 %"}
+					one.Warnings = []*notebook.Message{notebook.TextMessage("the guest's clock and the host's disagree by 1.4 %")}
 				}
 				records = append(records, one)
 			}

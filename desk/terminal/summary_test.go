@@ -138,7 +138,7 @@ func (l *lab) write(t testing.TB) string {
 				}
 				if l.warn != nil && i >= 0 {
 					if s := l.warn(tr.ID, round, i); s != "" {
-						x.Warnings = []string{s}
+						x.Warnings = []*notebook.Message{notebook.TextMessage(s)}
 					}
 				}
 				must(json.NewEncoder(&trials).Encode(x))

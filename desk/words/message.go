@@ -35,9 +35,10 @@ func AddMessages(templates string) bool {
 func MessageTemplates() *template.Template {
 	messages.once.Do(func() {
 		t := template.New("").Option("missingkey=error").Funcs(template.FuncMap{
-			"message": message, "join": strings.Join, "seconds": seconds,
+			"message": message, "join": strings.Join, "seconds": seconds, "general": general,
 			"digits":  func(n int, v any) (string, error) { return number("%.*g", n, v) },
 			"decimal": func(n int, v any) (string, error) { return number("%.*f", n, v) },
+			"milli":   func(n int, v any) (string, error) { return number("%.*g", n, scaled(v, 1000)) },
 			"percent": func(n int, v any) (string, error) { return number("%.*f", n, scaled(v, 100)) },
 			"gib":     func(n int, v any) (string, error) { return number("%.*f", n, scaled(v, 1.0/(1<<30))) },
 			"mib":     func(n int, v any) (string, error) { return number("%.*f", n, scaled(v, 1.0/(1<<20))) },
@@ -104,6 +105,17 @@ func number(format string, n int, v any) (string, error) {
 		return fmt.Sprintf(format, n, float64(v)), nil
 	case float64:
 		return fmt.Sprintf(format, n, v), nil
+	}
+	return "", fmt.Errorf("%v is not a number", v)
+}
+
+// general prints a number in as few digits as tell it from others.
+func general(v any) (string, error) {
+	if n, is := v.(int64); is {
+		v = float64(n)
+	}
+	if f, is := v.(float64); is {
+		return fmt.Sprintf("%g", f), nil
 	}
 	return "", fmt.Errorf("%v is not a number", v)
 }

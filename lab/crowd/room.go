@@ -38,7 +38,7 @@ func Room(guests int, each, promised int64) string {
 }
 
 // Settle waits until the guests' memory has stopped growing; restless says that it did not.
-func Settle(ctx context.Context, guests []Guest, t notebook.Treatment) (took time.Duration, restless string, err error) {
+func Settle(ctx context.Context, guests []Guest, t notebook.Treatment) (took time.Duration, restless *notebook.Message, err error) {
 	began := time.Now()
 	last := int64(-1)
 	for pause := Patience(t, stillFor); ; {
@@ -46,7 +46,7 @@ func Settle(ctx context.Context, guests []Guest, t notebook.Treatment) (took tim
 		for _, g := range guests {
 			n, err := g.Resident()
 			if err != nil {
-				return 0, "", err
+				return 0, nil, err
 			}
 			sum += n
 		}
@@ -54,14 +54,14 @@ func Settle(ctx context.Context, guests []Guest, t notebook.Treatment) (took tim
 		took = time.Since(began)
 		switch {
 		case last >= 0 && max(grown, -grown) < still:
-			return took, "", nil
+			return took, nil, nil
 		case took > Patience(t, settling):
-			return took, fmt.Sprintf("%d guests still took %.1f %% more memory in %v, after %v", len(guests), 100*grown, pause, took.Round(time.Second)), nil
+			return took, notebook.Say("memory-grows", "guests", len(guests), "share", grown, "interval", pause, "after", took.Round(time.Second)), nil
 		}
 		last = sum
 		select {
 		case <-ctx.Done():
-			return took, "", ctx.Err()
+			return took, nil, ctx.Err()
 		case <-time.After(pause): // the interval over which growth is measured
 		}
 	}

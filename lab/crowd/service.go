@@ -256,12 +256,12 @@ func (s *Service) Usage(res ruler.Result, ahead, bound time.Duration) *notebook.
 }
 
 // Saturated warns of a load that used nearly all of its CPU time: it may have measured itself.
-func Saturated(l *notebook.Load, elapsed time.Duration) []string {
+func Saturated(l *notebook.Load, elapsed time.Duration) []*notebook.Message {
 	share := (l.UserS + l.SystemS) / (elapsed.Seconds() * float64(len(l.CPUs)))
 	if len(l.CPUs) == 0 || elapsed <= 0 || share < saturation {
 		return nil
 	}
-	return []string{fmt.Sprintf("the load used %.0f %% of its CPUs' time or more: it may have measured itself", 100*saturation)}
+	return []*notebook.Message{notebook.Say("load-saturated", "share", saturation)}
 }
 
 // TakeDown stops the service and removes the place of its load. It may be called on a nil Service.

@@ -2,7 +2,6 @@ package measure
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"tare/lab/crowd"
@@ -144,7 +143,7 @@ func (p *Plain) record(tr *notebook.Trial, out outcome, roundTrip time.Duration,
 	}
 	// The host's time includes the way to the guest and back, of which only the minimum is known.
 	if off := max(out.Elapsed-out.host, out.host-roundTrip-out.Elapsed); off > crowd.ClockFloor+time.Duration(crowd.ClockShare*float64(out.host)) {
-		tr.Warnings = append(tr.Warnings, fmt.Sprintf("the guest's clock says %.4g s, the host's %.4g s", tr.ElapsedS, tr.HostS))
+		tr.Warnings = append(tr.Warnings, notebook.Say("clocks-differ", "guest", tr.ElapsedS, "host", tr.HostS))
 	}
 	if tr.Failure = workload.Failure(out.Result); tr.Failure == "" {
 		tr.Failure = crowd.Wander(out.ahead, out.bound, out.later, out.laterBound, out.host)

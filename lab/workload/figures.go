@@ -216,10 +216,10 @@ func (w *Workload) Figures(r ruler.Result) (metric float64, also map[string]floa
 }
 
 // Warnings are those that figures of a trial call for.
-func (w *Workload) Warnings(figures map[string]float64) (all []string) {
+func (w *Workload) Warnings(figures map[string]float64) (all []*notebook.Message) {
 	for _, m := range w.Also {
 		if v := figures[m.Name]; m.Warn != "" && v > 0 {
-			all = append(all, fmt.Sprintf("%s (%s: %g)", m.Warn, m.Name, v))
+			all = append(all, notebook.Say("metric-warns", "warning", m.Warn, "metric", m.Name, "value", v))
 		}
 	}
 	return all

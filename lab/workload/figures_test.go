@@ -37,7 +37,7 @@ func TestANumberThatIsNone(t *testing.T) {
 // A figure that not every trial has is left out where it is not printed; the others are missed.
 func TestAFigureThatSomeTrialsHave(t *testing.T) {
 	w := metricsOf(t, "metric: {name: time, unit: s, from: time}\nalso:\n  - {name: rate, unit: 1/s, optional: true}\n  - {name: calls, unit: s, warn: it called}\n")
-	if got := fmt.Sprint(w.Warnings(map[string]float64{"calls": 2, "rate": 1}), w.Warnings(map[string]float64{"calls": 0}), w.Warnings(nil)); got != "[it called (calls: 2)] [] []" {
+	if got := fmt.Sprint(w.Warnings(map[string]float64{"calls": 2, "rate": 1}), w.Warnings(map[string]float64{"calls": 0}), w.Warnings(nil)); got != "[metric-warns metric=calls value=2 warning=it called] [] []" {
 		t.Errorf("warnings: %s", got)
 	}
 	for out, want := range map[string]string{

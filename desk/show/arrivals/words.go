@@ -1,6 +1,7 @@
 package arrivals
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 
@@ -9,6 +10,11 @@ import (
 	"tare/desk/words"
 	kind "tare/notebook/kinds/arrivals"
 )
+
+//go:embed messages.tmpl
+var messages string
+
+var _ = words.AddMessages(messages)
 
 // Texts of the bring-up.
 const (

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	_ "embed"
 	"fmt"
 	"html/template"
 	"slices"
@@ -13,6 +14,11 @@ import (
 	"tare/notebook"
 	"tare/stats"
 )
+
+//go:embed messages.tmpl
+var messages string
+
+var _ = words.AddMessages(messages)
 
 // unit is the unit of the sizes in Weights.
 const unit = "MiB"

@@ -1,6 +1,7 @@
 package paging
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 
@@ -9,6 +10,11 @@ import (
 	"tare/desk/words"
 	kind "tare/notebook/kinds/paging"
 )
+
+//go:embed messages.tmpl
+var messages string
+
+var _ = words.AddMessages(messages)
 
 // paperFaults are an application's page faults in the paper "characterization", in percent.
 type paperFaults struct {

@@ -223,7 +223,7 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 	var profiling profiling
 	if s.Profile {
 		if profiling, err = s.world.sample(s.Engine); err != nil {
-			tr.Warnings, err = append(tr.Warnings, "no profile: "+err.Error()), nil
+			tr.Warnings, err = append(tr.Warnings, notebook.Say("no-profile", "cause", err)), nil
 		}
 	}
 	before := ownTime()
@@ -235,7 +235,7 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 	b.ClientS, b.OfS = (ownTime() - before).Seconds(), time.Since(u.begin).Seconds()
 	if profiling != nil {
 		if seen.Profile, err = profiling.Stop(); err != nil {
-			tr.Warnings, err = append(tr.Warnings, "no profile: "+err.Error()), nil
+			tr.Warnings, err = append(tr.Warnings, notebook.Say("no-profile", "cause", err)), nil
 		}
 	}
 	for _, r := range u.starts[:n] {
@@ -245,7 +245,7 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 	}
 	if n = len(b.Starts); n < b.Planned && ctx.Err() == nil {
 		b.Stopped = context.Cause(pacing).Error()
-		tr.Warnings = append(tr.Warnings, fmt.Sprintf("%d of %d requests were made: %s", n, b.Planned, b.Stopped))
+		tr.Warnings = append(tr.Warnings, notebook.Say("requests-stopped", "made", n, "planned", b.Planned, "cause", context.Cause(pacing)))
 	}
 	stop(nil)
 	if ctx.Err() != nil {

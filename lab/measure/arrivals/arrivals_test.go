@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -241,7 +242,7 @@ func TestEnginesThatFailUnderLoad(t *testing.T) {
 			if _, known := tr.Figures[record.StartMean.Name]; known != c.figures {
 				t.Errorf("figures %v", tr.Figures)
 			}
-			if lost := c.l.blind != nil || c.l.profile != nil; lost != strings.Contains(strings.Join(tr.Warnings, " "), "no profile: ") {
+			if lost := c.l.blind != nil || c.l.profile != nil; lost != slices.ContainsFunc(tr.Warnings, func(w *notebook.Message) bool { return w.Is("no-profile") }) {
 				t.Errorf("warnings %q", tr.Warnings)
 			}
 		})

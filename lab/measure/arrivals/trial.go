@@ -16,6 +16,7 @@ import (
 	"tare/lab/crowd"
 	"tare/lab/measure"
 	"tare/lab/workload"
+	"tare/notebook"
 	record "tare/notebook/kinds/arrivals"
 )
 
@@ -33,12 +34,12 @@ const (
 )
 
 // clientLimits warns of a client that may have measured itself.
-func clientLimits(f map[string]float64) (warnings []string) {
+func clientLimits(f map[string]float64) (warnings []*notebook.Message) {
 	if late, of := f[record.ClientLate.Name], f[record.StartP50.Name]; late > max(clientShare*of, 0.001) {
-		warnings = append(warnings, fmt.Sprintf("one in a hundred requests was made %.3g ms late or more, where half the starts took %.3g ms: the host had no CPU for the client", 1000*late, 1000*of))
+		warnings = append(warnings, notebook.Say("client-late", "late", late, "start", of))
 	}
 	if cpu := f[record.ClientCPU.Name]; cpu > clientCore {
-		warnings = append(warnings, fmt.Sprintf("the client used %.0f %% of a core: it may have measured itself", cpu))
+		warnings = append(warnings, notebook.Say("client-busy", "cpu", cpu/100))
 	}
 	return warnings
 }

@@ -242,7 +242,7 @@ func (s *subject) at(ctx context.Context, m record.Config, group *crowd.Group, t
 		tr.Failure = "what its guests take cannot be read: " + err.Error()
 		return nil
 	}
-	if restless != "" {
+	if restless != nil {
 		tr.Warnings = append(tr.Warnings, restless)
 	}
 	asked, last := outside, n == m.Guests[len(m.Guests)-1]
@@ -269,7 +269,7 @@ func (s *subject) at(ctx context.Context, m record.Config, group *crowd.Group, t
 			return err
 		}
 		if merged.KSM.Unsettled {
-			tr.Warnings = append(tr.Warnings, fmt.Sprintf("with %d guests the kernel still merged pages after %v", n, mergingTime))
+			tr.Warnings = append(tr.Warnings, notebook.Say("still-merging", "guests", n, "after", mergingTime))
 		}
 		seen.Weights = append(seen.Weights, merged)
 	}

@@ -159,7 +159,7 @@ func (p *reading) seen(cpu *time.Duration) (cause string) {
 	f.OfS, f.CPUS = took.Seconds(), cpu.Seconds()
 	p.kept.PageFaults = &f
 	if f.Lost > 0 {
-		p.trial.Warnings = append(p.trial.Warnings, fmt.Sprintf("%d page faults were not counted: they came faster than they can be passed on", f.Lost))
+		p.trial.Warnings = append(p.trial.Warnings, notebook.Say("faults-lost", "faults", f.Lost))
 	}
 	return ""
 }
