@@ -1,9 +1,10 @@
 // Package chart draws values: figures as SVG for a page or for files, and as PDF with its font embedded.
 //
-// What is compared along one axis is a [Panel]; what a treatment's time went on is an account of package explain. Each kind of figure
-// is one file of this package, which makes its figures from one of the two, says how they are read, and draws them; and
-// one line in the lists below. A figure of a kind of study is made by the kind's package, of values and texts in one of the shapes here: [Plot], [Paths],
-// [Bars], [Fall] or [Flames]. A figure has one layout, which scales: on a phone it is as wide as the screen.
+// A figure is drawn from one of these values: a [Panel], which compares treatments along one axis; an [Account], which says where a
+// treatment's time went; several metrics at once ([data.Several]); or two folders compared ([OfComparison]). Each figure is one file of this
+// package and its name in the list for its kind of value. Reports show the figures of each list, in its order. A kind of study draws figures
+// of its own in its package, with one of the shapes here: [Plot], [Paths], [Bars], [Fall] or [Flames]. A figure has one layout, which scales:
+// on a phone it is as wide as the screen.
 //
 // Figures are pure functions of what they show: the same values give the same bytes.
 package chart
@@ -13,19 +14,25 @@ import (
 	"slices"
 	"strings"
 
+	"tare/desk/data"
 	"tare/desk/explain"
 	"tare/desk/ladder"
 	"tare/desk/words"
 )
 
-// Drawing draws a panel; nil where there is nothing of what it shows. The figure's file begins with the stem.
-type Drawing = func(p *Panel, stem string) *Figure
+// Draw draws a figure of a value; it returns nil if the value has nothing of what the figure shows. The names of the figure's files begin
+// with the stem.
+type Draw[V any] = func(v V, stem string) *Figure
 
-// ofPanels are the kinds of figures that are drawn of a panel, in the order in which they stand in a report.
-var ofPanels = []Drawing{means, ratios, emulated, staircase}
+// Drawing draws a figure of a panel.
+type Drawing = Draw[*Panel]
 
-// ofAccounts are the kinds that are drawn of an account.
-var ofAccounts = []func(*Account, string) *Figure{waterfall, times}
+// The figures of each kind of value, in the order in which a report shows them.
+var (
+	ofPanels   = []Drawing{means, ratios, emulated, staircase}
+	ofAccounts = []Draw[*Account]{waterfall, times}
+	ofSeveral  = []Draw[*data.Several]{radar}
+)
 
 // Figure is a figure, ready to be written.
 type Figure struct {
@@ -47,20 +54,41 @@ type Figure struct {
 	Picture *Picture // what is drawn
 }
 
-// OfPanels draws what panels show, and after that more of each.
+// OfPanels draws the figures of panels, and more figures of each. A panel's note stands below its first figure.
 func OfPanels(panels []*Panel, more ...Drawing) (list []Figure) {
+	for i, figures := range drawn(panels, slices.Concat(ofPanels, more), (*Panel).stem) {
+		if len(figures) > 0 {
+			figures[0].Note = words.Tight(panels[i].Note)
+		}
+		list = append(list, figures...)
+	}
+	return list
+}
+
+// OfAccounts draws the figures of each account.
+func OfAccounts(accounts []*Account) [][]Figure {
+	return drawn(accounts, ofAccounts, func(a *Account, i int) string {
+		return fmt.Sprintf("why-%d-%s", i, slug(words.Treatment(a.Row.Treatment, false)+" "+a.Row.Treatment.Instance.Name))
+	})
+}
+
+// OfSeveral draws the figures of each comparison of several metrics.
+func OfSeveral(all []*data.Several) [][]Figure {
+	return drawn(all, ofSeveral, func(v *data.Several, i int) string { return fmt.Sprintf("several-%d-%s", i, slug(v.Name)) })
+}
+
+// drawn draws the figures of each value. The stem is that of a value and its number, from 1.
+func drawn[V any](values []V, figures []Draw[V], stem func(v V, i int) string) [][]Figure {
+	each := make([][]Figure, len(values))
 	said := map[string]bool{}
-	for i, p := range panels {
-		note := p.Note // with the first of its figures
-		for _, draw := range slices.Concat(ofPanels, more) {
-			if f := draw(p, p.stem(i+1)); f != nil {
-				f.Note = note
-				note = ""
-				list = append(list, f.finish(said))
+	for i, v := range values {
+		for _, draw := range figures {
+			if f := draw(v, stem(v, i+1)); f != nil {
+				each[i] = append(each[i], f.finish(said))
 			}
 		}
 	}
-	return list
+	return each
 }
 
 // finish says how a kind of figure is read in the caption of the first that is made of it.
@@ -82,22 +110,6 @@ type Account struct {
 
 	// Title names the treatment, and what it is compared with where that is not its baseline.
 	Title string
-}
-
-// OfAccounts draws what accounts say: of each its figures.
-func OfAccounts(accounts []Account) [][]Figure {
-	each := make([][]Figure, len(accounts))
-	said := map[string]bool{}
-	for i := range accounts {
-		a := &accounts[i]
-		stem := fmt.Sprintf("why-%d-%s", i+1, slug(words.Treatment(a.Row.Treatment, false)+" "+a.Row.Treatment.Instance.Name))
-		for _, draw := range ofAccounts {
-			if f := draw(a, stem); f != nil {
-				each[i] = append(each[i], f.finish(said))
-			}
-		}
-	}
-	return each
 }
 
 // slug makes a word that is safe in a file's name on every system.

@@ -92,7 +92,7 @@ func stairCase() *ladder.Staircase {
 func every() []Figure {
 	s := sample()
 	stairs := stairPanel(s, stairCase())
-	return slices.Concat(OfPanels(append(Panels(s), stairs)), slices.Concat(OfAccounts([]Account{*account(s)})...))
+	return slices.Concat(OfPanels(append(Panels(s), stairs)), slices.Concat(OfAccounts([]*Account{account(s)})...))
 }
 
 // Each kind of figure is drawn as it was: a small file each.
@@ -148,7 +148,7 @@ func TestHostileNames(t *testing.T) {
 	}
 	a := account(s)
 	a.Against, a.Title, a.Parts[0].Key = explain.Against{Provisioning: evil}, evil, evil
-	for _, f := range slices.Concat(OfPanels(Panels(s)), slices.Concat(OfAccounts([]Account{*a})...)) {
+	for _, f := range slices.Concat(OfPanels(Panels(s)), slices.Concat(OfAccounts([]*Account{a})...)) {
 		svg := f.SVG()
 		for _, bad := range []string{"<script", "\u202e", "\x00", "NaN"} {
 			if bytes.Contains(svg, []byte(bad)) {

@@ -10,19 +10,6 @@ import (
 	"tare/stats"
 )
 
-// OfSeveral draws the figures of several metrics that are to be drawn; nil stands for each that is not.
-func OfSeveral(all []data.Several) []*Figure {
-	list := make([]*Figure, len(all))
-	said := map[string]bool{}
-	for i := range all {
-		if f := radar(&all[i], fmt.Sprintf("several-%d-%s", i+1, slug(all[i].Name))); f != nil {
-			made := f.finish(said)
-			list[i] = &made
-		}
-	}
-	return list
-}
-
 // radar is a radar chart: each metric has an axis of its own from the middle outwards, on which the best treatment is at 1 (paper
 // "cloud-benchmarking", Figures 5 and 8). What was emulated is not in it.
 func radar(v *data.Several, stem string) *Figure {

@@ -31,7 +31,7 @@ func (v *Several) Published(a *OnAxis, t notebook.Treatment) float64 {
 }
 
 // Several are the figures of several metrics that the studies declare, one for each size and host that there is.
-func (s *Summary) Several() (all []Several) {
+func (s *Summary) Several() (all []*Several) {
 	var seen []notebook.Figure
 	for _, f := range s.Folders {
 		for _, fig := range f.Study.Figures {
@@ -45,7 +45,7 @@ func (s *Summary) Several() (all []Several) {
 	return all
 }
 
-func (s *Summary) several(f notebook.Figure) (all []Several) {
+func (s *Summary) several(f notebook.Figure) (all []*Several) {
 	var rows []*Row // that are on an axis
 	for _, r := range s.Rows {
 		if r.Trials > 0 && !r.Treatment.AA && slices.ContainsFunc(f.Axes, func(a notebook.Axis) bool { return onAxis(a, r) != nil }) {
@@ -56,7 +56,7 @@ func (s *Summary) several(f notebook.Figure) (all []Several) {
 		return a.HostID == b.HostID && a.HostCores == b.HostCores && a.Treatment.Instance.SameSize(b.Treatment.Instance)
 	}
 	for _, of := range Together(rows, samePlace) {
-		v := Several{Figure: f}
+		v := &Several{Figure: f}
 		for _, same := range Together(of, sameGuest) {
 			v.Rows = append(v.Rows, same[0])
 		}

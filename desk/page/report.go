@@ -55,8 +55,8 @@ func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]s
 	figs, accounts := chart.OfPanels(chart.Panels(s), show.Figures(s)...), accountsOf(acc)
 	whys := chart.OfAccounts(accounts)
 	several := s.Several()
-	radars := chart.OfSeveral(several)
-	page, err := render(s, figs, severals(several, radars), why(acc, accounts, whys), opt)
+	ofSeveral := chart.OfSeveral(several)
+	page, err := render(s, figs, severals(several, ofSeveral), why(acc, accounts, whys), opt)
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}
@@ -75,12 +75,7 @@ func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]s
 	defer dir.Close()
 	date := studyDate(s)
 	files := []string{filepath.Join(out, PageName)}
-	for _, f := range radars {
-		if f != nil {
-			figs = append(figs, *f)
-		}
-	}
-	figs = slices.Concat(figs, slices.Concat(whys...))
+	figs = slices.Concat(figs, slices.Concat(ofSeveral...), slices.Concat(whys...))
 	for i := range figs {
 		made, err := figureFiles(&figs[i], date)
 		if err != nil {

@@ -11,12 +11,12 @@ import (
 	"tare/notebook"
 )
 
-// severalPart is a figure of several metrics: its chart, where it has one, and how much each treatment changes each metric (paper
+// severalPart shows several metrics at once: their figures, and a table of how much each treatment changes each metric (paper
 // "cloud-benchmarking", Tables I to III).
 type severalPart struct {
 	ID, Title string
-	Figure    *pageFigure // nil: it is a table alone
-	Heads     []string    // treatments
+	Figures   []pageFigure // none: it is only a table
+	Heads     []string     // treatments
 	Rows      []severalRow
 	Published bool
 }
@@ -38,14 +38,17 @@ type severalCell struct {
 }
 
 // severals makes the parts.
-func severals(all []data.Several, figs []*chart.Figure) (parts []severalPart) {
-	for i := range all {
-		v := &all[i]
+func severals(all []*data.Several, figs [][]chart.Figure) (parts []severalPart) {
+	for i, v := range all {
 		p := severalPart{ID: fmt.Sprintf("several-%d", i+1), Title: plain(v.Name + ": " + v.Title + " – " + v.Rows[0].Treatment.Instance.Name)}
-		if figs[i] != nil {
-			f := inPage(figs[i], p.ID+"-figure")
+		for j := range figs[i] {
+			id := p.ID + "-figure"
+			if j > 0 {
+				id += fmt.Sprintf("-%d", j+1)
+			}
+			f := inPage(&figs[i][j], id)
 			f.Heading = f.Title
-			p.Figure = &f
+			p.Figures = append(p.Figures, f)
 		}
 		var columns []int
 		for j, r := range v.Rows {

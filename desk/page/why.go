@@ -54,17 +54,17 @@ func explained(s *data.Summary) (*explain.Accounts, error) {
 }
 
 // accountsOf takes the accounts that say something: those against a baseline, and those that should have one.
-func accountsOf(acc *explain.Accounts) []chart.Account {
+func accountsOf(acc *explain.Accounts) []*chart.Account {
 	if acc == nil {
 		return nil
 	}
 	s := acc.Summary
-	var list []chart.Account
+	var list []*chart.Account
 	for _, a := range slices.Concat(acc.Accounts, acc.Versus) {
 		if a.Baseline == nil && (a.Row.Treatment.Platform == notebook.BM || len(a.Spent) == 0 && len(a.Doubts) == 0) {
 			continue // the baseline itself: it is in the others' accounts
 		}
-		x := chart.Account{Account: a, Title: fullName(s, a.Row.Treatment, a.Row.Host)}
+		x := &chart.Account{Account: a, Title: fullName(s, a.Row.Treatment, a.Row.Host)}
 		if i := slices.IndexFunc(acc.Accounts, func(b *explain.Account) bool { return b.Row == a.Baseline }); i >= 0 {
 			x.Before = acc.Accounts[i]
 		}
@@ -77,7 +77,7 @@ func accountsOf(acc *explain.Accounts) []chart.Account {
 }
 
 // why makes the section.
-func why(acc *explain.Accounts, accounts []chart.Account, figs [][]chart.Figure) *whyPart {
+func why(acc *explain.Accounts, accounts []*chart.Account, figs [][]chart.Figure) *whyPart {
 	if len(accounts) == 0 {
 		return nil
 	}
@@ -86,8 +86,7 @@ func why(acc *explain.Accounts, accounts []chart.Account, figs [][]chart.Figure)
 	for _, n := range words.Doubts(acc.Doubts) {
 		w.Notes = append(w.Notes, words.Sentence(n))
 	}
-	for i := range accounts {
-		a := &accounts[i]
+	for i, a := range accounts {
 		v := whyAccount{ID: fmt.Sprintf("why-%d", i+1), Title: a.Title, Sentence: words.Stop(words.Account(acc.Summary, a.Account)), Emulated: a.Emulated, Against: words.Plain(cmp.Or(words.Against(a.Account), "bare metal")), Words: words.Tracing(a.Account)}
 		for j := range figs[i] {
 			v.Drawn = append(v.Drawn, inPage(&figs[i][j], fmt.Sprintf("%s-%d", v.ID, j+1)))
