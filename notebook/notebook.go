@@ -34,6 +34,9 @@ const (
 	VMCN = "vmcn" // container in a virtual machine
 )
 
+// Platforms are all of these.
+var Platforms = []string{BM, CN, VM, VMCN}
+
 // HasMachine reports whether the guests of a platform are virtual machines, or run in them.
 func HasMachine(platform string) bool { return platform == VM || platform == VMCN }
 
@@ -136,8 +139,8 @@ type LeftOut struct {
 
 // Metric says what a workload's figure is.
 type Metric struct {
-	Name string `json:"name"` // "execution time"
-	Unit string `json:"unit"` // "s"
+	Name string `json:"name" jsonschema:"required"` // "execution time"
+	Unit string `json:"unit" jsonschema:"required"` // "s"
 
 	// Better says which of its values are good. Empty, less is: it was so of every metric before there was a choice. Of a secondary metric it is
 	// then not said, and such a metric is recorded and compared with nothing.
@@ -171,8 +174,8 @@ func (m Metric) check() error {
 // Figure is a figure that the study's report draws: bars over one axis for each platform (paper "pinning", Figures 3
 // to 8), or several metrics together, each on an axis of its own.
 type Figure struct {
-	Name     string            `json:"name"`                                     // "Figure 3"
-	Title    string            `json:"title"`                                    // what it shows
+	Name     string            `json:"name" jsonschema:"required"`               // "Figure 3"
+	Title    string            `json:"title" jsonschema:"required"`              // what it shows
 	Workload string            `json:"workload"`                                 // whose metric is drawn; empty: those of Axes
 	Metric   string            `json:"metric,omitempty" yaml:"metric,omitempty"` // another than that: a secondary one of which it is said which values are better
 	Params   map[string]string `json:"params,omitempty"`                         // only treatments with these; a parameter that is not named may be any
@@ -184,10 +187,15 @@ type Figure struct {
 	Radar       bool   `json:"radar,omitempty"` // the axes are drawn as a radar chart; they are a table in any case
 }
 
+// Allowed are the values that some keys of a study file may have.
+func (Figure) Allowed() map[string][]string {
+	return map[string][]string{"published_of": Provisionings}
+}
+
 // Axis is one of several metrics that a figure shows together (paper "cloud-benchmarking", Figures 5 and 8 and Tables I to III).
 type Axis struct {
-	Name     string            `json:"name"` // "Copy"
-	Workload string            `json:"workload"`
+	Name     string            `json:"name" jsonschema:"required"` // "Copy"
+	Workload string            `json:"workload" jsonschema:"required"`
 	Params   map[string]string `json:"params,omitempty"` // only treatments with these
 	Metric   string            `json:"metric,omitempty"` // the name of a secondary metric; empty: the workload's own
 

@@ -14,30 +14,30 @@ import (
 
 // Claim is a published finding.
 type Claim struct {
-	Study       string      `yaml:"-" json:"study"`                       // the file that it comes from: "pinning"
-	Paper       string      `yaml:"-" json:"paper"`                       // its title
-	Group       string      `yaml:"-" json:"group"`                       // the part of the paper: "FFmpeg (section III-B1)"
-	ID          string      `yaml:"id" json:"id"`                         // unique in the file: "ffmpeg-i-a"
-	Place       string      `yaml:"place" json:"place"`                   // where the paper says it: "III-B1 (i), Figure 3"
-	Finding     string      `yaml:"finding" json:"finding"`               // what it says, in our words
-	Published   *Published  `yaml:"published,omitempty" json:"published"` // the paper's own number, where there is one
-	Tolerance   string      `yaml:"tolerance,omitempty" json:"tolerance"` // why the hypothesis' bounds are where they are
-	PaperCHR    float64     `yaml:"paper_chr,omitempty" json:"-"`         // of the paper's containers, where the finding is about small ones and names no CHR; else 0
-	ExcludedToo bool        `yaml:"excluded_too" json:"-"`                // it is judged on what the paper excludes, too
+	Study       string      `yaml:"-" json:"study"`                               // the file that it comes from: "pinning"
+	Paper       string      `yaml:"-" json:"paper"`                               // its title
+	Group       string      `yaml:"-" json:"group"`                               // the part of the paper: "FFmpeg (section III-B1)"
+	ID          string      `yaml:"id" json:"id" jsonschema:"required"`           // unique in the file: "ffmpeg-i-a"
+	Place       string      `yaml:"place" json:"place" jsonschema:"required"`     // where the paper says it: "III-B1 (i), Figure 3"
+	Finding     string      `yaml:"finding" json:"finding" jsonschema:"required"` // what it says, in our words
+	Published   *Published  `yaml:"published,omitempty" json:"published"`         // the paper's own number, where there is one
+	Tolerance   string      `yaml:"tolerance,omitempty" json:"tolerance"`         // why the hypothesis' bounds are where they are
+	PaperCHR    float64     `yaml:"paper_chr,omitempty" json:"-"`                 // of the paper's containers, where the finding is about small ones and names no CHR; else 0
+	ExcludedToo bool        `yaml:"excluded_too" json:"-"`                        // it is judged on what the paper excludes, too
 	Without     []Exclusion `yaml:"-" json:"-"`
-	Hypothesis  Hypothesis  `yaml:"hypothesis" json:"-"`
+	Hypothesis  Hypothesis  `yaml:"hypothesis" json:"-" jsonschema:"required"`
 }
 
 // Exclusion is what a paper leaves out of its findings, and why: it has no part in a verdict.
 type Exclusion struct {
 	Selector `yaml:",inline"`
-	Why      string `yaml:"why"`
+	Why      string `yaml:"why" jsonschema:"required"`
 }
 
 // Published is a number, or a range, that the paper prints.
 type Published struct {
-	What  string  `yaml:"what" json:"what"`         // "ratio to a vanilla VM", "suitable CHR"
-	Value float64 `yaml:"value,omitempty" json:"-"` // where it is one number; 0: it is a range
+	What  string  `yaml:"what" json:"what" jsonschema:"required"` // "ratio to a vanilla VM", "suitable CHR"
+	Value float64 `yaml:"value,omitempty" json:"-"`               // where it is one number; 0: it is a range
 	Low   float64 `yaml:"from,omitempty" json:"low"`
 	High  float64 `yaml:"to,omitempty" json:"high"` // Value, as Low is, where it is one number
 }

@@ -91,6 +91,14 @@ type Measured struct {
 	Per    Values `yaml:"per,omitempty"`
 }
 
+// Allowed implements yamlfile.Limited, for the forms of a hypothesis: they have Measured inlined.
+func (Measured) Allowed() map[string][]string {
+	return map[string][]string{
+		"sizes": {string(Each), string(Some), string(Smallest), string(Largest)},
+		"by":    {string(ByRatio), string(ByValue), string(ByDifference)},
+	}
+}
+
 func (m Measured) quantity() data.Quantity { return data.Quantity{Of: m.Metric, Per: m.Per} }
 
 // Value says where what is measured of a treatment lies.
@@ -124,7 +132,7 @@ type Part struct {
 type Gain struct {
 	Of       Selector `yaml:"of"`
 	To       Selector `yaml:"to,omitempty"`
-	Than     Selector `yaml:"than"` // what differs from Of
+	Than     Selector `yaml:"than" jsonschema:"required"` // what differs from Of
 	Measured `yaml:",inline"`
 	Sizes    Sizes `yaml:"sizes,omitempty"`
 	Bounds   `yaml:",inline"`
@@ -147,7 +155,7 @@ type Trend struct {
 	To       Selector `yaml:"to,omitempty"`
 	By       By       `yaml:"by,omitempty"`
 	Measured `yaml:",inline"`
-	Over     string `yaml:"over"`
+	Over     string `yaml:"over" jsonschema:"required"`
 	Sizes    Sizes  `yaml:"sizes,omitempty"` // not over instance
 	Falls    Share  `yaml:"falls,omitempty"`
 	Rises    Share  `yaml:"rises,omitempty"`

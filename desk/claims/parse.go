@@ -17,18 +17,18 @@ import (
 	"tare/yamlfile"
 )
 
-// file is a file of claims.
-type file struct {
-	Paper   string      `yaml:"paper"`
+// File is a file of claims.
+type File struct {
+	Paper   string      `yaml:"paper" jsonschema:"required"`
 	Machine Values      `yaml:"machine,omitempty"` // how VMs are made, for selectors that do not say it; none: the usual machine
 	Without []Exclusion `yaml:"without,omitempty"` // of every claim
-	Groups  []group     `yaml:"groups"`
+	Groups  []group     `yaml:"groups" jsonschema:"required"`
 }
 
 type group struct {
-	Name   string   `yaml:"name"`
+	Name   string   `yaml:"name" jsonschema:"required"`
 	About  Selector `yaml:"about,omitempty"` // what every Of of the group means where it does not say
-	Claims []Claim  `yaml:"claims"`
+	Claims []Claim  `yaml:"claims" jsonschema:"required"`
 }
 
 // About gives the shipped claims that the studies of these folders name; all that ship where none names any.
@@ -86,7 +86,7 @@ func Shipped(study string) ([]Claim, error) {
 // Parse reads a file of claims; name is how errors call it, and its last part without the ending is the claims' study.
 // Errors are one line with file, line and what was expected.
 func Parse(name string, text []byte) ([]Claim, error) {
-	var f file
+	var f File
 	if err := yamlfile.Decode(name, text, &f); err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func wrong(format string, args ...any) error { return &problem{text: fmt.Sprintf
 var idOK = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // claims checks the file and gives what it says.
-func (f *file) claims(study string) ([]Claim, error) {
+func (f *File) claims(study string) ([]Claim, error) {
 	if strings.TrimSpace(f.Paper) == "" {
 		return nil, wrong("paper: is missing; the title of what the claims come from was expected")
 	}
@@ -354,22 +354,17 @@ func (b *Bounds) check(form string) error {
 	return nil
 }
 
+// Allowed implements yamlfile.Limited.
+func (*Selector) Allowed() map[string][]string {
+	return map[string][]string{
+		"platform": notebook.Platforms, "provisioning": notebook.Provisionings, "network": notebook.Networks,
+		"isolation": append(slices.Clone(notebook.Layers), notebook.IsolationFull),
+	}
+}
+
 func (s *Selector) check() error {
-	for _, c := range []struct {
-		key    string
-		values Values
-		known  []string
-	}{
-		{"platform", s.Platform, []string{notebook.BM, notebook.CN, notebook.VM, notebook.VMCN}},
-		{"provisioning", s.Provisioning, notebook.Provisionings},
-		{"network", s.Network, notebook.Networks},
-		{"isolation", s.Isolation, append(slices.Clone(notebook.Layers), notebook.IsolationFull)},
-	} {
-		for _, v := range c.values {
-			if !slices.Contains(c.known, v) {
-				return within(wrong("%q: one of %s was expected", v, strings.Join(c.known, ", ")), c.key)
-			}
-		}
+	if key, value, allowed := yamlfile.Refused(s); key != "" {
+		return within(wrong("%q: one of %s was expected", value, strings.Join(allowed, ", ")), key)
 	}
 	for _, text := range s.Machine {
 		if _, err := notebook.ParseMachine(text); err != nil {

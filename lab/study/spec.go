@@ -39,13 +39,13 @@ type Known struct {
 
 // Spec is a study as written in its file.
 type Spec struct {
-	Name  string `yaml:"name"`
+	Name  string `yaml:"name" jsonschema:"required"`
 	Title string `yaml:"title,omitempty"`
 	Paper string `yaml:"paper,omitempty"`
 
-	Workloads []Use    `yaml:"workloads"`
-	Platforms []Place  `yaml:"platforms"`
-	Instances []string `yaml:"instances"`
+	Workloads []Use    `yaml:"workloads" jsonschema:"required"`
+	Platforms []Place  `yaml:"platforms" jsonschema:"required"`
+	Instances []string `yaml:"instances" jsonschema:"required"`
 	HostCores []string `yaml:"host_cores,omitempty"` // run the study with each of these numbers of the host's CPUs online: numbers, or "all"
 
 	Figures []notebook.Figure `yaml:"figures,omitempty"` // figures that the report draws
@@ -81,7 +81,7 @@ type Spec struct {
 // Use is one workload with some of its parameters; several values of a parameter make several treatments. Or it is a user's own
 // command from a user's own image, which needs no workload folder.
 type Use struct {
-	Name   string            `yaml:"name"`
+	Name   string            `yaml:"name" jsonschema:"required"`
 	Params map[string]Values `yaml:"params,omitempty"`
 
 	Instances []string `yaml:"instances,omitempty"` // in place of the study's
@@ -99,10 +99,11 @@ type Use struct {
 	// Metrics are what a command prints. The first ranks the platforms. None: the command's time.
 	Metrics []workload.Metric `yaml:"metrics,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
-	// Port makes the command a service that listens on this port. Ask is what asks the service at a rate: the path of a page to
-	// request over HTTP, or a command of the image with {address}, {port}, {rate} and {seconds} in it.
-	Port int    `yaml:"service,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
-	Ask  Values `yaml:"load,omitempty" json:",omitempty"`
+	// Port makes the command a service that listens on this port.
+	Port int `yaml:"service,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
+	// Ask is what asks the service at a rate: the path of a page to request over HTTP, or a command of the image with {address},
+	// {port}, {rate} and {seconds} in it.
+	Ask Values `yaml:"load,omitempty" json:",omitempty"`
 }
 
 // HTTP is the workload that asks a user's own service over HTTP.
@@ -185,7 +186,7 @@ func (v *Values) UnmarshalYAML(n *yaml.Node) error {
 
 // Place is a platform with its engines and kinds of provisioning.
 type Place struct {
-	Platform     string   `yaml:"platform"`
+	Platform     string   `yaml:"platform" jsonschema:"required"`
 	Engines      []string `yaml:"engines,omitempty"` // "crun|runc": the first that the host supports
 	Provisioning []string `yaml:"provisioning,omitempty"`
 	Networks     []string `yaml:"networks,omitempty"` // bridge, host, none; default: bridge if the workload has a service, otherwise the engine's own

@@ -47,15 +47,21 @@ const (
 	OutputCSV    = "csv"    // the first line names columns; the last one counts
 )
 
+// outputs are those that a workload names.
+var outputs = []string{OutputJSON, OutputValues, OutputCSV}
+
 // directions are what a metric may say of its values.
-var directions = []notebook.Better{notebook.Higher, notebook.Lower, notebook.Neither}
+var directions = []string{string(notebook.Higher), string(notebook.Lower), string(notebook.Neither)}
+
+// Allowed implements yamlfile.Limited.
+func (Metric) Allowed() map[string][]string { return map[string][]string{"better": directions} }
 
 // check says what is wrong with a metric.
 func (m *Metric) check() error {
 	switch {
 	case m.Name == "" || m.Unit == "":
 		return errors.New("{name: …, unit: …} was expected")
-	case m.Better != "" && !slices.Contains(directions, m.Better):
+	case m.Better != "" && !slices.Contains(directions, string(m.Better)):
 		return fmt.Errorf("better: %q: must be higher, lower or none", m.Better)
 	case m.From != "" && m.Match != "":
 		return fmt.Errorf("%s: from and match: one of the two was expected", m.Name)
@@ -93,7 +99,7 @@ func ParseMetric(text string) (m Metric, err error) {
 	m.Name, m.Unit = strings.TrimSpace(name), strings.TrimSpace(parts[n-2])
 	m.Better, m.Match = notebook.Better(strings.TrimSpace(parts[n-1])), strings.Join(parts[:n-2], ",") // an expression may have commas
 	switch {
-	case !slices.Contains(directions, m.Better):
+	case !slices.Contains(directions, string(m.Better)):
 		return m, fmt.Errorf("%q: %q: must end in higher or lower, whichever is better, or none where neither is", text, parts[n-1])
 	case m.Unit == "":
 		return m, fmt.Errorf("%q: its unit is missing before %q", text, ","+parts[n-1])
@@ -108,7 +114,7 @@ func ParseMetric(text string) (m Metric, err error) {
 
 // CheckMetrics says what is wrong with the workload's metrics.
 func (w *Workload) CheckMetrics() error {
-	if !slices.Contains([]string{OutputLine, OutputJSON, OutputValues, OutputCSV}, w.Output) {
+	if w.Output != OutputLine && !slices.Contains(outputs, w.Output) {
 		return fmt.Errorf("output: %q: %s, %s or %s was expected, or nothing where the last line is a JSON object of numbers", w.Output, OutputJSON, OutputValues, OutputCSV)
 	}
 	if err := w.Metric.check(); err != nil {

@@ -26,11 +26,11 @@ const File = "workload.yaml"
 
 // Workload is an application with its input and its metric.
 type Workload struct {
-	Name  string `yaml:"name"`
+	Name  string `yaml:"name" jsonschema:"required"`
 	Title string `yaml:"title"`
 	Paper string `yaml:"paper"` // where the study that it comes from describes it
 
-	Image Image             `yaml:"image"`
+	Image Image             `yaml:"image" jsonschema:"required"`
 	Files []string          `yaml:"files"` // of the folder, to {work}
 	Build map[string]string `yaml:"build"` // program in {work}: its C source in the folder
 	Input *Input            `yaml:"input"`
@@ -59,26 +59,29 @@ type Workload struct {
 	Load    *Load    `yaml:"load"`    // what is measured then, in place of Command: it asks the service from outside
 
 	Output string   `yaml:"output"` // how From of the metrics finds a number in what the measured command prints: OutputLine, …
-	Metric Metric   `yaml:"metric"`
+	Metric Metric   `yaml:"metric" jsonschema:"required"`
 	Also   []Metric `yaml:"also"` // secondary metrics, which the measured command prints
 
 	folder fs.FS
 	origin string // the folder's name, for messages
 }
 
+// Allowed implements yamlfile.Limited.
+func (*Workload) Allowed() map[string][]string { return map[string][]string{"output": outputs} }
+
 // Service is a server that is started once in each guest and is ended with it.
 type Service struct {
-	Command []string `yaml:"command"` // stays in the foreground; {address} and {port} say where it listens
-	Port    int      `yaml:"port"`
+	Command []string `yaml:"command" jsonschema:"required"` // stays in the foreground; {address} and {port} say where it listens
+	Port    int      `yaml:"port" jsonschema:"required"`
 	Timeout string   `yaml:"timeout"` // from its start until Load.Ready succeeds, ten times that where it is emulated; default 2m
 }
 
 // Load asks a service. It runs from the same root and files as the service, in a chroot and a network namespace of its
 // own on the host, on every platform alike.
 type Load struct {
-	Ready   []string `yaml:"ready"`   // run again and again until it exits with 0; then the service is ready
-	Warm    []string `yaml:"warm"`    // run once then, unmeasured: brings a service that is slow when it is new to the state that is measured
-	Command []string `yaml:"command"` // what is measured; {address} and {port} say where the service is reached
+	Ready   []string `yaml:"ready" jsonschema:"required"`   // run again and again until it exits with 0; then the service is ready
+	Warm    []string `yaml:"warm"`                          // run once then, unmeasured: brings a service that is slow when it is new to the state that is measured
+	Command []string `yaml:"command" jsonschema:"required"` // what is measured; {address} and {port} say where the service is reached
 	// Open sends {rate} requests a second for {seconds}, {requests} in all, whether or not they are answered, and prints what Command
 	// does, with requests_per_second: by it the service's capacity is sought. Without it there is none to seek.
 	Open []string `yaml:"open" json:",omitempty"` // omitted in a study's hash, which is older

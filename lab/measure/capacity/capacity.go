@@ -31,11 +31,11 @@ var Kind = measure.Kind{
 
 // file is the kind's part of a study file.
 type file struct {
-	Objective string `yaml:"objective"`       // METRIC=TIME: p99=50ms
-	From      int    `yaml:"from,omitempty"`  // requests a second in the first step; default 10
-	To        int    `yaml:"to,omitempty"`    // greatest rate; default a million
-	Raise     string `yaml:"raise,omitempty"` // increase from step to step; default 50%
-	Hold      string `yaml:"hold,omitempty"`  // length of a step; default 10s
+	Objective string `yaml:"objective" jsonschema:"required"` // METRIC=TIME: p99=50ms
+	From      int    `yaml:"from,omitempty"`                  // requests a second in the first step; default 10
+	To        int    `yaml:"to,omitempty"`                    // greatest rate; default a million
+	Raise     string `yaml:"raise,omitempty"`                 // increase from step to step; default 50%
+	Hold      string `yaml:"hold,omitempty"`                  // length of a step; default 10s
 }
 
 const (

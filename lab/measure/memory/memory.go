@@ -45,7 +45,7 @@ type file struct {
 
 	Roots []string `yaml:"roots,omitempty"` // each makes a treatment
 
-	Published   map[string][]float64 `yaml:"published,omitempty"`    // the paper's figures for VMs, in the form of record.Config
+	Published   map[string][]float64 `yaml:"published,omitempty"`    // the paper's figures for VMs, in MiB, by metric; for duplicates the four numbers of a line of Table 6.4
 	PublishedOf string               `yaml:"published_of,omitempty"` // the workload whose VMs the paper measured; default: every workload
 }
 

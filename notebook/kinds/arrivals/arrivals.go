@@ -33,9 +33,9 @@ type Config struct {
 
 // Published is a paper's start times at a rate, in seconds (Figure 5.1).
 type Published struct {
-	Rate int     `json:"rate" yaml:"rate"`
-	Mean float64 `json:"mean" yaml:"mean"`
-	P95  float64 `json:"p95" yaml:"p95"`
+	Rate int     `json:"rate" yaml:"rate" jsonschema:"required"`
+	Mean float64 `json:"mean" yaml:"mean" jsonschema:"required"`
+	P95  float64 `json:"p95" yaml:"p95" jsonschema:"required"`
 }
 
 // Starts is the number of requests at a rate.

@@ -26,10 +26,15 @@ type Config struct {
 
 // Published is a paper's times for one kind of guest.
 type Published struct {
-	Name     string  `json:"name" yaml:"name"`                             // the paper's name for it
-	Moment   string  `json:"moment,omitempty" yaml:"moment,omitempty"`     // what the paper calls the end of a start: one of Moments
-	StartS   float64 `json:"start_s" yaml:"start"`                         // seconds
+	Name     string  `json:"name" yaml:"name" jsonschema:"required"`       // the paper's name for it
+	Moment   string  `json:"moment,omitempty" yaml:"moment,omitempty"`     // what the paper calls the end of a start
+	StartS   float64 `json:"start_s" yaml:"start" jsonschema:"required"`   // seconds
 	RestoreS float64 `json:"restore_s,omitempty" yaml:"restore,omitempty"` // seconds; 0: none
+}
+
+// Allowed are the values that some keys of a study file may have.
+func (Published) Allowed() map[string][]string {
+	return map[string][]string{"moment": notebook.StartMoments}
 }
 
 // Start is what a trial saw of one start.
