@@ -28,7 +28,7 @@ import (
 
 // deskCommands read results. They need neither root nor Linux.
 func deskCommands() []*cobra.Command {
-	return []*cobra.Command{summaryCommand(), reportCommand(), exportCommand(), claimsCommand(), adviseCommand(), explainCommand(), compareCommand()}
+	return []*cobra.Command{summaryCommand(), reportCommand(), exportCommand(), claimsCommand(), adviseCommand(), explainCommand(), compareCommand(), schemaCommand()}
 }
 
 func summaryCommand() *cobra.Command {
