@@ -33,7 +33,6 @@ type Tracer struct {
 type TracerMetric struct {
 	Name       string
 	Unit       string // "1", "s", "B"
-	Help       string
 	LowerBound bool   // the real value is larger than the recorded one
 	Tracer     string // the name of its tracer
 }
@@ -44,74 +43,74 @@ type TracerMetric struct {
 var Tracers = []Tracer{
 	// Time on a CPU and in run queues, as the kernel itself counts it for each thread; a time breakdown can be made of it.
 	{Name: TracerThreads, Default: true, After: "cpus_used", Metrics: []TracerMetric{
-		{Name: "delay_s", Unit: "s", Help: "all threads' time in run queues, throttled time among it"},
-		{Name: "blocked_s", Unit: "s", Help: "all threads' waits for block devices, where kernel.task_delayacct is on"},
+		{Name: "delay_s", Unit: "s"},
+		{Name: "blocked_s", Unit: "s"},
 	}},
 	// Time on and off a CPU by reason, run queues, switches, migrations; the time breakdown of each instant is made of it.
 	{Name: TracerScheduler, Deep: true, Metrics: []TracerMetric{
-		{Name: "elapsed_s", Unit: "s", Help: "from the creation of the trial's process to its end, as the tracer saw it"},
-		{Name: "run_s", Unit: "s", Help: "all threads' time on a core"},
-		{Name: "cpus_used", Unit: "1", Help: "CPUs of the host on which threads ran"},
-		{Name: "switches", Unit: "1", Help: "times that a thread left its core"},
-		{Name: "waits", Unit: "1", Help: "of these: it had to wait for something"},
-		{Name: "preemptions", Unit: "1", Help: "of these: it could have gone on"},
-		{Name: "wakeups", Unit: "1", Help: "times that a waiting thread could go on"},
-		{Name: "migrations", Unit: "1", Help: "times that a thread was moved to another core"},
-		{Name: "cache_migrations", Unit: "1", Help: "of these: to one with another last-level cache"},
-		{Name: "node_migrations", Unit: "1", Help: "of these: to one of another NUMA node"},
-		{Name: "tasks", Unit: "1", Help: "threads and processes that were created"},
+		{Name: "elapsed_s", Unit: "s"},
+		{Name: "run_s", Unit: "s"},
+		{Name: "cpus_used", Unit: "1"},
+		{Name: "switches", Unit: "1"},
+		{Name: "waits", Unit: "1"},
+		{Name: "preemptions", Unit: "1"},
+		{Name: "wakeups", Unit: "1"},
+		{Name: "migrations", Unit: "1"},
+		{Name: "cache_migrations", Unit: "1"},
+		{Name: "node_migrations", Unit: "1"},
+		{Name: "tasks", Unit: "1"},
 	}},
 	// CPU quotas: periods, and those in which the guest was throttled.
 	{Name: TracerBandwidth, Default: true, Deep: true, Metrics: []TracerMetric{
-		{Name: "periods", Unit: "1", Help: "periods of the CPU quota in which the guest ran"},
-		{Name: "throttled_periods", Unit: "1", Help: "of these: the quota was spent before the end"},
-		{Name: "throttled_s", Unit: "s", Help: "time for which run queues were throttled, added over the cores"},
+		{Name: "periods", Unit: "1"},
+		{Name: "throttled_periods", Unit: "1"},
+		{Name: "throttled_s", Unit: "s"},
 	}},
 	// User, system, interrupt, steal and guest time.
 	{Name: TracerCPU, Default: true, Deep: true, Metrics: []TracerMetric{
-		{Name: "user_s", Unit: "s", Help: "CPU time in the guest's own code"},
-		{Name: "system_s", Unit: "s", Help: "CPU time in the kernel for it"},
-		{Name: "guest_s", Unit: "s", Help: "CPU time in a VM's code (KVM)"},
-		{Name: "interrupt_s", Unit: "s", Help: "interrupts on the guest's CPUs, whoever they were for"},
-		{Name: "steal_s", Unit: "s", Help: "time that the hypervisor under this machine took from the guest's CPUs"},
+		{Name: "user_s", Unit: "s"},
+		{Name: "system_s", Unit: "s"},
+		{Name: "guest_s", Unit: "s"},
+		{Name: "interrupt_s", Unit: "s"},
+		{Name: "steal_s", Unit: "s"},
 	}},
 	// Page faults, reclaim, huge pages.
 	{Name: TracerMemory, Default: true, Deep: true, Metrics: []TracerMetric{
-		{Name: "minor_faults", Unit: "1", Help: "page faults that needed no reading"},
-		{Name: "major_faults", Unit: "1", Help: "page faults that had to read"},
-		{Name: "reclaimed_pages", Unit: "1", Help: "pages that the kernel took back from the guest"},
-		{Name: "huge_faults", Unit: "1", Help: "huge pages given at a fault; of the whole host"},
+		{Name: "minor_faults", Unit: "1"},
+		{Name: "major_faults", Unit: "1"},
+		{Name: "reclaimed_pages", Unit: "1"},
+		{Name: "huge_faults", Unit: "1"},
 	}},
 	// Operations and bytes of block devices; packets and bytes of networks.
 	{Name: TracerIO, Default: true, Deep: true, Metrics: []TracerMetric{
-		{Name: "reads", Unit: "1", Help: "read requests to the device"},
-		{Name: "read_bytes", Unit: "B", Help: "bytes that they read"},
-		{Name: "writes", Unit: "1", Help: "write requests to the device"},
-		{Name: "written_bytes", Unit: "B", Help: "bytes that they wrote"},
-		{Name: "received_packets", Unit: "1", Help: "packets that came in"},
-		{Name: "received_bytes", Unit: "B", Help: "bytes that came in"},
-		{Name: "sent_packets", Unit: "1", Help: "packets that went out"},
-		{Name: "sent_bytes", Unit: "B", Help: "bytes that went out"},
+		{Name: "reads", Unit: "1"},
+		{Name: "read_bytes", Unit: "B"},
+		{Name: "writes", Unit: "1"},
+		{Name: "written_bytes", Unit: "B"},
+		{Name: "received_packets", Unit: "1"},
+		{Name: "received_bytes", Unit: "B"},
+		{Name: "sent_packets", Unit: "1"},
+		{Name: "sent_bytes", Unit: "B"},
 	}},
 	// Page faults by what the memory is, by sampling.
 	{Name: TracerFaults, Deep: true, After: "major_faults", Metrics: []TracerMetric{
-		{Name: "anonymous_faults", Unit: "1", Help: "page faults in memory without a file; estimated from samples"},
-		{Name: "file_faults", Unit: "1", Help: "page faults in a file's memory; estimated from samples"},
+		{Name: "anonymous_faults", Unit: "1"},
+		{Name: "file_faults", Unit: "1"},
 	}},
 	// Requests to block devices and their latency.
 	{Name: TracerBlock, Default: true, Deep: true},
 	// Exits of a VM by reason.
 	{Name: TracerHypervisor, Deep: true, Metrics: []TracerMetric{
-		{Name: "exits", Unit: "1", Help: "times that a virtual CPU was left; by reason before the name"},
-		{Name: "exit_s", Unit: "s", Help: "time until it went on; by reason before the name"},
+		{Name: "exits", Unit: "1"},
+		{Name: "exit_s", Unit: "s"},
 	}},
 	// Where the kernel's own time goes, cgroup accounting included, by sampling.
 	{Name: TracerAccounting, Deep: true, Metrics: []TracerMetric{
 		// The samples are timer interrupts. Scheduling and quota accounting run with interrupts off, so no sample falls there.
-		{Name: "samples", Unit: "1", Help: "samples of running threads that the following shares are of"},
-		{Name: "cgroup_s", Unit: "s", Help: "kernel time in cgroup accounting and CPU quotas; a lower bound, from samples", LowerBound: true},
-		{Name: "scheduler_s", Unit: "s", Help: "kernel time in the scheduler; a lower bound, from samples", LowerBound: true},
-		{Name: "kernel_s", Unit: "s", Help: "kernel time in all; estimated from samples"},
+		{Name: "samples", Unit: "1"},
+		{Name: "cgroup_s", Unit: "s", LowerBound: true},
+		{Name: "scheduler_s", Unit: "s", LowerBound: true},
+		{Name: "kernel_s", Unit: "s"},
 	}},
 	// Kernel stacks of waits; expensive, so only on request by name.
 	{Name: TracerStacks},

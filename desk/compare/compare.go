@@ -71,11 +71,14 @@ const (
 	Quiet  Thing = "quiet"
 	Tare   Thing = "tare"
 	Image  Thing = "image"
-	Design Thing = "design"
 )
 
+// DesignDiffers is a doubt: the folders' guests ran other numbers of trials. How many rounds there are does not matter.
+type DesignDiffers struct{ Old, New notebook.Design }
+
 // Doubt marks it as one.
-func (Differs) Doubt() {}
+func (Differs) Doubt()       {}
+func (DesignDiffers) Doubt() {}
 
 // From compares two summaries, each of one folder. A change within the margin, a share such as 0.01, does not matter.
 func From(old, new *data.Summary, margin float64) (*Comparison, error) {
@@ -177,13 +180,10 @@ func differences(old, new *data.Summary) (all []data.Doubt) {
 			differ(Image, label, a.Images[label].Digest, after.Digest)
 		}
 	}
-	differ(Design, "", design(a.Design), design(b.Design))
+	if x, y := a.Design, b.Design; x.Trials != y.Trials || x.Warmups != y.Warmups {
+		all = append(all, DesignDiffers{x, y})
+	}
 	return all
-}
-
-// design is what a design makes of each guest, which figures depend on; how many rounds there are is not of it.
-func design(d notebook.Design) string {
-	return fmt.Sprintf("%d trials and %d warm-ups in a guest", d.Trials, d.Warmups)
 }
 
 // judge answers for each treatment. Changes are found by Holm's procedure: what is found makes it easier for the others, and the chance that

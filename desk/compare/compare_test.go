@@ -164,14 +164,20 @@ func TestWhatElseDiffers(t *testing.T) {
 	old, new := folder(7, nil), folder(8, nil)
 	new.Host.Kernel, new.Host.ID, new.Study.Tare = "6.19", "ccccccccdddd", "v2"
 	new.Study.Images["ffmpeg"] = notebook.Image{Reference: "debian", Digest: "sha256:4444"}
+	new.Study.Design.Warmups = old.Study.Design.Warmups + 2
 	new.Study.Treatments = slices.DeleteFunc(new.Study.Treatments, func(t notebook.Treatment) bool { return t.Engine == "docker" })
 	new.Add("cn podman pinned large", 2)
 	c := from(t, read(t, old), read(t, new), 0.01)
 	var what []string
 	for _, d := range c.Differences {
-		what = append(what, string(d.(compare.Differs).What)+d.(compare.Differs).Of)
+		switch d := d.(type) {
+		case compare.Differs:
+			what = append(what, string(d.What)+d.Of)
+		case compare.DesignDiffers:
+			what = append(what, words.Doubt(d))
+		}
 	}
-	if want := []string{"host", "kernel", "tare", "imageffmpeg"}; !slices.Equal(what, want) {
+	if want := []string{"host", "kernel", "tare", "imageffmpeg", "the design: 1 trials and 0 warm-ups in a guest before, 1 trials and 2 warm-ups in a guest after"}; !slices.Equal(what, want) {
 		t.Errorf("%q differ, want %q", what, want)
 	}
 	if len(c.Gone) != 2 || len(c.Added) != 1 || c.Added[0].Treatment.Engine != "podman" || len(c.Changes) != 4 || len(c.Host) != 2 {

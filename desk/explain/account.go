@@ -322,7 +322,7 @@ func (b *book) figures(a *Account) {
 	for i, name := range x.Names {
 		f := Figure{Name: name, Of: kind(name), Total: stats.Number(x.Totals[i]), Before: stats.NoMean, More: stats.NoMean}
 		if i := place(f.Of); i >= 0 {
-			f.Unit, f.Help = notebook.TracerMetrics[i].Unit, notebook.TracerMetrics[i].Help
+			f.Unit = notebook.TracerMetrics[i].Unit
 		}
 		has, figure := measured(i)
 		cells := b.cells(a.Row, has)

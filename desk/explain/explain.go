@@ -189,14 +189,13 @@ type Spent struct {
 
 // Figure is one of the tracers' metrics, for each trial.
 type Figure struct {
-	Name   string         `json:"name"`  // as in notebook.Trace.Figures: "vcpu.switches"; with "inside." before it where a VM's guest saw it
-	Of     string         `json:"-"`     // notebook.TracerMetric.Name: "switches"
-	Unit   string         `json:"unit"`  // "1", "s", "B"
-	Help   string         `json:"help"`  // what it is
-	Mean   stats.Estimate `json:"mean"`  // of a trial, over rounds
-	Total  stats.Number   `json:"total"` // of all traced trials that have it
-	Before stats.Estimate `json:"-"`     // the baseline's Mean; N 0 where it has none
-	More   stats.Estimate `json:"-"`     // Mean less Before, paired by round
+	Name   string         // as in notebook.Trace.Figures: "vcpu.switches"; with "inside." before it where a VM's guest saw it
+	Of     string         // notebook.TracerMetric.Name: "switches"
+	Unit   string         // "1", "s", "B"
+	Mean   stats.Estimate // of a trial, over rounds
+	Total  stats.Number   // of all traced trials that have it
+	Before stats.Estimate // the baseline's Mean; N 0 where it has none
+	More   stats.Estimate // Mean less Before, paired by round
 }
 
 // Significant says whether the figure differs from the baseline's: whether the interval of More excludes 0.

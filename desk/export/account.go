@@ -18,7 +18,11 @@ type part struct {
 
 // figure is one of the tracers' metrics. Baseline and More are null where the baseline has none.
 type figure struct {
-	explain.Figure
+	Name     string          `json:"name"`
+	Unit     string          `json:"unit"`
+	Help     string          `json:"help"`
+	Mean     stats.Estimate  `json:"mean"`  // of a trial
+	Total    stats.Number    `json:"total"` // of all traced trials that have it
 	Baseline *stats.Estimate `json:"baseline"`
 	More     *stats.Estimate `json:"more"` // than the baseline
 }
@@ -93,7 +97,7 @@ func accountOf(as *explain.Accounts, a *explain.Account) account {
 		j.Spent = append(j.Spent, part{Key: s.Key, Name: words.Part(s.Key), Seconds: s.Seconds})
 	}
 	for _, f := range a.Figures {
-		g := figure{Figure: f}
+		g := figure{Name: f.Name, Unit: f.Unit, Help: words.TracerMetric(f.Of), Mean: f.Mean, Total: f.Total}
 		if f.Before.N > 0 {
 			g.Baseline, g.More = &f.Before, &f.More
 		}

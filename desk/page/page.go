@@ -50,9 +50,10 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"percentage": func(share float64, digits int) string {
 			return strconv.FormatFloat(100*share, 'g', digits, 64)
 		},
-		"param":    func(p model.Param) show.Value { return show.Valued(p.Value, p.Low, p.High) },
-		"system":   func(h notebook.Host) string { return strings.Trim(h.OS+", Linux "+h.Kernel+", "+h.Arch, ", ") },
-		"topology": words.Topology,
+		"param":        func(p model.Param) show.Value { return show.Valued(p.Value, p.Low, p.High) },
+		"system":       func(h notebook.Host) string { return strings.Trim(h.OS+", Linux "+h.Kernel+", "+h.Arch, ", ") },
+		"topology":     words.Topology,
+		"tracerMetric": words.TracerMetric,
 	})
 	template.Must(page.New("texts").Parse(words.Report))
 	return template.Must(page.Parse(pageSource))

@@ -82,9 +82,9 @@ func explainedSample() *explain.Accounts {
 		hump("work", notebook.OffCPU, notebook.WallFutex, 800, 4e-4), hump("work", notebook.BlockIO, "vda write", 310, 1e-3), hump("ruler", notebook.OnCPU, "", 9, 1e-5), {Role: "work", What: notebook.OffCPU, Of: notebook.WallSleep, Unit: "s"},
 	}
 	d.Figures = []explain.Figure{
-		{Name: "throttled_periods", Of: "throttled_periods", Unit: "1", Help: "of these: the quota was spent before the end", Mean: estimate1(28.7, 2.1)},
-		{Name: "vda.written_bytes", Of: "written_bytes", Unit: "B", Help: "bytes that they wrote", Mean: estimate1(9.1e6, 1e5), Before: estimate1(9.0e6, 1e5), More: estimate1(1e5, 1.4e5)},
-		{Name: "run_s", Of: "run_s", Unit: "s", Help: "all threads' time on a core", Mean: estimate1(7.9, 0.2), Before: estimate1(7.7, 0.2), More: estimate1(0.2, 0.1)},
+		{Name: "throttled_periods", Of: "throttled_periods", Unit: "1", Mean: estimate1(28.7, 2.1)},
+		{Name: "vda.written_bytes", Of: "written_bytes", Unit: "B", Mean: estimate1(9.1e6, 1e5), Before: estimate1(9.0e6, 1e5), More: estimate1(1e5, 1.4e5)},
+		{Name: "run_s", Of: "run_s", Unit: "s", Mean: estimate1(7.9, 0.2), Before: estimate1(7.7, 0.2), More: estimate1(0.2, 0.1)},
 	}
 	acc.Accounts = append(acc.Accounts, d)
 

@@ -32,7 +32,7 @@ var allDoubts = []data.Doubt{
 	advise.SeveralCPUSets{}, advise.Extrapolated{}, advise.Ambiguous{},
 	claims.OnlyEmulated{}, claims.Unmeasured{}, claims.EveryTrialFailed{}, claims.WithinUnsteadiness{}, claims.Unsteady{}, claims.NeedsHostCores{}, claims.NeedsCHR{},
 	claims.PaperLeavesOut{}, claims.NeedsSize{}, claims.NotStudied{}, claims.NotTogether{}, claims.NeedsTwo{}, claims.NoCommonRound{}, claims.NoValue{}, claims.LowerBound{}, claims.Unrecorded{},
-	data.Extended{}, data.Unseen{}, data.SeldomHeld{}, compare.Differs{}, data.NotTraced{}, data.TracerSilent{}, data.HostsNetwork{}, data.NoSuchMetric{}, data.UsageUnknown{}, data.NeverTogether{},
+	data.Extended{}, data.Unseen{}, data.SeldomHeld{}, compare.Differs{}, compare.DesignDiffers{}, data.NotTraced{}, data.TracerSilent{}, data.HostsNetwork{}, data.NoSuchMetric{}, data.UsageUnknown{}, data.NeverTogether{},
 }
 
 // fill gives what v is made of values: those that are nothing, and those that are something.
@@ -98,7 +98,7 @@ func TestEveryDoubtHasItsSentence(t *testing.T) {
 			t.Errorf("the sentence for %s is of no doubt", of[1])
 		}
 	}
-	for _, dir := range []string{"advise", "claims", "data", "explain", "ladder", "model"} {
+	for _, dir := range []string{"advise", "claims", "compare", "data", "explain", "ladder", "model"} {
 		files, err := filepath.Glob("../" + dir + "/*.go")
 		if err != nil || files == nil {
 			t.Fatalf("no files of %s: %v", dir, err)

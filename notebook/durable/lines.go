@@ -78,11 +78,11 @@ func (l *Lines) Append(lines ...[]byte) error {
 		l.size += int64(len(text))
 		return nil
 	}
-	what := "cannot write the record"
+	what := errors.New("cannot write the record")
 	if isFull(err) {
-		what = "no space is left for the record; free some and run the same command again"
+		what = errors.New("no space is left for the record; free some and run the same command again")
 	}
-	err = fmt.Errorf("%s: %s (what was written before is whole): %w", l.f.Name(), what, err)
+	err = fmt.Errorf("%s: %v (what was written before is whole): %w", l.f.Name(), what, err)
 	if cut := errors.Join(l.f.Truncate(l.size), l.f.Sync()); cut != nil {
 		err = fmt.Errorf("%w; and its torn end could not be cut off: %w", err, cut)
 		l.broken = err
