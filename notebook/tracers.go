@@ -2,8 +2,8 @@ package notebook
 
 import "slices"
 
-// What tracers saw of a traced trial (design, section 10). Tare's own: the paper "pinning" took such figures by hand, with cpudist,
-// offcputime, iostat and perf (section III-A and Figure 2).
+// What tracers observed of a traced trial. The paper "pinning" measured this by hand, with cpudist, offcputime, iostat and perf (section III-A
+// and Figure 2).
 
 // Names of the tracers.
 const (
@@ -23,7 +23,7 @@ const (
 // Tracer is what both wings know of a tracer. The file of lab/trace that adds a tracer of this name attaches it and reads it.
 type Tracer struct {
 	Name    string         // as `tare run --explain=…` takes it
-	Default bool           // `tare run --explain` without names attaches it: it reads what the kernel counts anyway, or sees few events
+	Default bool           // `tare run --explain` without names attaches it
 	Deep    bool           // `tare run --explain=deep` attaches it
 	Metrics []TracerMetric // what it adds to Trace.Figures, in the order of reports
 	After   string         // the metric of another tracer after which reports list Metrics; empty: after those of the tracers before it
@@ -37,7 +37,7 @@ type TracerMetric struct {
 	Tracer     string // the name of its tracer
 }
 
-// Tracers are all tracers, in the order in which they are attached and listed. They are of two tiers. Those of the first tier read what the
+// Tracers are all tracers, in the order in which they are attached and listed. There are two tiers. Those of the first tier read what the
 // kernel counts anyway, and follow requests to block devices, which are few. Those of the second tier load programs into the kernel that
 // run at each event.
 var Tracers = []Tracer{
@@ -126,7 +126,7 @@ var (
 	// DeepTracers are those of `tare run --explain=deep`: the second tier, and those of the first whose metrics it lacks.
 	DeepTracers = tracersThat(func(t Tracer) bool { return t.Deep })
 
-	// TracerMetrics are the metrics of all tracers in the order of reports. In Trace.Figures a name may have a role or a device before
+	// TracerMetrics are the metrics of all tracers, in the order of reports. In Trace.Figures a name may have a role or a device before
 	// it: "vcpu.switches", "vda.read_bytes".
 	TracerMetrics = tracerMetrics()
 )
@@ -141,7 +141,7 @@ func tracersThat(have func(Tracer) bool) (names []string) {
 }
 
 func tracerMetrics() (all []TracerMetric) {
-	for _, later := range []bool{false, true} { // what comes after a metric is placed when that has its place
+	for _, later := range []bool{false, true} { // first the tracers without After, because the metric that After names must have its place
 		for _, t := range Tracers {
 			if later != (t.After != "") {
 				continue

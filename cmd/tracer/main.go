@@ -1,9 +1,8 @@
 //go:build linux
 
-// Command tracer traces trials from inside a virtual machine: what happens there the host's tracers cannot see. The ruler starts
-// it for one trial, with the tracers' names as its arguments, and tells it when to stop (ruler.ServeTracer); while
-// nothing is traced it takes none of the guest's memory but its file's. The build embeds it into tare (package lab/programs), which
-// puts it into the initramfs of guests whose trials are traced.
+// Command tracer traces trials inside a virtual machine, where the host's tracers see nothing. The ruler starts it for one trial, with the
+// tracers' names as its arguments, and tells it when to stop (ruler.ServeTracer). While nothing is traced, only its file uses the guest's
+// memory. The build embeds it into tare (package lab/programs), which puts it into the initramfs of guests whose trials are traced.
 package main
 
 import (
@@ -19,7 +18,7 @@ import (
 )
 
 func main() {
-	debug.SetGCPercent(-1) // it does not live long enough, and the time is the guest's
+	debug.SetGCPercent(-1) // the process is short-lived, and collecting would take the guest's time
 	attach := func() (func() (*notebook.Trace, error), error) { return attach(os.Getppid(), true, os.Args[1:]) }
 	if err := ruler.ServeTracer(os.Stdin, os.Stdout, attach); err != nil {
 		fmt.Fprintln(os.Stderr, "tracer:", err)

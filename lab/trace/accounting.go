@@ -22,7 +22,7 @@ var _ = add(tracer{
 	read: (*Trace).readSamples,
 })
 
-// sampleRate is how many times a second what runs is sampled, on each CPU.
+// sampleRate is how many samples a second are taken of what runs, on each CPU.
 const sampleRate = 499
 
 func (t *Trace) readSamples(p *notebook.Trace) error {
@@ -50,8 +50,8 @@ func (t *Trace) readSamples(p *notebook.Trace) error {
 	return nil
 }
 
-// Beginnings of names of the kernel's functions that account for cgroups and hold them to their quotas, and of the scheduler's
-// others. What the compiler put into its callers is not seen.
+// The first are prefixes of the kernel's functions that account for cgroups and enforce their quotas, the second those of the scheduler's
+// other functions. A function that the compiler inlined is not seen.
 var (
 	cgroupNames = []string{"mem_cgroup", "memcg", "__memcg", "obj_cgroup", "__mem_cgroup", "charge_memcg", "try_charge", "uncharge_", "refill_stock",
 		"consume_stock", "drain_stock", "__mod_memcg", "mod_memcg", "__mod_lruvec", "__mod_objcg", "count_memcg", "__count_memcg", "page_counter",

@@ -18,7 +18,7 @@ var _ = add(tracer{
 	read:     (*Trace).readDevices,
 })
 
-// device and io mirror bpf/block.c's.
+// device and blockIO mirror the structs device and io in bpf/block.c.
 type device struct{ Major, Minor, Op, Role uint32 }
 
 type blockIO struct {
@@ -26,7 +26,7 @@ type blockIO struct {
 	Spread       [buckets]uint64
 }
 
-// Requests' operations (linux/blk_types.h, REQ_OP_READ, REQ_OP_WRITE); others, flushes among them, are counted as neither.
+// Operations of requests (REQ_OP_READ and REQ_OP_WRITE of linux/blk_types.h). Others, such as flushes, are not counted.
 const (
 	opRead  = 0
 	opWrite = 1
@@ -34,7 +34,7 @@ const (
 
 func (t *Trace) readDevices(p *notebook.Trace) error {
 	for _, all := range []string{"reads", "read_bytes", "writes", "written_bytes"} {
-		p.Figures[all] = 0 // over the devices: a trial without a request has these too
+		p.Figures[all] = 0 // sums over all devices: a trial without requests has them too
 	}
 	var d device
 	var io blockIO

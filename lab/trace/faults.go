@@ -22,7 +22,7 @@ var _ = add(tracer{
 	read: (*Trace).readFaults,
 })
 
-// faultPeriod: one page fault in so many is sampled, a prime so that it does not beat with what the work does.
+// faultPeriod is the number of page faults of which one is sampled. It is prime, so that it does not coincide with a rhythm of the work.
 const faultPeriod = 61
 
 func (t *Trace) readFaults(p *notebook.Trace) error {

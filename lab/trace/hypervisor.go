@@ -35,7 +35,7 @@ var _ = add(tracer{
 	},
 })
 
-// waited mirrors bpf/trace.h's.
+// waited mirrors the struct of that name in bpf/trace.h.
 type waited struct{ NS, Count uint64 }
 
 func (k *kvmFormat) attach(t *Trace) error {
@@ -67,17 +67,17 @@ func (k *kvmFormat) readExits(t *Trace, p *notebook.Trace) error {
 	return each.Err()
 }
 
-// kvmFormat is what the kernel says of KVM's tracepoints.
+// kvmFormat is the kernel's description of KVM's tracepoints.
 type kvmFormat struct {
 	exit, entry uint64            // the tracepoints' ids
-	reasonAt    uint32            // where kvm_exit's record has the reason
-	reasons     map[uint32]string // its names, of this CPU's maker
+	reasonAt    uint32            // offset of the reason in the record of kvm_exit
+	reasons     map[uint32]string // names of reasons on CPUs of this vendor
 }
 
-// maxFormat bounds a tracepoint's description, in bytes.
+// maxFormat is the most that is read of a tracepoint's description, in bytes.
 const maxFormat = 64 << 10
 
-// readKVMFormat reads it from a tracefs that is mounted nowhere, so that the host's mounts stay as they are.
+// readKVMFormat reads the description from a tracefs that is mounted nowhere, so that the host's mounts stay as they are.
 func readKVMFormat() (*kvmFormat, error) {
 	dir, err := openTracefs()
 	if err != nil {
@@ -120,7 +120,7 @@ func openTracefs() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "tracefs"), nil
 }
 
-// readKVM reads a file that tracefs has about KVM.
+// readKVM reads one of tracefs' files about KVM.
 func readKVM(tracefs *os.File, name string) (string, error) {
 	fd, err := unix.Openat(int(tracefs.Fd()), filepath.Join("events/kvm", name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -145,8 +145,8 @@ var (
 	reasonName  = regexp.MustCompile(`\{ ([^{},]+), "([^"]*)" \}`)
 )
 
-// parseExitFormat reads the description of kvm_exit: where the reason is, and the names that the kernel would print. There are two lists,
-// the first of Intel's reasons and the second of AMD's.
+// parseExitFormat reads the description of kvm_exit: the offset of the reason, and the names that the kernel would print. There are two
+// lists of names: first Intel's, then AMD's.
 func parseExitFormat(text string, intel bool) (at uint32, names map[uint32]string, err error) {
 	m := reasonField.FindStringSubmatch(text)
 	if m == nil {
@@ -162,7 +162,7 @@ func parseExitFormat(text string, intel bool) (at uint32, names map[uint32]strin
 	if !intel {
 		i = 2
 	}
-	if i >= len(lists) { // a kernel with one list only, or none: numbers will do
+	if i >= len(lists) { // a kernel with fewer lists: numbers will do
 		return uint32(offset), names, nil
 	}
 	list, _, _ := strings.Cut(lists[i], "__print_flags(")
@@ -180,13 +180,13 @@ func parseExitFormat(text string, intel bool) (at uint32, names map[uint32]strin
 	return uint32(offset), names, nil
 }
 
-// intel says whether this machine's virtualization is Intel's.
+// intel says whether this machine's CPU is made by Intel.
 func intel() bool {
 	b, err := os.ReadFile("/proc/cpuinfo")
 	return err == nil && strings.Contains(string(b), "GenuineIntel")
 }
 
-// name is a reason's, in words where the kernel has any.
+// name returns the kernel's name of a reason, or else its number.
 func (k *kvmFormat) name(reason uint32) string {
 	if n, ok := k.reasons[reason]; ok {
 		return n

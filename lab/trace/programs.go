@@ -23,7 +23,7 @@ import (
 	"tare/notebook"
 )
 
-// The values are bpf/trace.h's.
+// The values are those of bpf/trace.h.
 const (
 	roleWork = iota
 	roleVCPU
@@ -38,7 +38,7 @@ const (
 
 var roleNames = [roles]string{notebook.RoleWork, notebook.RoleVCPU, notebook.RoleIO, notebook.RoleEmulator}
 
-// role is a role's number.
+// role returns the number of a role.
 func role(name string) uint32 {
 	if name == notebook.RoleRuler {
 		return roleRuler
@@ -46,20 +46,20 @@ func role(name string) uint32 {
 	return uint32(max(0, slices.Index(roleNames[:], name)))
 }
 
-// look mirrors bpf/trace.h's struct of that name.
+// look mirrors the struct of that name in bpf/trace.h.
 type look struct {
 	Zero                                                                    uint64
 	Cores, Follow, Stacks, Events, Gather, Seeded, Open, Spans, Main, Dying uint32
 	Begin, End, Died, Offset, Synced                                        uint64
 }
 
-// seats are so many, of so many bytes.
+// The number of seats, and the size of each in bytes (bpf/trace.h).
 const (
 	seats    = 16384
 	seatSize = 64
 )
 
-// Offsets in it of what is changed while programs run.
+// Offsets in look of the fields that are changed while programs run.
 const (
 	gatherAt = 24
 	openAt   = 32
@@ -68,10 +68,10 @@ const (
 	endAt    = 56
 )
 
-// clock is the one that the programs use, in nanoseconds.
+// clock reads the clock that the programs use, in nanoseconds.
 func clock() uint64 {
 	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil { // there is no such kernel
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil { // every kernel has this clock
 		panic(err)
 	}
 	return uint64(ts.Nano())
@@ -97,8 +97,8 @@ func (k *Kit) get(name string, v any) error {
 	return err
 }
 
-// followed are the roles that the account is made of: the work's; a VM's virtual CPUs; and with the work a sandbox's kernel, which
-// does for it what the host's does for others.
+// followed returns the roles of which the time breakdown is made, one bit for each. They are the work's own threads or, for a VM, its
+// virtual CPUs. In a sandbox the threads of its kernel are added, because they do what the host's kernel does for other guests.
 func followed(threads []engine.Thread) uint32 {
 	has := map[string]bool{}
 	for _, th := range threads {
@@ -113,7 +113,7 @@ func followed(threads []engine.Thread) uint32 {
 	return 1 << roleWork
 }
 
-// tables gives the programs what stays the same from trial to trial.
+// tables gives the programs what is the same for all trials.
 func (k *Kit) tables() error {
 	var reasons [512]uint8
 	for nr, r := range syscallReasons {
@@ -123,19 +123,19 @@ func (k *Kit) tables() error {
 	return errors.Join(k.put("reasons", 0, reasons), k.put("cache_of", 0, cache), k.put("node_of", 0, node))
 }
 
-// perfEvent is an open event with a program on it.
+// perfEvent is an open perf event with a program attached to it.
 type perfEvent int
 
 func (e perfEvent) Close() error { return unix.Close(int(e)) }
 
-// attachPerf opens the event on each CPU, for all that runs there, and puts the program on it. A tracepoint's is the same on
-// each, so one is enough.
+// attachPerf opens the event on each CPU, for everything that runs there, and attaches the program to it. For a tracepoint one CPU is
+// enough, because its event is the same on all of them.
 func (t *Trace) attachPerf(program string, attr unix.PerfEventAttr) error {
 	online, err := proc.OnlineCPUs()
 	if err != nil {
 		return err
 	}
-	attr.Size = unix.PERF_ATTR_SIZE_VER1 // all that is used here, on any kernel
+	attr.Size = unix.PERF_ATTR_SIZE_VER1 // every kernel knows the fields used here
 	if attr.Type == unix.PERF_TYPE_TRACEPOINT {
 		online = online[:1]
 	}
@@ -155,12 +155,12 @@ func (t *Trace) attachPerf(program string, attr unix.PerfEventAttr) error {
 	return nil
 }
 
-// cpuDomains numbers each CPU's last-level cache and NUMA node; what is not known is 0, so that no migration is taken for one
-// between domains.
+// cpuDomains numbers each CPU's last-level cache and NUMA node. An unknown one is 0, so that a migration is never counted as one between
+// domains by mistake.
 func cpuDomains() (cache, node [1024]uint8) {
-	number := map[string]uint8{} // by CPUs that share one: there may be more CPUs than an uint8 has numbers
+	number := map[string]uint8{} // by the CPUs that share one, because there may be more CPUs than a uint8 has numbers
 	domain := func(pattern string) uint8 {
-		names, err := filepath.Glob(pattern) // the pattern is good
+		names, err := filepath.Glob(pattern) // the pattern is well formed
 		if err != nil || len(names) == 0 {
 			return 0
 		}
@@ -189,7 +189,7 @@ func cpuDomains() (cache, node [1024]uint8) {
 	return cache, node
 }
 
-// iterate runs a program for each thread of the host.
+// iterate runs a program once for each thread on the host.
 func (k *Kit) iterate(program string) error {
 	it, err := link.AttachIter(link.IterOptions{Program: k.coll.Programs[program]})
 	if err != nil {
@@ -207,7 +207,7 @@ func (k *Kit) iterate(program string) error {
 	return nil
 }
 
-// empty takes all out of a map.
+// empty removes all entries of a map.
 func empty(m *ebpf.Map) error {
 	var key []byte
 	for {
@@ -228,10 +228,10 @@ func empty(m *ebpf.Map) error {
 	}
 }
 
-// missed is how often the kernel has left out a program because another one ran on that CPU.
+// missed returns how often the kernel skipped a program because another one was running on that CPU.
 func (k *Kit) missed() (n uint64) {
 	for _, p := range k.coll.Programs {
-		if s, err := p.Stats(); err == nil { // a kernel that does not say has not counted
+		if s, err := p.Stats(); err == nil { // a kernel without these statistics does not count
 			n += s.RecursionMisses
 		}
 	}

@@ -19,7 +19,7 @@ var _ = add(tracer{
 	read:     (*Trace).readScheduler,
 })
 
-// The values are bpf/trace.h's.
+// The values are those of bpf/trace.h.
 const (
 	forOther = iota
 	forBlock
@@ -30,11 +30,11 @@ const (
 	byFile = 7
 )
 
-// waits are the notebook's words for them.
+// waits are the notebook's keys for them.
 var waits = [reasonCount]string{notebook.WallOther, notebook.WallBlock, notebook.WallNetwork, notebook.WallFutex, notebook.WallSleep}
 
-// syscallReasons says what a thread waits for that sleeps in a system call. What waits for a file waits for what the file is. A
-// wait for one of many files (poll, epoll) is taken for the network: that is what servers wait for in this way.
+// syscallReasons says what a thread waits for if it sleeps in a system call. For a file that depends on what the file is (byFile). A
+// wait for one of many files (poll, epoll) counts as one for the network, because that is what servers wait for in this way.
 var syscallReasons = map[int]uint8{
 	unix.SYS_READ: byFile, unix.SYS_WRITE: byFile, unix.SYS_READV: byFile, unix.SYS_WRITEV: byFile,
 	unix.SYS_PREAD64: byFile, unix.SYS_PWRITE64: byFile, unix.SYS_PREADV: byFile, unix.SYS_PWRITEV: byFile,
@@ -52,7 +52,7 @@ var syscallReasons = map[int]uint8{
 // futexWait is futex_wait(2) of Linux 6.7; the number is the same on all machines.
 const futexWait = 455
 
-// The values are bpf/trace.h's.
+// The values are those of bpf/trace.h.
 const (
 	buckets = 40
 	spans   = 2
@@ -96,7 +96,7 @@ const (
 	owns
 )
 
-// span mirrors bpf/trace.h's.
+// span mirrors the struct of that name in bpf/trace.h.
 type span struct {
 	Wall   [walls]uint64
 	Counts [roles][tallies]uint64
@@ -132,13 +132,13 @@ func (s *span) add(o *span) {
 
 const nano = 1e-9
 
-// unit is that of the programs' wall, in seconds, and longest the time after which their clock of 34 bits begins anew.
+// unit is the programs' unit of wall time, in seconds. Their clock of 34 bits starts again at 0 after the time longest.
 const (
 	unit    = 1024 * nano
 	longest = 1 << 34 * 1024 * time.Nanosecond
 )
 
-// last charges the time from the last change until the trial's end, where no program saw that.
+// last charges the time from the last change until the trial's end, if no program saw the end.
 func (s *span) last(l look, state uint64) {
 	from := max(state>>30, (l.Begin-l.Zero)>>10)
 	to := (l.End - l.Zero) >> 10
@@ -162,8 +162,8 @@ func (s *span) last(l look, state uint64) {
 	s.Wall[wallRun] += run
 }
 
-// settle corrects for a repair that moves time from where the program believed that it was charged. Where it was charged to running
-// already, for another thread ran meanwhile, there is less than nothing there: that much was moved too often.
+// settle corrects negative times. A repair in the program moves time to running from where it believes that it was charged. If another
+// thread ran meanwhile, the time was charged to running already, and the place from which it was taken becomes negative.
 func (s *span) settle() {
 	for i := range s.Wall {
 		if i != wallRun && int64(s.Wall[i]) < 0 {
@@ -173,7 +173,7 @@ func (s *span) settle() {
 	}
 }
 
-// readScheduler reads the account, the counts and the distributions.
+// readScheduler reads the time breakdown, the counts and the distributions.
 func (t *Trace) readScheduler(p *notebook.Trace) error {
 	s, l := &t.span, t.look
 	state := [8]uint64{t.state}
@@ -188,7 +188,7 @@ func (t *Trace) readScheduler(p *notebook.Trace) error {
 	s.settle()
 	p.Tier = notebook.TierEvents
 	p.Wall = map[string]float64{
-		notebook.WallUser:      float64(s.Wall[wallRun]) * unit, // Split divides it
+		notebook.WallUser:      float64(s.Wall[wallRun]) * unit, // measure.Split divides it into user and system time
 		notebook.WallCore:      float64(s.Wall[wallCore]) * unit,
 		notebook.WallThrottled: float64(s.Wall[wallThrottled]) * unit,
 	}
@@ -214,7 +214,7 @@ func (t *Trace) readScheduler(p *notebook.Trace) error {
 			}
 		}
 		add(kindOn, notebook.OnCPU, "")
-		for b, n := range s.Spread[r][kindPreempted] { // it waits in the queue as well
+		for b, n := range s.Spread[r][kindPreempted] { // a preempted thread is in the run queue too
 			s.Spread[r][kindRunQueue][b] += n
 		}
 		s.Sums[r][kindRunQueue] += s.Sums[r][kindPreempted]
@@ -228,7 +228,7 @@ func (t *Trace) readScheduler(p *notebook.Trace) error {
 	return nil
 }
 
-// prefix comes before the names of a role's figures; the work's have none.
+// prefix returns what stands before the names of a role's metrics; those of the work have no prefix.
 func prefix(role int) string {
 	if role == roleWork {
 		return ""
@@ -236,7 +236,7 @@ func prefix(role int) string {
 	return roleNames[role] + "."
 }
 
-// distribution is nil where nothing was counted.
+// distribution returns nil if nothing was counted.
 func distribution(counts []uint64, sum uint64) *notebook.Distribution {
 	last := len(counts)
 	for last > 0 && counts[last-1] == 0 {

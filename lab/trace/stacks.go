@@ -21,7 +21,7 @@ var _ = add(tracer{
 	read:     (*Trace).readStacks,
 })
 
-// stackDepth is bpf/scheduler.c's, and mostStacks how many are kept in a trial's record.
+// stackDepth is that of bpf/scheduler.c. A trial's record keeps at most mostStacks stacks.
 const (
 	stackDepth = 32
 	mostStacks = 10
@@ -61,9 +61,9 @@ func (t *Trace) readStacks(p *notebook.Trace) error {
 	return nil
 }
 
-// withoutTracer cuts off a stack, innermost frame first, what the tracer itself put on it: its program, and the kernel's way from the
-// tracepoint to that. The tracepoint is in __schedule, so all before that is the tracer. Where a compiler has put it into a caller, or
-// given it another name, the tracer's frames are known by theirs.
+// withoutTracer removes the tracer's own frames from a stack, whose innermost frame comes first: its program, and the kernel's functions
+// between that and the tracepoint. The tracepoint is in __schedule, so all frames before that one are the tracer's. If the compiler inlined
+// or renamed __schedule, the tracer's frames are recognised by their own names.
 func withoutTracer(frames []string) []string {
 	if i := slices.IndexFunc(frames, func(name string) bool { return strings.HasPrefix(name, "__schedule") || name == "schedule" }); i >= 0 {
 		return frames[i:]

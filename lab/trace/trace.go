@@ -1,15 +1,15 @@
 //go:build linux
 
-// Package trace observes a guest from the host, or from inside, while a trial runs: what the scheduler, the memory system, the devices and
-// the hypervisor did meanwhile. It attaches to the guest's threads, by role, and follows what they create. What it costs is measured, and
-// it costs nothing while no trial is traced.
+// Package trace observes a guest during a trial, from the host or from inside the guest. It reports what the scheduler, the memory system,
+// the devices and the hypervisor did. It attaches to the guest's threads, by role, and follows the threads that they create. Its overhead
+// is measured, and it has none while no trial is traced.
 //
 // Each tracer is one file, which adds a value of type tracer, and its entry in notebook.Tracers. There are two tiers. Tracers of the first
 // tier read what the kernel counts anyway: before the trial, after it, and when a thread ends. They are the default. Tracers of the second
 // tier load BPF programs into the kernel, which run at each event. They say more, and cost more. `make generate` compiles the programs of
 // all tracers, which are in bpf, into one object.
 //
-// The trial is from the creation of its process by the ruler until the ruler is told of its end.
+// A trial begins when the ruler creates its process, and ends when the kernel tells the ruler that the process has ended.
 package trace
 
 import (
@@ -34,19 +34,19 @@ import (
 
 // Target is what a Trace observes.
 type Target struct {
-	Threads []engine.Thread // the guest's. What a ruler creates is work, and begins a trial
-	Clock   []int           // threads of a ruler elsewhere (a load's), whose child's life is the trial; the guest's own threads are a service's
-	Word    bool            // that ruler is out of sight: the trial's bounds are Begin and End
+	Threads []engine.Thread // the guest's threads; what one of its rulers creates is work, and begins a trial
+	Clock   []int           // threads of a ruler outside the guest (a load's): the trial is the life of its child, and the guest runs a service
+	Word    bool            // the ruler of Clock cannot be seen: the trial is from Begin to End
 	PID     int             // a process of the guest, for its cgroups and its network; 0: none
-	Cores   float64         // that the guest has
-	CPUs    []int           // that it may use; nil: all
+	Cores   float64         // cores that the guest has
+	CPUs    []int           // CPUs that the guest may use; nil: all
 
-	// Launchers: rulers start work through launchers, as package ruler's do: what a ruler creates is a launcher, and what that
-	// creates begins a trial. Else it is what the ruler creates.
+	// Launchers says that rulers start work through launchers, as those of package ruler do. A ruler creates a launcher, and what the
+	// launcher creates begins a trial. Otherwise what the ruler creates begins a trial.
 	Launchers bool
 }
 
-// seed is the role that a thread of that role begins with: a ruler without launchers is its own.
+// seed returns the role with which a thread of the given role begins. A ruler without launchers is treated as a launcher.
 func (t Target) seed(role uint32) uint32 {
 	if role >= roles && !t.Launchers {
 		role += launchers
@@ -57,7 +57,7 @@ func (t Target) seed(role uint32) uint32 {
 // tracer is one way to observe a trial. notebook.Tracers has its metrics.
 type tracer struct {
 	name     string
-	on       string // what its programs attach to, in words
+	on       string // what its programs attach to, for people
 	hostOnly bool   // inside a guest it has nothing to observe
 
 	programs []string // loaded in addition to those that follow the guest's threads
@@ -95,26 +95,27 @@ func Inside(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return tracers[name].hostOnly })
 }
 
-// following are the programs that follow the guest's threads, which all others need.
+// following are the programs that follow the guest's threads. All other programs need them.
 var following = []string{"forked", "executed", "exited", "seed", "gather"}
 
-// onThreads is what they attach to, in words.
+// onThreads is what they attach to, for people.
 const onThreads = "the scheduler's tracepoints (Linux 5.18 or later with BTF)"
 
 // Kit is a set of tracers that are ready to attach. It traces one trial at a time.
 type Kit struct {
 	tracers []*tracer
-	missing map[string]string // by tracer: what of it this host cannot do, and why
+	missing map[string]string // by tracer: what this host does not support of it, and why
 
-	coll    *ebpf.Collection    // nil: no BPF here, or none needed
-	loaded  map[string][]string // by tracer: its programs that the kernel took
+	coll    *ebpf.Collection    // nil: the host has no BPF, or no tracer needs it
+	loaded  map[string][]string // by tracer: the programs that the kernel accepted
 	memory  *ebpf.Memory        // the programs' variables
 	at      map[string]uint64
-	misses  uint64         // of the programs, when last asked
+	misses  uint64         // see missed, before the trial
 	symbols *symbols.Table // read when first needed
 }
 
-// Open makes the named tracers ready; Missing and each trial's own say what this host cannot do. An error is an unknown name.
+// Open makes the named tracers ready. Missing says what this host does not support, and so does the record of each trial. Open fails if a
+// name is unknown.
 func Open(names []string) (*Kit, error) {
 	for _, n := range names {
 		if !slices.Contains(notebook.TracerNames, n) {
@@ -128,15 +129,20 @@ func Open(names []string) (*Kit, error) {
 	return k, nil
 }
 
-// Missing says what of the tracers this host cannot do, and why, by tracer.
+// Missing says, by tracer, what this host does not support of it, and why.
 func (k *Kit) Missing() map[string]string { return maps.Clone(k.missing) }
 
 // events says whether a program runs at each switch of the guest's threads.
 func (k *Kit) events() bool {
-	return k.loaded[notebook.TracerScheduler] != nil || k.loaded[notebook.TracerStacks] != nil
+	for _, programs := range k.loaded {
+		if slices.Contains(programs, "switched") {
+			return true
+		}
+	}
+	return false
 }
 
-// load loads the programs of the tracers and of those only that the kernel takes.
+// load loads the programs of those tracers whose programs the kernel accepts.
 func (k *Kit) load() {
 	none := func(why string) {
 		k.Close()
@@ -152,7 +158,7 @@ func (k *Kit) load() {
 		return
 	}
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
-	if err != nil { // it is this program's own
+	if err != nil { // the object is part of this program
 		panic(err)
 	}
 	var all []string
@@ -170,7 +176,7 @@ func (k *Kit) load() {
 		all = append(all, t.programs...)
 	}
 	if k.coll, err = loadPrograms(spec, all); err != nil {
-		// One after the other, to learn what the kernel refuses.
+		// Each tracer's programs are tried separately, to find out which ones the kernel refuses.
 		if err := loads(spec, nil); err != nil {
 			none(refusal(onThreads, err))
 			return
@@ -212,7 +218,7 @@ func (k *Kit) load() {
 	}
 }
 
-// loadPrograms loads the named programs and those that follow threads.
+// loadPrograms loads the named programs and those of following.
 func loadPrograms(spec *ebpf.CollectionSpec, names []string) (*ebpf.Collection, error) {
 	spec = spec.Copy()
 	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool {
@@ -221,7 +227,7 @@ func loadPrograms(spec *ebpf.CollectionSpec, names []string) (*ebpf.Collection, 
 	return ebpf.NewCollection(spec)
 }
 
-// loads says whether the kernel takes them.
+// loads returns an error if the kernel refuses the named programs.
 func loads(spec *ebpf.CollectionSpec, names []string) error {
 	c, err := loadPrograms(spec, names)
 	if err == nil {
@@ -230,7 +236,7 @@ func loads(spec *ebpf.CollectionSpec, names []string) error {
 	return err
 }
 
-// refusal says in a line why the kernel does not take a tracer's programs, and what they attach to.
+// refusal says in one line why the kernel refuses a tracer's programs, and what they attach to.
 func refusal(on string, err error) string {
 	why, _, _ := strings.Cut(err.Error(), "\n")
 	if _, verified := errors.AsType[*ebpf.VerifierError](err); !verified && errors.Is(err, os.ErrPermission) {
@@ -239,7 +245,7 @@ func refusal(on string, err error) string {
 	return "the kernel does not take its programs, which need " + on + ": " + why
 }
 
-// Close gives back what Open took.
+// Close unloads the programs.
 func (k *Kit) Close() {
 	if k.coll != nil {
 		k.coll.Close()
@@ -255,16 +261,16 @@ type Trace struct {
 	counted counted
 	before  counters
 	links   []io.Closer
-	word    bool   // the trial's bounds are the host's word
-	state   uint64 // of the guest's threads when End was called
+	word    bool   // the trial is from Begin to End
+	state   uint64 // state of the guest's threads when End was called
 	running bool   // the programs are attached
-	stuck   error  // of programs that could not be attached, nor detached again
-	look    look   // what they say of the trial, when it is over
+	stuck   error  // why programs could neither be attached nor detached again
+	look    look   // what the programs recorded of the trial, after its end
 	span    span
 	ranOn   [roles]int // CPUs on which threads of each role ran
 }
 
-// Attach begins to trace. What cannot be traced is Missing in what Stop gives.
+// Attach begins to trace. What Stop returns says in Missing what could not be traced.
 func (k *Kit) Attach(target Target) *Trace {
 	t := &Trace{kit: k, target: target, missing: maps.Clone(k.missing)}
 	t.word = target.Word || len(target.Clock) == 0 && !slices.ContainsFunc(target.Threads, func(t engine.Thread) bool { return t.Role == notebook.RoleRuler })
@@ -290,7 +296,7 @@ func (t *Trace) attach() error {
 		return err
 	}
 	k.misses = k.missed()
-	// First what follows new threads, then the ones that are there, then the rest: so none is missed.
+	// In this order no thread is missed: first the programs that follow new threads, then the existing threads, then all others.
 	if err := t.attachAll("forked", "executed", "exited"); err != nil {
 		return err
 	}
@@ -310,7 +316,7 @@ func (t *Trace) attach() error {
 		}
 	}
 	for _, tr := range k.tracers {
-		programs := slices.DeleteFunc(slices.Clone(k.loaded[tr.name]), func(name string) bool { // those are attached already
+		programs := slices.DeleteFunc(slices.Clone(k.loaded[tr.name]), func(name string) bool { // attached above
 			return name == "switched" || slices.Contains(following, name)
 		})
 		if len(programs) == 0 {
@@ -327,7 +333,7 @@ func (t *Trace) attach() error {
 	return nil
 }
 
-// prepare empties what the programs fill, tells them what to look at, and gives the guest's threads their roles.
+// prepare empties the programs' variables and maps, tells the programs what to observe, and gives the guest's threads their roles.
 func (t *Trace) prepare() error {
 	k := t.kit
 	l := look{Zero: clock(), Cores: uint32(min(1023, math.Ceil(t.target.Cores))), Follow: followed(t.target.Threads)}
@@ -379,7 +385,7 @@ func (t *Trace) prepare() error {
 	return nil
 }
 
-// attachAll attaches programs to the tracepoints that they name.
+// attachAll attaches each program to the tracepoint that it names.
 func (t *Trace) attachAll(names ...string) error {
 	for _, name := range names {
 		l, err := link.AttachTracing(link.TracingOptions{Program: t.kit.coll.Programs[name]})
@@ -391,7 +397,7 @@ func (t *Trace) attachAll(names ...string) error {
 	return nil
 }
 
-// Begin says that the trial begins now, where no ruler of the host's does so.
+// Begin marks the beginning of the trial, if no ruler on the host does.
 func (t *Trace) Begin() {
 	if !t.word || !t.running {
 		return
@@ -402,7 +408,7 @@ func (t *Trace) Begin() {
 	}
 }
 
-// End says that it has ended.
+// End marks its end.
 func (t *Trace) End() {
 	if !t.word || !t.running {
 		return
@@ -412,11 +418,10 @@ func (t *Trace) End() {
 	if err := errors.Join(k.put("look", endAt, clock()), k.put("look", openAt, uint32(0)), k.get("state", &state), t.gather(1)); err != nil {
 		t.fails(err)
 	}
-	t.state = state[0] // what comes after it is not of the trial, and goes on changing it
+	t.state = state[0] // it goes on changing after the trial
 }
 
-// gather begins the counters of the guest's threads anew (0), or adds what they have counted (1), where no program does so at each
-// switch.
+// gather resets the counters of the guest's threads (0), or adds up what they have counted (1), if no program does so at each switch.
 func (t *Trace) gather(what uint32) error {
 	if t.kit.events() {
 		return nil
@@ -424,7 +429,7 @@ func (t *Trace) gather(what uint32) error {
 	return errors.Join(t.kit.put("look", gatherAt, what), t.kit.iterate("gather"))
 }
 
-// fails says of all that the programs would have seen that it was not, and why.
+// fails records why none of the tracers with programs observed anything.
 func (t *Trace) fails(err error) {
 	t.running = false
 	for name := range t.kit.loaded {
@@ -441,7 +446,7 @@ func (t *Trace) detach() error {
 	return errors.Join(errs...)
 }
 
-// Stop detaches the tracers, and says what they saw. An error is a program that could not be detached.
+// Stop detaches the tracers and returns what they observed. It fails if a program could not be detached.
 func (t *Trace) Stop() (*notebook.Trace, error) {
 	if t.stuck != nil {
 		return nil, t.stuck
@@ -470,7 +475,7 @@ func (t *Trace) Stop() (*notebook.Trace, error) {
 		p.Missing[n] = strings.TrimPrefix(p.Missing[n]+"; "+why, "; ")
 	}
 	for _, tr := range t.kit.tracers {
-		// What counts has counted, or says what it could not.
+		// A tracer that reads counters has read them, or Missing says which ones it could not read.
 		if t.missing[tr.name] == "" || tr.count != nil || t.running && t.kit.loaded[tr.name] != nil {
 			p.Looked = append(p.Looked, tr.name)
 		}
@@ -478,7 +483,7 @@ func (t *Trace) Stop() (*notebook.Trace, error) {
 	return p, nil
 }
 
-// seen reads what the programs have gathered.
+// seen reads what the programs gathered.
 func (t *Trace) seen(p *notebook.Trace) error {
 	k, l := t.kit, &t.look
 	if err := k.get("look", l); err != nil {
@@ -505,7 +510,7 @@ func (t *Trace) seen(p *notebook.Trace) error {
 	if l.Spans > spans {
 		return fmt.Errorf("%d trials were seen where one was expected", l.Spans-1)
 	}
-	if l.Open != 0 { // it outlived the trial, or was cut short
+	if l.Open != 0 { // the process has outlived the trial, or the trial was cut short
 		l.End = clock()
 	}
 	if took := time.Duration(l.End - l.Zero); k.events() && took >= longest {
