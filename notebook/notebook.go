@@ -348,22 +348,22 @@ type Limits struct {
 
 // Guest is one live instance of a platform, provisioned for a treatment.
 type Guest struct {
-	ID           string    `json:"id"` // unique in the folder
-	Treatment    string    `json:"treatment"`
-	Round        int       `json:"round"`
-	Start        time.Time `json:"start"`
-	Trials       int       `json:"trials,omitempty"` // measured ones that it was made for; 0 in folders from before: Design.Trials
-	ProvisionS   float64   `json:"provision_s"`      // seconds from asking for it until its ruler answered
-	Limits       Limits    `json:"limits"`
-	Kernel       string    `json:"kernel,omitempty"`        // of the guest
-	KernelSource string    `json:"kernel_source,omitempty"` // vm: where the kernel was taken from
-	Machine      Machine   `json:"machine,omitzero"`        // vm, vmcn: as it is in force; zero in folders from before 2026-11-22, when flushes did not reach the host's disk
-	RulerCostS   float64   `json:"ruler_cost_s"`            // median seconds the ruler takes for an empty process
-	RulerCostN   int       `json:"ruler_cost_n"`            // of so many
-	RoundTripS   float64   `json:"round_trip_s"`            // smallest seen for an empty order, host to ruler and back
-	ReadyS       float64   `json:"ready_s,omitempty"`       // seconds from its service's start until it answered
-	NoFlush      bool      `json:"no_flush,omitempty"`      // what it syncs does not reach the host's disk; older folders say it in gVisor's notes
-	Notes        []string  `json:"notes,omitempty"`         // what could not be made the same as on bm
+	ID           string     `json:"id"` // unique in the folder
+	Treatment    string     `json:"treatment"`
+	Round        int        `json:"round"`
+	Start        time.Time  `json:"start"`
+	Trials       int        `json:"trials,omitempty"` // measured ones that it was made for; 0 in folders from before: Design.Trials
+	ProvisionS   float64    `json:"provision_s"`      // seconds from asking for it until its ruler answered
+	Limits       Limits     `json:"limits"`
+	Kernel       string     `json:"kernel,omitempty"`        // of the guest
+	KernelSource string     `json:"kernel_source,omitempty"` // vm: where the kernel was taken from
+	Machine      Machine    `json:"machine,omitzero"`        // vm, vmcn: as it is in force; zero in folders from before 2026-11-22, when flushes did not reach the host's disk
+	RulerCostS   float64    `json:"ruler_cost_s"`            // median seconds the ruler takes for an empty process
+	RulerCostN   int        `json:"ruler_cost_n"`            // of so many
+	RoundTripS   float64    `json:"round_trip_s"`            // smallest seen for an empty order, host to ruler and back
+	ReadyS       float64    `json:"ready_s,omitempty"`       // seconds from its service's start until it answered
+	NoFlush      bool       `json:"no_flush,omitempty"`      // what it syncs does not reach the host's disk; older folders say it in gVisor's notes
+	Notes        []*Message `json:"notes,omitempty"`         // what could not be made the same as on bm
 }
 
 // Usage is what the kernel says a trial's processes used.

@@ -140,7 +140,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 // What Tare writes must take the fast way, or a million trials would be slow and nobody would notice.
 func TestOwnLinesTakeTheFastWay(t *testing.T) {
 	records := []any{
-		&Guest{ID: "g", Treatment: "bm", Start: at, Limits: Limits{CPUs: "0-1", Quota: 0.5}, RulerCostS: 1e-4, RulerCostN: 20, Notes: []string{"a"}},
+		&Guest{ID: "g", Treatment: "bm", Start: at, Limits: Limits{CPUs: "0-1", Quota: 0.5}, RulerCostS: 1e-4, RulerCostN: 20, Notes: []*Message{TextMessage("a")}},
 		&Session{Time: at, Event: "start", Args: []string{"run"}},
 	}
 	for i := range 10 {

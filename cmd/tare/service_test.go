@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/desk/words"
 	"tare/notebook"
 	"tare/notebook/notebooktest"
 )
@@ -407,7 +408,7 @@ design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
 		t.Fatal(err)
 	}
 	for _, g := range f.Guests {
-		notes[strings.TrimSuffix(g.Treatment, " aa")] += strings.Join(g.Notes, "; ") + " on " + g.Limits.CPUs + "\n"
+		notes[strings.TrimSuffix(g.Treatment, " aa")] += strings.Join(words.MessagesOf(g.Notes), "; ") + " on " + g.Limits.CPUs + "\n"
 	}
 	const alone, beside = "the host's other CPUs were offline for bare metal on 0\n", "the host's other CPUs stayed online for bare metal: its load runs there on "
 	for id, want := range map[string]string{

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/desk/words"
 	"tare/notebook"
 )
 
@@ -83,7 +84,7 @@ design: {rounds: {floor: 1, cap: 1}, warmups: 0, timeout: 5m}
 	}
 	scattered := false // the kernel had free memory in small pieces only, and bare metal's record says so
 	for _, g := range f.Guests {
-		notes := strings.Join(g.Notes, "; ")
+		notes := strings.Join(words.MessagesOf(g.Notes), "; ")
 		t.Log(notes)
 		scattered = scattered || strings.Contains(notes, "the kernel found too few large pieces")
 		if !strings.Contains(notes, "GB of memory with its page cache, and Tare withheld ") {

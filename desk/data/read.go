@@ -335,7 +335,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder, config Config) 
 func (t *tally) guest(g notebook.Guest) {
 	t.noFlush = t.noFlush || flushless(t.row.Treatment, g)
 	for _, n := range g.Notes {
-		t.said.add(ofGuest, notebook.TextMessage(n), "")
+		t.said.add(ofGuest, n, "")
 	}
 	kernel := g.Kernel
 	if kernel != "" && g.KernelSource != "" {

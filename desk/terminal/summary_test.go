@@ -118,7 +118,7 @@ func (l *lab) write(t testing.TB) string {
 			}
 			if tr.Platform == notebook.VM || tr.Platform == notebook.VMCN {
 				guest.Kernel, guest.KernelSource = "6.12", "Debian linux-image-cloud-amd64"
-				guest.Notes = []string{fmt.Sprintf("%d of the host's CPU flags are not there", 40+round)}
+				guest.Notes = []*notebook.Message{notebook.TextMessage(fmt.Sprintf("%d of the host's CPU flags are not there", 40+round))}
 			}
 			must(json.NewEncoder(&guests).Encode(guest))
 			level := l.cost[tr.ID] * (1 + l.noise*g.NormFloat64())

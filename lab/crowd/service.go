@@ -212,18 +212,18 @@ func (s *Service) said() string {
 }
 
 // Notes are the notes on the load's place for a guest's record.
-func (s *Service) Notes() []string {
+func (s *Service) Notes() []*notebook.Message {
 	switch {
 	case s.Load.From != "":
-		return []string{"its load ran on another machine, " + s.Load.From}
+		return []*notebook.Message{notebook.Say("load-elsewhere", "machine", s.Load.From)}
 	case !s.Load.Shared:
 		return nil
 	case s.Treatment.Provisioning == notebook.Whole:
-		return []string{"its load shares the guest's CPUs, which are all of the host's"}
+		return []*notebook.Message{notebook.Say("load-on-all-cpus")}
 	case s.Treatment.Provisioning == notebook.Vanilla:
-		return []string{"its load's CPUs are open to the guest too, since a quota binds it to none; a pinned guest and bare metal are apart from their load where the host has the CPUs"}
+		return []*notebook.Message{notebook.Say("load-cpus-open")}
 	}
-	return []string{"its load shares its CPUs: the host has no others"}
+	return []*notebook.Message{notebook.Say("load-shares-cpus")}
 }
 
 // Clock says how far the calendar clock of the load's machine is ahead of this host's. For a load on this host it asks nothing and

@@ -26,7 +26,7 @@ import (
 // an engine that knows more of its guests embeds it.
 type Base struct {
 	Spec       Spec
-	Notes      []string // for the record
+	Notes      []*notebook.Message // for the record
 	Folder     string
 	Changes    *journal.Changes
 	Process    *Process // what was started on the host; it ends with the ruler. Nil where a daemon starts the guest, or a VM.
@@ -124,19 +124,8 @@ func Make(ctx context.Context, env Env, s Spec, g Made, r Recipe) (_ Guest, err 
 	})
 }
 
-// NetworkOf says in a few words how a guest in a network namespace, or in the host's network, is connected.
-func NetworkOf(mode string) string {
-	words := "the loopback alone, in a namespace"
-	switch mode {
-	case notebook.NetBridge:
-		words = "a namespace with a virtual cable to the bridge that the load is on"
-	case notebook.NetMacvlan:
-		words = "a namespace with a macvlan link of the bridge that the load is on"
-	case notebook.NetHost:
-		words = "the host's"
-	}
-	return "network: " + words
-}
+// NetworkNote is the note on how a guest in a network namespace, or in the host's network, is connected.
+func NetworkNote(mode string) *notebook.Message { return notebook.Say("network", "mode", mode) }
 
 // Plug connects the guest's network namespace: by a cable to the bridge, by a macvlan link of it, or not at all. Its loopback is up: the
 // container engines see to that before the ruler is started.

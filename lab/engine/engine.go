@@ -113,5 +113,5 @@ type Facts struct {
 	Kernel       string           // release of the guest's kernel
 	KernelSource string           // vm, vmcn: where that kernel was taken from
 	Machine      notebook.Machine // vm, vmcn: as it is in force; else zero
-	Notes        []string
+	Notes        []*notebook.Message
 }

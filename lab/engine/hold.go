@@ -34,7 +34,7 @@ func (b *Base) HoldToCPUs() error {
 			return &UnsupportedError{Engine: notebook.BM, What: "CPUs of its own", Why: why}
 		}
 		b.free = true
-		b.Notes = append(b.Notes, "its CPUs are all that the host has online: no CPU set holds it to them, since "+why)
+		b.Notes = append(b.Notes, notebook.Say("cpus-not-held", "cause", why))
 		return nil
 	}
 	b.groups, err = b.MakeGroups(hs, []string{"cpuset"}, func(h cgroup.Hierarchy) ([]Setting, error) { return CPUSet(h, b.Spec.CPUs) })

@@ -253,9 +253,9 @@ type guest struct {
 	engine.Guest
 	kit   *trace.Kit
 	cores float64
-	cpus  []int    // that it may use
-	notes []string // on the host that it was given
-	env   []string // that comes with its devices, for all that it runs
+	cpus  []int               // that it may use
+	notes []*notebook.Message // on the host that it was given
+	env   []string            // that comes with its devices, for all that it runs
 
 	name    string // of its engine
 	unsaved string // why the engine saves no guest

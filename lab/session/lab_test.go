@@ -112,24 +112,24 @@ func TestAGuestThatNeedsTheWithheldMemory(t *testing.T) {
 	l.engines[made{bare.Kind.String(), ""}] = starved{pool}
 	bm := notebook.Treatment{Platform: notebook.BM, Instance: notebook.Instance{Cores: 1, Memory: 1 << 30}, MemoryWithheld: true}
 	w := &workload.Ready{Workload: &workload.Workload{}}
-	if _, err := l.sizeFor(t.Context(), bm, false); err != nil || l.kept.held == nil || !strings.Contains(l.kept.note, "Tare withheld 13.0 GB of the host's") {
+	if _, err := l.sizeFor(t.Context(), bm, false); err != nil || l.kept.held == nil || !withheld(l.kept.note, 13) {
 		t.Fatalf("%v, %+v, want 13 of 16 GB withheld", err, l.kept)
 	}
 	for range 2 {
 		if _, err := l.Provision(t.Context(), crowd.Want{Treatment: bm, ID: "x", Work: w}); !errors.Is(err, errMade) {
 			t.Fatalf("got %v, want that it has enough", err)
 		}
-		if notes, err := l.sizeFor(t.Context(), bm, false); err != nil || len(notes) != 1 || !strings.HasPrefix(notes[0], "bare metal had all of the host's memory: ") {
+		if notes, err := l.sizeFor(t.Context(), bm, false); err != nil || len(notes) != 1 || !notes[0].Is("memory-not-withheld") {
 			t.Errorf("notes %q, %v", notes, err)
 		}
 	}
 	large := bm
 	large.Instance.Memory = 2 << 30
-	if notes, err := l.sizeFor(t.Context(), large, false); err != nil || !strings.Contains(strings.Join(notes, ""), "Tare withheld 12.0 GB of the host's") {
+	if notes, err := l.sizeFor(t.Context(), large, false); err != nil || len(notes) != 1 || !withheld(notes[0], 12) {
 		t.Errorf("of another size: %q, %v", notes, err)
 	}
 	large.Instance.Memory = 16 << 30
-	if notes, err := l.sizeFor(t.Context(), large, false); err != nil || !strings.Contains(strings.Join(notes, ""), "bare metal had all of the host's memory: the host has 16.0 GB, and an instance with 16.0 GB") {
+	if notes, err := l.sizeFor(t.Context(), large, false); err != nil || len(notes) != 1 || !notes[0].Is("memory-not-withheld") || !strings.HasPrefix(fmt.Sprint(notes[0].Args["cause"]), "the host has 16.0 GB, and an instance with 16.0 GB") {
 		t.Errorf("as large as the host: %q, %v", notes, err)
 	}
 	bm.MemoryWithheld = false
@@ -162,4 +162,9 @@ func TestWhatWasUndone(t *testing.T) {
 	if all := removed([]string{"images/half"}); len(all) != 1 || all[0].String() != "removed: images/half" {
 		t.Errorf("%v", all)
 	}
+}
+
+// withheld says whether a note is that so many GB of the host's memory were withheld.
+func withheld(note *notebook.Message, gb float64) bool {
+	return note.Is("memory-withheld") && note.Args["withheld"] == gb*(1<<30)
 }

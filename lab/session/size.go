@@ -71,12 +71,12 @@ func (l *Lab) cannotShrink(ctx context.Context, n int) string {
 
 // sizeFor gives the host the CPUs and the memory that the treatment asks for. Where bare metal was to lose the host's other CPUs or
 // memory, the notes say whether it did, or why not.
-func (l *Lab) sizeFor(ctx context.Context, t notebook.Treatment, service bool) (notes []string, err error) {
+func (l *Lab) sizeFor(ctx context.Context, t notebook.Treatment, service bool) (notes []*notebook.Message, err error) {
 	note, err := l.cpusFor(ctx, t, service)
 	if err != nil {
 		return nil, err
 	}
-	if note != "" {
+	if note != nil {
 		notes = append(notes, note)
 	}
 	if !t.MemoryWithheld {
@@ -101,26 +101,25 @@ func (l *Lab) sizeFor(ctx context.Context, t notebook.Treatment, service bool) (
 }
 
 // cpusFor gives the host the CPUs that the treatment asks for; its note is on them.
-func (l *Lab) cpusFor(ctx context.Context, t notebook.Treatment, service bool) (note string, err error) {
+func (l *Lab) cpusFor(ctx context.Context, t notebook.Treatment, service bool) (note *notebook.Message, err error) {
 	if !t.OthersOffline {
-		return "", l.size(ctx, t.HostCores)
+		return nil, l.size(ctx, t.HostCores)
 	}
-	const stayed = "the host's other CPUs stayed online for bare metal: "
 	cores := int(math.Ceil(t.Instance.Cores))
 	_, others, err := host.Smaller(l.host, cores)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	switch {
 	case len(others) == 0:
-		return "", l.size(ctx, t.HostCores)
+		return nil, l.size(ctx, t.HostCores)
 	case service && l.away == nil && t.HostCores != cores:
-		return stayed + "its load runs there", l.size(ctx, t.HostCores)
+		return notebook.Say("other-cpus-online", "cause", notebook.Say("load-there")), l.size(ctx, t.HostCores)
 	}
 	if why := l.without(ctx, others); why != nil {
-		return fmt.Sprint(stayed, why), l.size(ctx, t.HostCores)
+		return notebook.Say("other-cpus-online", "cause", why), l.size(ctx, t.HostCores)
 	}
-	return "the host's other CPUs were offline for bare metal", nil
+	return notebook.Say("other-cpus-offline"), nil
 }
 
 // kept is the host's memory that is withheld from guests.
@@ -128,7 +127,7 @@ type kept struct {
 	instance int64               // bytes of the instance that memory is withheld for; 0: none is
 	near     []int               // NUMA nodes that lose memory last
 	held     *hugepages.Withheld // nil: none is withheld
-	note     string              // for the guest's record
+	note     *notebook.Message   // for the guest's record
 }
 
 // withhold leaves the host enough memory for an instance with so many bytes and for everything else; 0 gives all memory back. The near
@@ -148,9 +147,8 @@ func (l *Lab) withhold(ctx context.Context, instance int64, near []int) error {
 	if instance == 0 {
 		return nil
 	}
-	all := "bare metal had all of the host's memory: "
 	if l.hungry[instance] {
-		l.kept.instance, l.kept.note = instance, all+"the kernel could not make the guest with less"
+		l.kept.instance, l.kept.note = instance, notebook.Say("memory-not-withheld", "cause", notebook.Say("guest-needs-memory"))
 		return nil
 	}
 	w, err := l.memory.Withhold(ctx, l.env.Journal, instance, near)
@@ -161,15 +159,11 @@ func (l *Lab) withhold(ctx context.Context, instance int64, near []int) error {
 	case ctx.Err() != nil:
 		return err
 	case err != nil:
-		l.kept.instance, l.kept.note = instance, all+err.Error()
+		l.kept.instance, l.kept.note = instance, notebook.Say("memory-not-withheld", "cause", err)
 		return nil
 	}
-	const gb = 1 << 30
-	note := fmt.Sprintf("bare metal had %.1f GB of memory with its page cache, and Tare withheld %.1f GB of the host's", float64(w.Left)/gb, float64(w.Bytes)/gb)
-	if w.Missing > 0 {
-		note += fmt.Sprintf("; another %.1f GB stayed: the kernel found too few large pieces", float64(w.Missing)/gb)
-	}
-	l.kept.instance, l.kept.held, l.kept.note = instance, w, note
+	l.kept.instance, l.kept.held = instance, w
+	l.kept.note = notebook.Say("memory-withheld", "left", w.Left, "withheld", w.Bytes, "missing", w.Missing)
 	return nil
 }
 

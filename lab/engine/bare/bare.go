@@ -76,7 +76,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	case err != nil:
 		return nil, err
 	case layer:
-		g.Notes = []string{"root: an overlay of the image, read-only too, for what comes with " + s.Devices.String()}
+		g.Notes = []*notebook.Message{notebook.Say("root-overlay", "devices", s.Devices.String())}
 	}
 	return engine.Make(ctx, d.Env, s, g, engine.Recipe{
 		What: "bare metal guest", Address: s.NetworkMode() == notebook.NetBridge, Programs: []string{d.Ruler},

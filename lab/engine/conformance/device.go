@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"tare/internal/require"
 	"tare/lab/device"
 	"tare/lab/engine"
+	"tare/notebook"
 )
 
 // The device that guests are given is one that every kernel has, that no container has by itself, and that is only opened: the kernel's log. It has
@@ -144,7 +146,7 @@ func (r *suite) hasDevice(t *testing.T, before snapshot, spec engine.Spec) {
 	}
 	if !r.e.WritableRoot {
 		r.sh(t, g, "! touch "+rootMark+" 2>/dev/null")
-		if notes := strings.Join(g.Facts().Notes, "; "); !strings.Contains(notes, "overlay") {
+		if notes := g.Facts().Notes; !slices.ContainsFunc(notes, func(n *notebook.Message) bool { return n.Is("root-overlay") }) {
 			t.Errorf("its record has %q, and not that its root is an overlay", notes)
 		}
 	}

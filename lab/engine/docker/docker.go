@@ -329,15 +329,12 @@ func bind(source, target string) mount {
 }
 
 // notes are what a record says of a container.
-func notes(network string) []string {
-	words := engine.NetworkOf(network)
-	switch network {
-	case "":
-		words = "network: the engine's bridge"
-	case notebook.NetBridge:
-		words = "network: the engine's bridge, with the service's port published where the load is"
+func notes(network string) []*notebook.Message {
+	connected := engine.NetworkNote(network)
+	if network == "" || network == notebook.NetBridge {
+		connected = notebook.Say("engine-bridge", "published", network == notebook.NetBridge)
 	}
-	return []string{words, "the engine's seccomp filter"}
+	return []*notebook.Message{connected, notebook.Say("seccomp-filter", "of", "the engine")}
 }
 
 // Address implements engine.Guest. On the engine's bridge the service need not know its address: the engine brings

@@ -109,7 +109,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	if mode == "" && !g.ownNetwork() {
 		mode = notebook.NetHost
 	}
-	g.Notes = []string{engine.NetworkOf(mode)}
+	g.Notes = []*notebook.Message{engine.NetworkNote(mode)}
 	return engine.Make(ctx, d.Env, s, g, engine.Recipe{
 		What: "guest of layers up to " + g.layer + ",", Address: g.network == notebook.NetBridge, Programs: []string{d.Entry, d.Ruler},
 		ErrorsFrom: g.explain,

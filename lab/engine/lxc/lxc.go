@@ -52,10 +52,10 @@ var extraCgroups = []string{"-monitor", "-pivot"}
 
 // Provision makes a container. An *engine.UnsupportedError says what no container can be.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
-	g := &guest{Base: engine.Base{Notes: []string{
-		engine.NetworkOf(s.NetworkMode()),
-		"no seccomp filter, no AppArmor profile",
-		"LXC masks nothing in /proc but makes /proc/sys and /sys read-only",
+	g := &guest{Base: engine.Base{Notes: []*notebook.Message{
+		engine.NetworkNote(s.NetworkMode()),
+		notebook.Say("unfiltered"),
+		notebook.Say("lxc-masks-nothing"),
 	}}}
 	return Kind.Hold(ctx, d.Env, s, g, engine.Held{
 		Kind: kindLXC, Command: g.command, Returns: s.Moments != nil,

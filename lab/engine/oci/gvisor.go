@@ -47,11 +47,11 @@ type sandboxed struct{ engine.Base }
 
 // Provision implements engine.Driver.
 func (d *gVisor) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
-	g := &sandboxed{engine.Base{Notes: []string{
-		engine.NetworkOf(s.NetworkMode()),
-		"the kernel is gVisor's, a program on the host that catches every system call (platform systrap)",
-		"what the guest writes to its root goes to gVisor's own overlay, as is its default, over the container's; flushes of it do not reach the host's disk",
-		"no raw sockets, as is gVisor's default",
+	g := &sandboxed{engine.Base{Notes: []*notebook.Message{
+		engine.NetworkNote(s.NetworkMode()),
+		notebook.Say("gvisor-kernel"),
+		notebook.Say("gvisor-overlay"),
+		notebook.Say("gvisor-no-raw-sockets"),
 	}}}
 	prepare := func(c *config.Container) (flags []string, err error) {
 		flags, c.Network, err = g.options()

@@ -4,7 +4,7 @@ package oci
 
 import (
 	"os/exec"
-	"strings"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -42,7 +42,7 @@ func TestGVisorGuest(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := g.Facts()
-	if f.Kernel == "" || f.Kernel == unix.ByteSliceToString(u.Release[:]) || !strings.Contains(strings.Join(f.Notes, "; "), "gVisor") {
+	if f.Kernel == "" || f.Kernel == unix.ByteSliceToString(u.Release[:]) || !slices.ContainsFunc(f.Notes, func(n *notebook.Message) bool { return n.Is("gvisor-kernel") }) {
 		t.Errorf("facts %+v: want a kernel that is gVisor's, and a note that it is", f)
 	}
 	pids, err := g.Processes()

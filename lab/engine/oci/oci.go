@@ -72,11 +72,11 @@ func undo() map[string]journal.Undo { return map[string]journal.Undo{kindOCI: un
 
 // Provision makes a container. An *engine.UnsupportedError says what no container can be.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
-	filter := "no seccomp filter"
+	filter := notebook.Say("no-seccomp-filter")
 	if s.IsFull() {
-		filter = "Docker's seccomp filter"
+		filter = notebook.Say("seccomp-filter", "of", "Docker")
 	}
-	notes := []string{engine.NetworkOf(s.NetworkMode()), filter}
+	notes := []*notebook.Message{engine.NetworkNote(s.NetworkMode()), filter}
 	if d.Kind.Saving != "" {
 		return d.provision(ctx, s, &container{Base: engine.Base{Notes: notes}, driver: d}, nil, nil)
 	}
@@ -91,7 +91,7 @@ func (d *Driver) Create(ctx context.Context, s engine.Spec) (*engine.Ahead, erro
 		start, err = d.command(b, runtime, root, run, nil, "--detach")
 		return nil, start, err
 	}
-	return d.Kind.HoldAhead(ctx, d.Env, s, &engine.Base{Notes: []string{engine.NetworkOf(s.NetworkMode())}}, h)
+	return d.Kind.HoldAhead(ctx, d.Env, s, &engine.Base{Notes: []*notebook.Message{engine.NetworkNote(s.NetworkMode())}}, h)
 }
 
 // provision makes a container. prepare, where it is not nil, changes the configuration and gives further words for the runtime's

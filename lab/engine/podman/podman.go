@@ -136,7 +136,9 @@ func (d *Driver) Create(ctx context.Context, s engine.Spec) (*engine.Ahead, erro
 }
 
 func base(s engine.Spec) *engine.Base {
-	return &engine.Base{Notes: []string{engine.NetworkOf(s.NetworkMode()), "Podman's seccomp filter", "Podman's default capabilities"}}
+	return &engine.Base{Notes: []*notebook.Message{
+		engine.NetworkNote(s.NetworkMode()), notebook.Say("seccomp-filter", "of", "Podman"), notebook.Say("default-capabilities", "of", "Podman"),
+	}}
 }
 
 // held is how Podman holds a container. Its commands are not ended with ctx: Podman would leave half a container. It ends with the guest.

@@ -4,6 +4,7 @@ package qemu_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,7 +57,7 @@ func TestContainer(t *testing.T) {
 	if l := run("ls", "-A", "/", ruler.RunDir); strings.Contains(l, "upper") || strings.Contains(l, "disk") {
 		t.Errorf("the container sees how it was made: %q", l)
 	}
-	notes := strings.Join(g.Facts().Notes, "\n")
+	notes := fmt.Sprint(g.Facts().Notes)
 	if !strings.Contains(notes, "in force on the container in the VM: ") || !strings.Contains(notes, "a CPU quota of 2 cores") {
 		t.Errorf("notes %q: want the container's limits", notes)
 	}

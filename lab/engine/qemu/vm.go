@@ -534,7 +534,7 @@ func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed 
 		return err
 	}
 	if g.onTap && g.Spec.Accelerator == notebook.KVM && !carried && !machine.NoVhost {
-		g.Notes = append(g.Notes, "the packets of its tap are carried by QEMU: the host's kernel carries none ("+vhostDevice+")")
+		g.Notes = append(g.Notes, notebook.Say("qemu-carries-packets", "device", vhostDevice))
 	}
 	if g.inForce = is; is != machine {
 		return fmt.Errorf("the machine is %+v, as QEMU, its process and the guest say; expected %+v", is, machine)
@@ -550,18 +550,18 @@ func (g *Guest) note(ctx context.Context, k Kernel, container bool) {
 	hello := g.Client.Hello()
 	g.kernelSource = k.Source + ", " + k.Digest
 	if hello.Kernel != k.Release {
-		g.Notes = append(g.Notes, fmt.Sprintf("the guest says that its kernel is %q; it was given %q", hello.Kernel, k.Release))
+		g.Notes = append(g.Notes, notebook.Say("kernel-differs", "says", hello.Kernel, "given", k.Release))
 	}
 	if missing := missingVectors(hello.CPUFlags); len(missing) > 0 {
-		g.Notes = append(g.Notes, "the guest's CPU lacks vector instructions that the host has: "+strings.Join(missing, " "))
+		g.Notes = append(g.Notes, notebook.Say("vector-instructions-missing", "instructions", missing))
 	}
 	if container {
 		ctx, cancel := context.WithTimeout(ctx, noteWait)
 		defer cancel()
 		if line, ok := g.machine.console.wait(ctx, guestinit.NotePrefix); ok {
-			g.Notes = append(g.Notes, line)
+			g.Notes = append(g.Notes, notebook.TextMessage(line)) // what its first process said
 		} else {
-			g.Notes = append(g.Notes, "the guest did not say what memory limit its container has")
+			g.Notes = append(g.Notes, notebook.Say("container-limit-unsaid"))
 		}
 	}
 }
