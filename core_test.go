@@ -15,7 +15,7 @@ import (
 // core are the folders of the packages that know no kind of study, each for its own files. The instruments are not among them: lab/memory reads the memory of any
 // processes, whoever asks.
 var core = []string{
-	"notebook", "lab/study", "lab/session", "lab/crowd", "lab/measure",
+	"notebook", "lab/study", "lab/studyfile", "lab/session", "lab/crowd", "lab/measure",
 	"desk/advise", "desk/apply", "desk/chart", "desk/claims", "desk/compare", "desk/data", "desk/explain", "desk/export", "desk/ladder", "desk/model", "desk/page", "desk/show", "desk/terminal",
 	"desk/words",
 }
@@ -32,7 +32,7 @@ var namesOfKinds = map[string]string{
 	"notebook MemoryAccount": account, "notebook MemoryWeight": account, "notebook MemoryGuest": account, "notebook MemoryProcess": account, "notebook MemoryPart": account, "notebook MemoryRAM": account,
 	"notebook MemoryFrames": account, "notebook MemoryShare": account, "notebook MemoryDuplicates": account, "notebook MemoryAlike": account, "notebook MemoryGiveBack": account,
 	"notebook Instance.Memory": bytesOf, "notebook Host.Memory": bytesOf, "notebook Limits.Memory": bytesOf, "notebook Treatment.MemoryWithheld": bytesOf,
-	"study Place.OtherMemory": bytesOf, "session Lab.memory": bytesOf,
+	"studyfile Place.OtherMemory": bytesOf, "session Lab.memory": bytesOf,
 	"terminal/memory.go": "what tare memory prints", "terminal text.memory": "what tare memory prints", "words/memory.go": "what tare memory prints",
 	"export Row.Memory": "bytes of memory of an instance", "export choice.Memory": "bytes of memory of an instance",
 	"model/fit.go": "a model fitted to ratios", "model Overhead.fit": "a model fitted to ratios", "model Overhead.byFit": "a model fitted to ratios",

@@ -34,6 +34,9 @@ var arrows = []struct {
 
 	{from: "lab/study", to: "lab/session", why: "a session opens the host and runs a study on it"},
 	{from: "lab/study", to: "lab/engine/*", why: "a study knows engines by their contract alone"},
+	{from: "lab/studyfile", to: "lab/study", why: "a study file says what is asked, whoever measures it"},
+	{from: "lab/studyfile", to: "lab/session", why: "a study file says what is asked, whoever measures it"},
+	{from: "lab/studyfile", to: "lab/engine/*", why: "a study file knows engines by their contract alone"},
 	{from: "lab/trace", to: "lab/engine/*", why: "a tracer knows engines by their contract alone"},
 	{from: "lab/memory", to: "lab/engine", why: "pages are read of any process, whoever started it"},
 	{from: "lab/ruler", to: "lab", why: "the ruler is in every guest and carries nothing else there"},
@@ -263,7 +266,7 @@ func TestGoldenFilesAreFew(t *testing.T) {
 // A function that does one job is seldom long. Tests, which are lists of cases, may be.
 func TestFunctionsDoOneJob(t *testing.T) {
 	most := func(path string) int {
-		for _, room := range []string{"lab/study", "lab/crowd", "lab/measure", "desk/show"} {
+		for _, room := range []string{"lab/study", "lab/studyfile", "lab/crowd", "lab/measure", "desk/show"} {
 			if strings.HasPrefix(path, room+"/") {
 				return 80
 			}

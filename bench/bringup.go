@@ -23,6 +23,7 @@ import (
 	"tare/lab/ruler"
 	"tare/lab/session"
 	"tare/lab/study"
+	"tare/lab/studyfile"
 	"tare/lab/workload"
 	"tare/notebook"
 	"tare/notebook/kinds/arrivals"
@@ -64,12 +65,16 @@ func ceiling(ctx context.Context, dir string) error {
 	}
 	book := &trials{}
 	err = guests(ctx, func(l *session.Lab, _ *image.Image) error {
-		spec, err := study.Parse(file, []byte(text), dir, session.Known)
+		spec, err := studyfile.Parse(file, []byte(text), dir, session.Known)
+		if err != nil {
+			return err
+		}
+		asked, err := spec.Ask(workloads.FS, studyfile.Choices{Accel: "auto"})
 		if err != nil {
 			return err
 		}
 		nothing := idle{l}
-		plan, err := spec.Plan(ctx, nothing, workloads.FS, study.Choices{Accel: "auto"}, workload.Options{Store: l.Store(), Cache: filepath.Join(dir, "cache"), Bench: l, Progress: func(string) {}})
+		plan, err := study.NewPlan(ctx, nothing, asked, workload.Options{Store: l.Store(), Cache: filepath.Join(dir, "cache"), Bench: l, Progress: func(string) {}})
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ import (
 
 	"tare/desk/claims"
 	"tare/lab/session"
-	"tare/lab/study"
+	"tare/lab/studyfile"
 	"tare/lab/workload"
 	"tare/notebook"
 	"tare/yamlfile"
@@ -33,7 +33,7 @@ type schema = map[string]any
 type generator struct {
 	*testing.T
 	defs     schema            // of structures, by the names of their types
-	comments map[string]string // of packages, types and fields: "lab/study", "lab/study.Spec", "lab/study.Spec.Name"
+	comments map[string]string // of packages, types and fields: "lab/studyfile", "lab/studyfile.Spec", "lab/studyfile.Spec.Name"
 }
 
 // text is what a string is read from.
@@ -47,13 +47,13 @@ func oneOrMore(s schema) schema {
 // own is the schema of a type that reads itself; allowed are the only values that it may have, if there are any.
 func own(t reflect.Type, allowed []string) schema {
 	switch t {
-	case reflect.TypeFor[study.Values](), reflect.TypeFor[claims.Values]():
+	case reflect.TypeFor[studyfile.Values](), reflect.TypeFor[claims.Values]():
 		return oneOrMore(limited(allowed))
 	case reflect.TypeFor[workload.Bytes]():
 		return text
 	case reflect.TypeFor[claims.Share]():
 		return schema{"type": "string", "pattern": "^[0-9.]+%$"}
-	case reflect.TypeFor[study.Neighbours]():
+	case reflect.TypeFor[studyfile.Neighbours]():
 		count := schema{"anyOf": []schema{{"type": "integer"}, {"type": "string", "pattern": "^[0-9]+/core$"}}}
 		busy := schema{}
 		for _, name := range notebook.Busy {
@@ -214,7 +214,7 @@ func generate(t *testing.T) map[string][]byte {
 		"claims":   start().file(reflect.TypeFor[claims.File](), "Published findings that Tare tests"),
 	}
 	g := start()
-	spec := g.defs[g.define(reflect.TypeFor[study.Spec]())].(schema)["properties"].(schema)
+	spec := g.defs[g.define(reflect.TypeFor[studyfile.Spec]())].(schema)["properties"].(schema)
 	for _, k := range session.Known.Kinds {
 		if k.Part.Read == nil {
 			continue
@@ -230,8 +230,8 @@ func generate(t *testing.T) map[string][]byte {
 		engines = append(engines, session.Known.Engines.Names(platform)...)
 	}
 	slices.Sort(engines)
-	named := g.defs["study.Place"].(schema)["properties"].(schema)["engines"].(schema)
+	named := g.defs["studyfile.Place"].(schema)["properties"].(schema)["engines"].(schema)
 	named["items"] = schema{"anyOf": []schema{{"enum": slices.DeleteFunc(slices.Compact(engines), func(name string) bool { return name == "" })}, {"pattern": `\|`}}}
-	all["study"] = g.file(reflect.TypeFor[study.Spec](), "A study of Tare")
+	all["study"] = g.file(reflect.TypeFor[studyfile.Spec](), "A study of Tare")
 	return all
 }

@@ -16,7 +16,7 @@ import (
 	"tare/desk/claims"
 	"tare/internal/golden"
 	"tare/lab/session"
-	"tare/lab/study"
+	"tare/lab/studyfile"
 	"tare/lab/workload"
 	"tare/studies"
 	"tare/workloads"
@@ -58,7 +58,7 @@ func valid(t *testing.T, name, file string) error {
 func read(name, file string) (err error) {
 	switch name {
 	case "study":
-		_, err = study.Parse("a file", []byte(file), ".", session.Known)
+		_, err = studyfile.Parse("a file", []byte(file), ".", session.Known)
 	case "workload":
 		_, err = workload.Read(fstest.MapFS{workload.File: {Data: []byte(file)}}, "a file")
 	case "claims":

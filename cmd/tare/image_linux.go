@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/lab/session"
-	"tare/lab/study"
+	"tare/lab/studyfile"
 	"tare/lab/suite"
 	"tare/studies"
 	"tare/workloads"
@@ -37,7 +37,7 @@ off. tare image results reads that folder from the disk. What is bare metal to t
 			if name == "" || out == "" {
 				return errors.New("image: --study STUDY and --out FILE were expected")
 			}
-			spec, err := study.Load(studies.FS, name, session.Known)
+			spec, err := studyfile.Load(studies.FS, name, session.Known)
 			if err != nil {
 				return err
 			}
@@ -50,7 +50,7 @@ off. tare image results reads that folder from the disk. What is bare metal to t
 			if err != nil {
 				return err
 			}
-			shipped := slices.Contains(study.Shipped(studies.FS), name)
+			shipped := slices.Contains(studyfile.Shipped(studies.FS), name)
 			err = errors.Join(l.Suite(c.Context(), spec, shipped, workloads.FS, out), l.Close())
 			if err != nil {
 				return err

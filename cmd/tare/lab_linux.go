@@ -23,6 +23,7 @@ import (
 	"tare/lab/noise"
 	"tare/lab/session"
 	"tare/lab/study"
+	"tare/lab/studyfile"
 	"tare/lab/workload"
 	"tare/notebook"
 	"tare/studies"
@@ -50,8 +51,8 @@ type running struct {
 	out, accel, format, input string
 	kernel                    string
 	explain, from, until      string
-	known                     study.Until // that until names
-	tracers                   []string    // that explain names
+	known                     studyfile.Until // that until names
+	tracers                   []string        // that explain names
 	seed                      uint64
 	rounds                    int
 	budget                    time.Duration
@@ -68,13 +69,13 @@ func (r *running) flags(c *cobra.Command) {
 	f.StringVar(&r.from, "load-from", "", "run the load of services on another machine: `ssh://[USER@]HOST[:PORT]`, where root is let in by key (default: this host)")
 	f.Uint64Var(&r.seed, "seed", 0, "seed of the order of treatments (default: random, and recorded)")
 	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: the study's design)")
-	f.StringVar(&r.until, "until", "", "go on, for at most "+fmt.Sprint(study.UntilRounds)+" rounds, until every interval is within ±1% of its ratio (±1%, or 1%), or until each overhead is shown to be 2% more at least, 2% less at least, or within 2% ('decided at 2%'), or until every claim is decided that this host can test (claims); or seek how many guests fit ('p95 < 1.5x': of what it is alone) (default: the study's design)")
+	f.StringVar(&r.until, "until", "", "go on, for at most "+fmt.Sprint(studyfile.UntilRounds)+" rounds, until every interval is within ±1% of its ratio (±1%, or 1%), or until each overhead is shown to be 2% more at least, 2% less at least, or within 2% ('decided at 2%'), or until every claim is decided that this host can test (claims); or seek how many guests fit ('p95 < 1.5x': of what it is alone) (default: the study's design)")
 	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would not end within this time, such as 10m")
 	f.BoolVar(&r.noHostCode, "no-host-code", false, "refuse bm, and whatever else of the workload's would run as root on this host (docs/security.md)")
 	f.BoolVar(&r.quiet, "quiet", false, "make the host quieter for the time of the run, by what of it can be set (tare doctor --noise); what is set is said, and put back at the end")
 	f.StringVar(&r.explain, "explain", "", "also trace where the time goes: each guest runs as many traced trials again, which feed no ratio; by what the kernel counts anyway, "+
-		"by each event as well (--explain="+study.ExplainDeep+"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
-	f.Lookup("explain").NoOptDefVal = study.ExplainByDefault
+		"by each event as well (--explain="+studyfile.ExplainDeep+"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
+	f.Lookup("explain").NoOptDefVal = studyfile.ExplainByDefault
 }
 
 func (r *running) check(c *cobra.Command) error {
@@ -87,15 +88,15 @@ func (r *running) check(c *cobra.Command) error {
 	if err := oneOf("--accel", r.accel, "auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG); err != nil {
 		return err
 	}
-	if r.rounds < 0 || r.rounds > study.MostRounds {
-		return fmt.Errorf("--rounds %d: a number from 1 to %d was expected", r.rounds, study.MostRounds)
+	if r.rounds < 0 || r.rounds > studyfile.MostRounds {
+		return fmt.Errorf("--rounds %d: a number from 1 to %d was expected", r.rounds, studyfile.MostRounds)
 	}
 	if r.budget < 0 {
 		return fmt.Errorf("--time-budget %v: a positive duration was expected", r.budget)
 	}
 	if r.until != "" {
 		var err error
-		if r.known, err = study.ParseUntil(r.until, session.Known.Kinds); err != nil {
+		if r.known, err = studyfile.ParseUntil(r.until, session.Known.Kinds); err != nil {
 			return fmt.Errorf("--until %w", err)
 		}
 		if r.rounds > 0 {
@@ -104,7 +105,7 @@ func (r *running) check(c *cobra.Command) error {
 	}
 	if r.explain != "" {
 		var err error
-		if r.tracers, err = study.ParseExplain(r.explain); err != nil {
+		if r.tracers, err = studyfile.ParseExplain(r.explain); err != nil {
 			return err
 		}
 	}
@@ -129,7 +130,7 @@ the ratios. tare explain then says where the time went, and what the tracers cos
   sudo tare run ./mine.yaml --only platform=cn,instance=large --time-budget 30m`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 2 && r.explain != "" {
-				if _, err := study.ParseExplain(args[1]); err == nil {
+				if _, err := studyfile.ParseExplain(args[1]); err == nil {
 					return fmt.Errorf("run: one study was expected; tracers are named with an equals sign: --explain=%s", args[1])
 				}
 			}
@@ -139,11 +140,11 @@ the ratios. tare explain then says where the time went, and what the tracers cos
 			if err := r.check(c); err != nil {
 				return err
 			}
-			o, err := study.ParseOnly(only)
+			o, err := studyfile.ParseOnly(only)
 			if err != nil {
 				return err
 			}
-			spec, err := study.Load(studies.FS, args[0], session.Known)
+			spec, err := studyfile.Load(studies.FS, args[0], session.Known)
 			if err != nil {
 				return err
 			}
@@ -196,7 +197,7 @@ line, a JSON object with mean and p99 in seconds, requests_per_second and errors
 			if service == 0 && (load != "" || c.Flags().Changed("objective") || c.Flags().Changed("service")) {
 				return errors.New("bench: --load and --objective are of a service: the port on which it listens was expected, with --service PORT")
 			}
-			use := study.Use{Name: "command", Image: image, Command: argv, Devices: devices}
+			use := studyfile.Use{Name: "command", Image: image, Command: argv, Devices: devices}
 			for _, text := range metrics {
 				m, err := workload.ParseMetric(text)
 				if err != nil {
@@ -207,7 +208,7 @@ line, a JSON object with mean and p99 in seconds, requests_per_second and errors
 			if service != 0 {
 				use.Name, use.Port, use.Ask = "service", service, strings.Fields(load)
 			}
-			beside, err := study.ParseNeighbours(neighbours)
+			beside, err := studyfile.ParseNeighbours(neighbours)
 			if err != nil {
 				return fmt.Errorf("--neighbours: %w", err)
 			}
@@ -235,7 +236,7 @@ line, a JSON object with mean and p99 in seconds, requests_per_second and errors
 }
 
 // benchSpec is the study of the user's own command.
-func benchSpec(use study.Use, platforms, instances, input, objective string, neighbours study.Neighbours) (*study.Spec, error) {
+func benchSpec(use studyfile.Use, platforms, instances, input, objective string, neighbours studyfile.Neighbours) (*studyfile.Spec, error) {
 	if input == "" && strings.Contains(strings.Join(use.Command, " "), "{input}") {
 		return nil, errors.New("the command uses {input}: name the file with --input FILE")
 	}
@@ -245,20 +246,20 @@ func benchSpec(use study.Use, platforms, instances, input, objective string, nei
 			use.Command[i] = strings.ReplaceAll(a, "{input}", "{work}/"+use.Input)
 		}
 	}
-	spec := &study.Spec{
-		Name: "bench", Title: "Your own command", AllowEmulation: true, Workloads: []study.Use{use}, Neighbours: neighbours,
-		Design: study.Design{Rounds: study.Rounds{Floor: 5, Cap: 20, Emulated: 1}, Precision: "2%", Trials: 1, Warmups: 1, Timeout: "30m"},
+	spec := &studyfile.Spec{
+		Name: "bench", Title: "Your own command", AllowEmulation: true, Workloads: []studyfile.Use{use}, Neighbours: neighbours,
+		Design: studyfile.Design{Rounds: studyfile.Rounds{Floor: 5, Cap: 20, Emulated: 1}, Precision: "2%", Trials: 1, Warmups: 1, Timeout: "30m"},
 	}
 	if use.Port != 0 {
 		spec.Title = "Your own service"
 		if err := spec.Measure("capacity", map[string]string{"objective": objective}); err != nil {
 			return nil, err
 		}
-		spec.Design.Rounds = study.Rounds{Floor: 3, Cap: 10, Emulated: 1}
+		spec.Design.Rounds = studyfile.Rounds{Floor: 3, Cap: 10, Emulated: 1}
 	}
 	for _, p := range strings.Split(platforms, ",") {
 		name, engine, named := strings.Cut(p, ":")
-		place := study.Place{Platform: name}
+		place := studyfile.Place{Platform: name}
 		if named {
 			place.Engines = []string{engine}
 		} else if usual := session.Engines.Usual(name); len(usual) > 1 {
@@ -271,7 +272,7 @@ func benchSpec(use study.Use, platforms, instances, input, objective string, nei
 }
 
 // run measures, and prints.
-func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, seedChosen bool) (err error) {
+func (r *running) run(ctx context.Context, spec *studyfile.Spec, only studyfile.Only, seedChosen bool) (err error) {
 	began := time.Now()
 	if r.out == "" {
 		r.out = fmt.Sprintf("tare-%s-%s", spec.Name, began.Format("20060102-150405"))
@@ -290,19 +291,16 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 		}
 		published = append(published, of...)
 	}
-	chosen := study.Choices{
+	chosen := studyfile.Choices{
 		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Until: r.known, Only: only, Accel: r.accel, Kernel: r.kernel, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers, NoHostCode: r.noHostCode,
 	}
-	if err := spec.Check(workloads.FS, chosen); err != nil {
-		return err
-	}
-	onHost, err := spec.HostCode(workloads.FS, chosen)
+	asked, err := spec.Ask(workloads.FS, chosen)
 	if err != nil {
 		return err
 	}
 	show := newProgress(os.Stderr)
 	defer show.end()
-	if len(onHost) > 0 {
+	if onHost := asked.HostCode(); len(onHost) > 0 {
 		show.note("Runs as root on this host: " + strings.Join(onHost, ", ") + ".")
 	}
 	l, err := session.Open(ctx, show.Say)
@@ -336,7 +334,7 @@ func openClaims(dir string, published []claims.Claim) (open []study.Question, er
 		return nil, err
 	}
 	for _, v := range claims.Judge(s, published) {
-		if len(v.Waits) == 0 || v.Answer == claims.NotTestable && v.More > study.UntilRounds { // nobody would wait for a part of it so long
+		if len(v.Waits) == 0 || v.Answer == claims.NotTestable && v.More > studyfile.UntilRounds { // nobody would wait for a part of it so long
 			continue
 		}
 		q := study.Question{Rounds: v.More}
@@ -419,8 +417,8 @@ func studyCommand() *cobra.Command {
 				Paper string `json:"paper"`
 			}
 			var rows []row
-			for _, name := range study.Shipped(studies.FS) {
-				s, err := study.Load(studies.FS, name, session.Known)
+			for _, name := range studyfile.Shipped(studies.FS) {
+				s, err := studyfile.Load(studies.FS, name, session.Known)
 				if err != nil {
 					return err
 				}
@@ -441,7 +439,7 @@ func studyCommand() *cobra.Command {
 			if len(args) != 1 {
 				return errors.New("study show: one study was expected, by its name (tare study list)")
 			}
-			s, err := study.Load(studies.FS, args[0], session.Known)
+			s, err := studyfile.Load(studies.FS, args[0], session.Known)
 			if err == nil {
 				fmt.Print(s.Source)
 			}

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"tare/lab/study"
+	"tare/lab/studyfile"
 	"tare/notebook"
 )
 
 // A set of claims that there is not would end the report, after all was measured; it is said before.
 func TestClaimsThatThereAreNot(t *testing.T) {
 	r := running{out: filepath.Join(t.TempDir(), "R")}
-	err := r.run(t.Context(), &study.Spec{Name: "mine", Claims: []string{"pining"}}, nil, false)
+	err := r.run(t.Context(), &studyfile.Spec{Name: "mine", Claims: []string{"pining"}}, nil, false)
 	if err == nil || !strings.Contains(err.Error(), `study mine: claims: there are no claims of "pining"; expected one of: `) {
 		t.Errorf("got %v", err)
 	}
@@ -21,7 +21,7 @@ func TestClaimsThatThereAreNot(t *testing.T) {
 
 // What was typed is looked at before the host is.
 func TestAnInputThatThereIsNot(t *testing.T) {
-	spec, err := benchSpec(study.Use{Name: "command", Command: []string{"cat", "{input}"}}, "bm", "1/1GB", "none.mp4", "", nil)
+	spec, err := benchSpec(studyfile.Use{Name: "command", Command: []string{"cat", "{input}"}}, "bm", "1/1GB", "none.mp4", "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestFlagsOfARun(t *testing.T) {
 			t.Errorf("run %q: %v; want %s", c.args, err, c.want)
 		}
 	}
-	got, err := study.ParseExplain(runCommand().Flags().Lookup("explain").NoOptDefVal)
+	got, err := studyfile.ParseExplain(runCommand().Flags().Lookup("explain").NoOptDefVal)
 	if err != nil || !slices.Equal(got, notebook.DefaultTracers) {
 		t.Errorf("--explain alone: %q, %v", got, err)
 	}

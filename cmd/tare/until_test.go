@@ -11,6 +11,7 @@ import (
 	"tare/desk/data"
 	"tare/desk/show/kinds"
 	"tare/lab/study"
+	"tare/lab/studyfile"
 	"tare/notebook"
 	"tare/notebook/notebooktest"
 )
@@ -37,8 +38,8 @@ groups:
 	f := notebooktest.New(4)
 	f.Add("bm large", 1).Add("bm aa large", 1).Add("cn crun vanilla large", 1.4).Add("cn crun pinned large", 1.01)
 	f.Add("vm qemu tcg vanilla large", 14).Add("other bm large", 1).Add("other cn crun vanilla xlarge", 1)
-	f.Study.Design = notebook.Design{Floor: 2, Cap: study.UntilRounds, Claims: true, Trials: 1, TimeoutS: 60}
-	if looks := f.Study.Design.Looks(); looks != study.UntilRounds {
+	f.Study.Design = notebook.Design{Floor: 2, Cap: studyfile.UntilRounds, Claims: true, Trials: 1, TimeoutS: 60}
+	if looks := f.Study.Design.Looks(); looks != studyfile.UntilRounds {
 		t.Errorf("the intervals are of %d looks", looks)
 	}
 	right := map[string]claims.Answer{"dear": claims.Holds, "same": claims.Holds, "less": claims.DoesNotHold, "part": claims.DoesNotHold, "emulated": claims.NotTestable, "absent": claims.NotTestable}
@@ -53,7 +54,7 @@ groups:
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(open) == 0 || round == study.UntilRounds {
+			if len(open) == 0 || round == studyfile.UntilRounds {
 				break
 			}
 			for _, tr := range f.Study.Treatments {

@@ -4,8 +4,8 @@ package session
 
 import (
 	"tare/lab/measure/kinds"
-	"tare/lab/study"
+	"tare/lab/studyfile"
 )
 
 // Known is what a study can name.
-var Known = study.Known{Engines: Engines, Kinds: kinds.All}
+var Known = studyfile.Known{Engines: Engines, Kinds: kinds.All}

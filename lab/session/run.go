@@ -13,14 +13,15 @@ import (
 
 	"tare/lab/noise"
 	"tare/lab/study"
+	"tare/lab/studyfile"
 	"tare/lab/workload"
 	"tare/notebook"
 )
 
 // Request is a study to run, and the folder that its results go to.
 type Request struct {
-	Spec      *study.Spec
-	Choices   study.Choices
+	Spec      *studyfile.Spec
+	Choices   studyfile.Choices
 	Workloads fs.FS // those that a study can name
 	Out       string
 	Deadline  time.Time // start nothing that would not end before it; zero: none
@@ -66,7 +67,7 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 		}
 	}
 	options := workload.Options{Store: l.store, Cache: l.cache(), Bench: l, Progress: show.Say}
-	plan, err := q.Spec.Plan(ctx, l, q.Workloads, q.Choices, options)
+	plan, err := l.plan(ctx, q, options)
 	if err != nil {
 		return nil, "", err
 	}
@@ -99,7 +100,7 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 			show.Short(s.String())
 		}
 		if q.Spec.Lengths = study.Lengths(short); len(q.Spec.Lengths) > 0 { // with other work it is another study
-			if plan, err = q.Spec.Plan(ctx, l, q.Workloads, q.Choices, options); err != nil {
+			if plan, err = l.plan(ctx, q, options); err != nil {
 				return nil, "", err
 			}
 		}
@@ -126,6 +127,15 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 		err = fmt.Errorf("%w; the trials so far are kept in %s; the same command with --out %s continues", err, q.Out, q.Out)
 	}
 	return run, reason, err
+}
+
+// plan makes the plan of what is asked for, and its workloads ready.
+func (l *Lab) plan(ctx context.Context, q Request, o workload.Options) (*study.Plan, error) {
+	asked, err := q.Spec.Ask(q.Workloads, q.Choices)
+	if err != nil {
+		return nil, err
+	}
+	return study.NewPlan(ctx, l, asked, o)
 }
 
 // open creates the results folder, or continues it if it holds the same study.

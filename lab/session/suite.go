@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 
-	"tare/lab/study"
+	"tare/lab/studyfile"
 	"tare/lab/suite"
 	"tare/lab/workload"
 )
 
 // Suite makes a disk image, a file that is not there yet, with the study and everything that it needs, which runs it wherever it is booted.
-func (l *Lab) Suite(ctx context.Context, s *study.Spec, shipped bool, workloads fs.FS, out string) error {
+func (l *Lab) Suite(ctx context.Context, s *studyfile.Spec, shipped bool, workloads fs.FS, out string) error {
 	needs, err := s.Needs(workloads)
 	if err != nil {
 		return err

@@ -238,7 +238,7 @@ func (r *Run) trials(id string, round int) int {
 // is many loads, nor where a guest is weighed.
 func (r *Run) allocates() bool {
 	s := r.Plan.Study
-	return len(s.Explain) == 0 && !r.Plan.rules().Search
+	return len(s.Explain) == 0 && !r.Plan.rules.Search
 }
 
 // allocate decides how many trials the guests of a round do, each as many as those that it is compared with. It never lets one do fewer than the

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tare/lab/studyfile"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -249,7 +250,7 @@ func TestLooksAtWillRaiseFewFalseAlarms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if look.Guest(UntilRounds, notebook.Treatment{}, 0, 0, false, 0); look.missed {
+			if look.Guest(studyfile.UntilRounds, notebook.Treatment{}, 0, 0, false, 0); look.missed {
 				alarms++
 			}
 			stopped[reason]++

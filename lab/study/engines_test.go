@@ -10,10 +10,11 @@ import (
 	"tare/lab/engine/podman"
 	"tare/lab/engine/qemu"
 	measured "tare/lab/measure/kinds"
+	"tare/lab/studyfile"
 )
 
 // known is what the tests' studies may name.
-var known = Known{kinds, measured.All}
+var known = studyfile.Known{Engines: kinds, Kinds: measured.All}
 
 // kinds are the engines of it.
 var kinds = engine.Registry{bare.Kind, docker.Kind, oci.Crun, oci.Runc, podman.Kind, lxc.Kind, oci.GVisor, layers.Kind, qemu.VM, qemu.VMCN}

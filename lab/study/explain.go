@@ -5,37 +5,10 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"tare/lab/measure"
 	"tare/notebook"
 )
-
-// Names that stand for several tracers.
-const (
-	ExplainByDefault = "default" // notebook.DefaultTracers: what the kernel counts anyway
-	ExplainDeep      = "deep"    // notebook.DeepTracers: each event as well
-)
-
-// ParseExplain reads the tracers that --explain names, separated by commas, and returns them in a fixed order.
-func ParseExplain(text string) ([]string, error) {
-	switch text {
-	case ExplainByDefault:
-		return slices.Clone(notebook.DefaultTracers), nil
-	case ExplainDeep:
-		return slices.Clone(notebook.DeepTracers), nil
-	}
-	asked := strings.Split(text, ",")
-	for i, name := range asked {
-		if !slices.Contains(notebook.TracerNames, name) {
-			return nil, fmt.Errorf("--explain: unknown tracer %q; the tracers are %s", name, strings.Join(notebook.TracerNames, ", "))
-		}
-		if slices.Contains(asked[:i], name) {
-			return nil, fmt.Errorf("--explain: %s is named twice", name)
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(notebook.TracerNames), func(name string) bool { return !slices.Contains(asked, name) }), nil
-}
 
 // Interleave is the order of a guest's measured trials, n traced ones (true) among n untraced ones. It is random, and the same for
 // the same seed. Every second round repeats the order of the round before with traced and untraced exchanged. A drift within a

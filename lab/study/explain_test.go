@@ -304,28 +304,6 @@ func TestAnExplainedService(t *testing.T) {
 	}
 }
 
-func TestParseExplain(t *testing.T) {
-	got, err := ParseExplain("io,scheduler")
-	if err != nil || !slices.Equal(got, []string{notebook.TracerScheduler, notebook.TracerIO}) {
-		t.Errorf("%q, %v", got, err)
-	}
-	if got, err := ParseExplain(strings.Join(notebook.DefaultTracers, ",")); err != nil || !slices.Equal(got, notebook.DefaultTracers) {
-		t.Errorf("%q, %v", got, err)
-	}
-	if got, err := ParseExplain(ExplainDeep); err != nil || !slices.Equal(got, notebook.DeepTracers) {
-		t.Errorf("%q, %v", got, err)
-	}
-	for text, want := range map[string]string{
-		"sheduler": `--explain: unknown tracer "sheduler"; the tracers are ` + strings.Join(notebook.TracerNames, ", "),
-		"io,":      `--explain: unknown tracer ""; the tracers are ` + strings.Join(notebook.TracerNames, ", "),
-		"io,io":    `--explain: io is named twice`,
-	} {
-		if _, err := ParseExplain(text); err == nil || err.Error() != want {
-			t.Errorf("%s: %v; want %s", text, err, want)
-		}
-	}
-}
-
 func TestResumeRefusesOtherTracers(t *testing.T) {
 	now, begun := fakePlan(plain, bmT), fakePlan(plain, bmT)
 	now.Study.Hash, begun.Study.Hash = "1", "2"

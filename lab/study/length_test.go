@@ -10,7 +10,6 @@ import (
 
 	"tare/lab/workload"
 	"tare/notebook"
-	"tare/workloads"
 )
 
 // What a rehearsal says of work whose trials take so long and vary by so much, in six rounds of one trial each.
@@ -76,50 +75,6 @@ func TestWorkThatIsTooShort(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// A study names the least; what was chosen is the parameter's value, whatever else there is of the workload, and stands in the treatment.
-func TestALengthThatIsChosen(t *testing.T) {
-	text := `name: mine
-workloads: [{name: ffmpeg, params: {frames: 60 or more, width: [480, 640]}}]
-platforms: [{platform: bm}]
-instances: [1/1GB]
-design: {rounds: {cap: 6}}
-`
-	s, err := Parse("mine.yaml", []byte(text), ".", known)
-	if err != nil {
-		t.Fatal(err)
-	}
-	of := func() (frames []string) {
-		us, err := s.uses(workloads.FS)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, u := range us {
-			if !u.open {
-				t.Errorf("%v: its length may be chosen", u.params)
-			}
-			frames = append(frames, u.params["width"]+":"+u.params["frames"])
-		}
-		return frames
-	}
-	if got := strings.Join(of(), " "); got != "480:60 640:60" {
-		t.Error(got)
-	}
-	us, _ := s.uses(workloads.FS)
-	s.Lengths = map[string]string{us[1].label(): "200"}
-	if got := strings.Join(of(), " "); got != "480:60 640:200" {
-		t.Error(got)
-	}
-	for _, wrong := range []string{"frames: sixty or more", "width: 480 or more", "frames: 60 or less"} {
-		s, err := Parse("mine.yaml", []byte(strings.Replace(text, "frames: 60 or more, width: [480, 640]", wrong, 1)), ".", known)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.uses(workloads.FS); err == nil || !strings.Contains(err.Error(), "a whole number") {
-			t.Errorf("%s: %v", wrong, err)
-		}
 	}
 }
 

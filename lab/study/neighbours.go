@@ -3,96 +3,16 @@ package study
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math"
 	"strconv"
-	"strings"
-
-	"go.yaml.in/yaml/v4"
 
 	"tare/lab/workload"
 	"tare/notebook"
 )
 
-// Neighbours is how a study file says which guests are busy beside the measured one (paper "virtualization-overheads", chapter 4): a mapping
-// {cpu: N, io: N, work: N}, or a list of such, of which each makes treatments.
-type Neighbours []notebook.Neighbours
-
-// UnmarshalYAML reads it.
-func (n *Neighbours) UnmarshalYAML(node *yaml.Node) error {
-	nodes := []*yaml.Node{node}
-	if node.Kind == yaml.SequenceNode {
-		nodes = node.Content
-	}
-	for _, each := range nodes {
-		expected := fmt.Errorf("line %d: {cpu: N, io: N, work: N}, or one of them as N/core, was expected", each.Line)
-		if each.Kind != yaml.MappingNode {
-			return expected
-		}
-		var parts []string
-		for i := 0; i+1 < len(each.Content); i += 2 {
-			parts = append(parts, each.Content[i].Value+":"+each.Content[i+1].Value)
-		}
-		of, err := notebook.Neighbours{}, error(nil)
-		if len(parts) > 0 {
-			if of, err = notebook.ParseNeighbours(strings.Join(parts, "+")); err != nil {
-				return fmt.Errorf("%w, not %w", expected, err)
-			}
-		}
-		*n = append(*n, of)
-	}
-	return nil
-}
-
-// MarshalYAML writes what UnmarshalYAML reads.
-func (n Neighbours) MarshalYAML() (any, error) {
-	var all []map[string]string
-	for _, each := range n {
-		m := map[string]string{}
-		for _, part := range strings.Split(each.Text(), "+") {
-			if busy, count, ok := strings.Cut(part, ":"); ok {
-				m[busy] = count
-			}
-		}
-		all = append(all, m)
-	}
-	return all, nil
-}
-
-// ParseNeighbours reads a list of what notebook.ParseNeighbours reads: "none,cpu:1,cpu:4/core".
-func ParseNeighbours(text string) (all Neighbours, err error) {
-	for _, part := range strings.Split(text, ",") {
-		n, err := notebook.ParseNeighbours(part)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, n)
-	}
-	return all, nil
-}
-
-// each gives a workload's parameters with each of the treatments' neighbours among them, as Spec.each does with a kind's factors.
-func (n Neighbours) each(full map[string]string) (all []map[string]string, err error) {
-	if len(n) == 0 {
-		return []map[string]string{full}, nil
-	}
-	if _, taken := full[notebook.ParamNeighbours]; taken {
-		return nil, fmt.Errorf("neighbours: the workload has a parameter %q of its own: one without it was expected", notebook.ParamNeighbours)
-	}
-	for _, each := range n {
-		params := maps.Clone(full)
-		params[notebook.ParamNeighbours] = each.Text()
-		all = append(all, params)
-	}
-	return all, nil
-}
-
-// busyWork is the workload of a neighbour that is so busy.
-var busyWork = map[string]string{notebook.BusyCPU: "busy-cpu", notebook.BusyIO: "busy-io"}
-
-// busy makes ready what neighbours of the study's treatments do.
-func (p *Plan) busy(ctx context.Context, shipped fs.FS, o workload.Options) error {
+// busy makes ready what neighbours of the study's treatments do. of is the workload of a neighbour that is so busy.
+func (p *Plan) busy(ctx context.Context, of func(busy string) (*workload.Workload, error), o workload.Options) error {
 	p.work = map[string]*workload.Ready{}
 	for _, t := range p.Study.Treatments {
 		for _, kind := range p.kinds(t) {
@@ -105,7 +25,7 @@ func (p *Plan) busy(ctx context.Context, shipped fs.FS, o workload.Options) erro
 			if p.work[kind] != nil {
 				continue
 			}
-			w, err := workload.Find(shipped, busyWork[kind], ".")
+			w, err := of(kind)
 			if err != nil {
 				return err
 			}

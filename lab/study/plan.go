@@ -1,3 +1,6 @@
+// Package study plans and runs an experiment. Treatments are run in rounds of random order. Guests and trials are two levels of
+// variance. There are warm-ups, a stopping rule, and a notebook that holds every trial before the next begins (design, sections 5
+// and 6).
 package study
 
 import (
@@ -5,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -17,6 +19,7 @@ import (
 	"tare/lab/image"
 	"tare/lab/journal"
 	"tare/lab/measure"
+	"tare/lab/studyfile"
 	"tare/lab/workload"
 	"tare/notebook"
 	"tare/stats"
@@ -39,38 +42,6 @@ type Lab interface {
 	Prepare(ctx context.Context, t notebook.Treatment, root *image.Image) error
 }
 
-// Choices are what the caller of a study decides in addition to the study file.
-type Choices struct {
-	Seed   uint64
-	Rounds int // exactly this many; 0: as the file says
-	Until  Until
-	Only   Only
-	Accel  string // "auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG
-	Kernel string // a kernel file for VMs, in place of the study's
-	Input  string // a file in place of the workloads' own input
-	Tare   string // the program's version
-
-	LoadFrom string // the machine on which loads run, in place of the study's
-
-	NoHostCode bool // refuse a study that would run something as root on this host
-
-	Begun      *notebook.Study // what the results folder already holds; nil: nothing
-	SeedChosen bool            // the user chose the seed
-
-	Explain []string // tracers for an equal number of additional, traced trials; none: no trial is traced
-}
-
-// measured names what selects the kind of study: its key, or the --until that was chosen.
-func (c Choices) measured(s *Spec) string {
-	if c.Until.config != nil {
-		return fmt.Sprintf("--until '%s'", c.Until.objective)
-	}
-	return s.measure.Name
-}
-
-// From is the machine on which the study's loads run, ssh://…; "": this host.
-func (c Choices) From(s *Spec) string { return cmp.Or(c.LoadFrom, s.LoadFrom) }
-
 // Plan is a study that is ready to run: what is done, with what, and what is left out.
 type Plan struct {
 	Study notebook.Study
@@ -79,16 +50,17 @@ type Plan struct {
 	work  map[string]*workload.Ready // what neighbours do, by one of notebook.Busy
 
 	engines engine.Registry
-	measure *measure.Kind  // what is measured instead of the time of the work; nil: that time
+	rules   measure.Rules  // of the kind of study
 	config  measure.Config // how it is measured; nil without a kind
 }
 
-// rules are the rules of the kind of study.
-func (p *Plan) rules() measure.Rules {
-	if p.measure == nil {
-		return measure.Rules{}
+// engine is the treatment's engine.
+func (p *Plan) engine(t notebook.Treatment) engine.Kind {
+	k, err := p.engines.Find(t.Platform, t.Engine)
+	if err != nil { // found before, when the study file was read
+		panic(err)
 	}
-	return p.measure.Rules
+	return k
 }
 
 // Set changes the host as the study asks, for the time of its run. notes say what was changed; undo, unless nil, changes it back.
@@ -102,110 +74,6 @@ func (p *Plan) Set(j *journal.Journal) (notes []string, undo func(context.Contex
 // timeout is how long a trial may take.
 func (p *Plan) timeout() time.Duration {
 	return time.Duration(p.Study.Design.TimeoutS * float64(time.Second))
-}
-
-// treatments is the cross product of a study, with bare metal first and its A/A twin second.
-func (s *Spec) treatments(u use, h notebook.Host, accel func(kernel string) string, can func(notebook.Treatment) bool) []notebook.Treatment {
-	var out []notebook.Treatment
-	hostCores := 0
-	add := func(t notebook.Treatment) {
-		t.Workload, t.Params, t.HostCores, t.Rounds = u.Workload.Name, u.params, hostCores, u.Use.Rounds
-		t.ID = identify(t)
-		for _, o := range out { // a study file may repeat itself
-			if o.ID == t.ID {
-				return
-			}
-		}
-		out = append(out, t)
-	}
-	sizes := s.HostCores
-	if len(sizes) == 0 {
-		sizes = []string{"all"}
-	}
-	for _, size := range sizes {
-		hostCores, _ = parseHostCores(size) // validated when the file was read
-		for _, text := range s.instances(u) {
-			inst, err := notebook.OfHost(h), error(nil)
-			if text != notebook.HostSize {
-				inst, err = notebook.ParseInstance(text)
-			}
-			if err != nil {
-				continue // validated when the file was read
-			}
-			for _, p := range s.Platforms {
-				s.at(u, p, inst, accel, can, add)
-			}
-		}
-	}
-	return out
-}
-
-// at adds the treatments of one platform at one instance type.
-func (s *Spec) at(u use, p Place, inst notebook.Instance, accel func(kernel string) string, can func(notebook.Treatment) bool, add func(notebook.Treatment)) {
-	if p.Platform == notebook.BM {
-		for _, aa := range []bool{false, true} {
-			add(notebook.Treatment{Platform: notebook.BM, Instance: inst, AA: aa, OthersOffline: p.OtherCPUs == offline, MemoryWithheld: p.OtherMemory == withheld})
-		}
-		return
-	}
-	es, vs, ns, is := p.Engines, p.Provisioning, p.Networks, p.isolation()
-	if len(es) == 0 {
-		es = s.known.Engines.Names(p.Platform)[:1]
-	}
-	switch {
-	case s.kind(p.Platform, es[0]).Provisionings == nil:
-		vs = []string{""}
-	case len(p.Isolation) > 0:
-		vs = []string{notebook.Pinned}
-	case len(vs) == 0:
-		vs = []string{notebook.Vanilla, notebook.Pinned}
-	}
-	if len(ns) == 0 {
-		ns = []string{""}
-	}
-	one := func(choice, v, n, kernel string) {
-		with := func(engine string) notebook.Treatment {
-			t := notebook.Treatment{Platform: p.Platform, Engine: engine, Provisioning: v, Instance: inst, Network: n, Kernel: kernel}
-			if len(s.kind(p.Platform, engine).Accelerators) > 0 {
-				t.Accelerator = accel(kernel)
-			}
-			return t
-		}
-		// Of several engines, the first that the host supports; if it supports none, the first.
-		of := strings.Split(choice, "|")
-		i := slices.IndexFunc(of, func(engine string) bool { return can(with(engine)) })
-		t := with(of[max(i, 0)])
-		for _, t.Isolation = range is {
-			if t.Network = n; n == "" && u.Service != nil && !s.rules().OwnNetwork {
-				t.Network = s.kind(t.Platform, t.Engine).Connected(t.Isolation, true)
-			}
-			for _, t.Machine = range p.machines() {
-				add(t)
-			}
-		}
-	}
-	for _, choice := range es {
-		for _, v := range vs {
-			if v == notebook.Whole && inst.Name != notebook.HostSize {
-				continue // without limits there is only one size
-			}
-			for _, n := range ns {
-				for _, kernel := range s.kernelsOf(p) {
-					one(choice, v, n, kernel)
-				}
-			}
-		}
-	}
-}
-
-// kind is an engine that the study names. Reading the file has already found it.
-func (s *Spec) kind(platform, choice string) engine.Kind {
-	name, _, _ := strings.Cut(choice, "|")
-	k, err := s.known.Engines.Find(platform, name)
-	if err != nil {
-		panic(err)
-	}
-	return k
 }
 
 // spareMemory is what a guest's size must leave of the host's memory for the host itself, in bytes.
@@ -228,115 +96,6 @@ func fits(h notebook.Host, t notebook.Treatment) error {
 	return nil
 }
 
-// fitting is the study with the treatments for which the host is large enough.
-func (s *Spec) fitting(us []use, h notebook.Host, only Only) notebook.Study {
-	study := notebook.Study{Name: s.Name}
-	for _, u := range us {
-		for _, t := range s.treatments(u, h, func(string) string { return "" }, func(notebook.Treatment) bool { return true }) {
-			if !only.keeps(t) {
-				continue
-			}
-			if err := fits(h, t); err != nil {
-				study.LeftOut = append(study.LeftOut, notebook.LeftOut{Treatment: t, Reason: err.Error()})
-			} else {
-				study.Treatments = append(study.Treatments, t)
-			}
-		}
-	}
-	return study
-}
-
-// Check says what is wrong in a study and the choices for it, as far as that is known without a host.
-func (s *Spec) Check(shipped fs.FS, ch Choices) error {
-	_, err := s.seeking(ch.Until).check(shipped, ch)
-	return err
-}
-
-func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
-	us, err := s.uses(shipped)
-	if err != nil {
-		return nil, err
-	}
-	for _, check := range []func() error{
-		func() error { return ch.Only.known(s, us) },
-		func() error { return s.drawable(us) },
-		func() error { return s.readKernels(ch.Kernel) },
-		func() error { return s.withoutHostCode(us, ch) },
-		func() error { return checkFrom(ch.From(s)) },
-		func() error { return s.checkWorks(us, ch) },
-		func() error { return s.checkChoices(us, ch) },
-	} {
-		if err := check(); err != nil {
-			return nil, err
-		}
-	}
-	return us, nil
-}
-
-// checkWorks says which workload does not suit what is measured.
-func (s *Spec) checkWorks(us []use, ch Choices) error {
-	if ch.Until.Claims && len(s.Claims) == 0 {
-		return fmt.Errorf("study %s: --until claims: the study names no claims; published ones were expected in its file, as in claims: [pinning]", s.Name)
-	}
-	if u := ch.Until; u.config != nil && len(s.Measured) > 0 {
-		return fmt.Errorf("study %s: --until '%s' seeks by timing work, and the study measures %s in place of it: name a study that times its work", s.Name, u.objective, oneOf(keys(slices.Sorted(maps.Keys(s.Measured)))))
-	}
-	for _, u := range us {
-		w := u.Workload
-		if s.config != nil {
-			if err := s.config.Accepts(w); err != nil {
-				return fmt.Errorf("study %s: %s: workload %s %w", s.Name, ch.measured(s), w.Name, err)
-			}
-		}
-		if w.System && !s.rules().Systems {
-			return fmt.Errorf("study %s: workload %s is a whole system, which has no run time: use a study with %s", s.Name, w.Name,
-				oneOf(keys(s.known.Kinds.Names(func(r measure.Rules) bool { return r.Systems }))))
-		}
-		if w.Stays && !s.rules().Stays {
-			return fmt.Errorf("study %s: workload %s never ends, so it has no run time: use a study with %s", s.Name, w.Name,
-				oneOf(keys(s.known.Kinds.Names(func(r measure.Rules) bool { return r.Stays }))))
-		}
-		if ref := w.Image.Reference; ref != "" {
-			if err := image.Check(ref); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// keys are names in the form of keys of a file.
-func keys(names []string) (all []string) {
-	for _, n := range names {
-		all = append(all, n+":")
-	}
-	return all
-}
-
-// checkChoices says which choice does not suit the study.
-func (s *Spec) checkChoices(us []use, ch Choices) error {
-	if why := s.rules().Untraced; len(ch.Explain) > 0 && why != "" {
-		return fmt.Errorf("study %s: %s: --explain: %s: leave it out", s.Name, ch.measured(s), why)
-	}
-	if why := s.rules().LoadHere; ch.LoadFrom != "" && why != "" {
-		return fmt.Errorf("study %s: %s: --load-from: %s: leave it out", s.Name, ch.measured(s), why)
-	}
-	takesInput, serves := false, false
-	for _, u := range us {
-		takesInput, serves = takesInput || u.Workload.Input != nil, serves || u.Workload.Service != nil
-	}
-	if from := ch.From(s); from != "" && !serves {
-		return fmt.Errorf("load from %s: no workload of the study %s has a service that a load asks: leave it out", from, s.Name)
-	}
-	if ch.Input == "" {
-		return nil
-	}
-	if !takesInput {
-		return fmt.Errorf("--input %s: no workload of the study %s takes an input: leave it out", ch.Input, s.Name)
-	}
-	return workload.CheckInput(ch.Input)
-}
-
 // recordSyncs records whether the results of a treatment's workload depend on synced writes, if that is known.
 func (p *Plan) recordSyncs(w *workload.Workload, t notebook.Treatment) {
 	synced, known := w.Syncs.With(t.Params)
@@ -349,86 +108,40 @@ func (p *Plan) recordSyncs(w *workload.Workload, t notebook.Treatment) {
 	p.Study.Syncs[notebook.Label(t.Workload, t.Params)] = synced
 }
 
-// design is the study's design with the choices applied.
-func (s *Spec) design(ch Choices) (notebook.Design, error) {
-	design, wrong := s.Design.parse()
-	if wrong != nil {
-		return design, errors.New(wrong.text)
-	}
-	if ch.Rounds > 0 {
-		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
-		design.Emulated = min(design.Emulated, ch.Rounds)
-	}
-	switch {
-	case ch.Until.config != nil:
-		return ch.Until.config.Design(design), nil
-	case ch.Until.asked():
-		design.Cap, design.Precision, design.Decide, design.Claims = max(design.Cap, UntilRounds), ch.Until.Precision, ch.Until.Margin, ch.Until.Claims
-	}
-	if s.config != nil {
-		design = s.config.Design(design)
-	}
-	return design, nil
-}
-
-// seeking is the study when an objective replaces what it measures. The study loses its own neighbours, because the search is for
-// neighbours.
-func (s *Spec) seeking(u Until) *Spec {
-	if u.config == nil {
-		return s
-	}
-	alone := *s
-	alone.measure, alone.config = u.sought, u.config
-	alone.Neighbours, alone.Workloads, alone.Figures = nil, slices.Clone(s.Workloads), nil
-	for i := range alone.Workloads {
-		alone.Workloads[i].Neighbours = nil
-	}
-	return &alone
-}
-
 // planner is a plan under construction.
 type planner struct {
-	*Spec
 	*Plan
-	lab  Lab
-	ch   Choices
-	host notebook.Host
+	asked *studyfile.Asked
+	lab   Lab
+	host  notebook.Host
 
 	accels     map[string]string // by kernel
 	noAccel    map[string]error
 	impossible error // why this host cannot measure the kind at all; nil: it can
 }
 
-// Plan decides what is run, and makes the workloads ready: it builds roots, compiles programs and prepares inputs.
-func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o workload.Options) (*Plan, error) {
-	design, err := s.design(ch)
-	if err != nil {
-		return nil, err
-	}
-	s = s.seeking(ch.Until)
-	us, err := s.check(shipped, ch)
-	if err != nil {
-		return nil, err
-	}
-	p := &planner{Spec: s, lab: lab, ch: ch, host: lab.Host(), accels: map[string]string{}, noAccel: map[string]error{}}
-	fitting := s.fitting(us, p.host, ch.Only)
+// NewPlan decides what is run of what is asked, and makes the workloads ready: it builds roots, compiles programs and prepares inputs.
+func NewPlan(ctx context.Context, lab Lab, asked *studyfile.Asked, o workload.Options) (*Plan, error) {
+	ch := asked.Choices
+	p := &planner{asked: asked, lab: lab, host: lab.Host(), accels: map[string]string{}, noAccel: map[string]error{}}
+	p.begin()
+	fitting := p.fitting()
 	if err := worthwhile(fitting, ch.Only); err != nil {
 		return nil, err // checked before a VM is booted to find its accelerator
 	}
-	lab.UseKernels(s.kernels.files)
+	lab.UseKernels(asked.Kernels())
 	if err := p.findAccelerators(ctx, fitting.Treatments); err != nil {
 		return nil, err
 	}
-	if s.config != nil {
-		p.impossible = s.config.Possible()
+	if asked.Config != nil {
+		p.impossible = asked.Config.Possible()
 	}
-	p.begin(design)
-	for _, u := range us {
-		if err := p.add(ctx, u); err != nil {
+	for _, w := range asked.Works {
+		if err := p.add(ctx, w); err != nil {
 			return nil, err
 		}
 	}
-	if err := errors.Join(worthwhile(p.Study, ch.Only), ch.Until.decidable(p.Study)); err != nil {
+	if err := errors.Join(worthwhile(p.Study, ch.Only), ch.Until.Decidable(p.Study)); err != nil {
 		return nil, err
 	}
 	if ch.Begun != nil {
@@ -436,10 +149,10 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			return nil, err
 		}
 	}
-	if err := p.make(ctx, us, o); err != nil {
+	if err := p.make(ctx, o); err != nil {
 		return nil, err
 	}
-	if err := p.busy(ctx, shipped, o); err != nil {
+	if err := p.busy(ctx, asked.Neighbour, o); err != nil {
 		return nil, err
 	}
 	if err := p.prepare(ctx, lab); err != nil {
@@ -448,19 +161,34 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if err := worthwhile(p.Study, ch.Only); err != nil {
 		return nil, err
 	}
-	p.Study.Hash = p.hash(design)
+	p.Study.Hash = asked.Hash(p.Study, p.ready)
 	if p.Study.Design.Looks() > 0 { // not in the hash, so that a folder from before Seen existed can be continued
 		p.Study.Design.Seen = stats.LeastTrials
 	}
 	return p.Plan, nil
 }
 
+// fitting is the study with the treatments for which the host is large enough.
+func (p *planner) fitting() notebook.Study {
+	study := notebook.Study{Name: p.asked.Spec.Name}
+	for _, w := range p.asked.Works {
+		for _, t := range p.asked.Treatments(w, p.host, func(string) string { return "" }, func(notebook.Treatment) bool { return true }) {
+			if err := fits(p.host, t); err != nil {
+				study.LeftOut = append(study.LeftOut, notebook.LeftOut{Treatment: t, Reason: err.Error()})
+			} else {
+				study.Treatments = append(study.Treatments, t)
+			}
+		}
+	}
+	return study
+}
+
 // findAccelerators finds the accelerator for each kernel of the treatments' guests.
 func (p *planner) findAccelerators(ctx context.Context, treatments []notebook.Treatment) error {
 	for _, t := range treatments {
-		k := p.kind(t.Platform, t.Engine)
+		k := p.engine(t)
 		if _, asked := p.accels[t.Kernel]; !asked && len(k.Accelerators) > 0 {
-			p.accels[t.Kernel], p.noAccel[t.Kernel] = p.lab.Accelerator(ctx, k, t.Kernel, p.ch.Accel, p.AllowEmulation)
+			p.accels[t.Kernel], p.noAccel[t.Kernel] = p.lab.Accelerator(ctx, k, t.Kernel, p.asked.Choices.Accel, p.asked.Spec.AllowEmulation)
 			if err := ctx.Err(); err != nil {
 				return err // an interrupt does not mean that the host lacks something
 			}
@@ -470,37 +198,34 @@ func (p *planner) findAccelerators(ctx context.Context, treatments []notebook.Tr
 }
 
 // begin starts the plan, without treatments.
-func (p *planner) begin(design notebook.Design) {
-	s, ch := p.Spec, p.ch
-	p.Plan = &Plan{ready: map[string]*workload.Ready{}, open: map[string]bool{}, engines: s.known.Engines, measure: s.measure, config: s.config}
+func (p *planner) begin() {
+	s, ch := p.asked.Spec, p.asked.Choices
+	p.Plan = &Plan{ready: map[string]*workload.Ready{}, open: map[string]bool{}, engines: p.asked.Engines(), rules: p.asked.Rules(), config: p.asked.Config}
 	p.Study = notebook.Study{
 		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
-		Created: time.Now().UTC(), Design: design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
-		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s), Lengths: s.Lengths,
+		Created: time.Now().UTC(), Design: p.asked.Design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
+		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: p.asked.LoadFrom(), Lengths: s.Lengths,
 	}
-	if s.config != nil {
-		p.Study.Kind, p.Study.Config = s.measure.Name, s.config.Record()
+	if p.config != nil {
+		p.Study.Kind, p.Study.Config = p.asked.Kind.Name, p.config.Record()
 	}
 }
 
-// add adds the treatments of a use.
-func (p *planner) add(ctx context.Context, u use) error {
+// add adds the treatments of a work.
+func (p *planner) add(ctx context.Context, w studyfile.Work) error {
 	can := func(t notebook.Treatment) bool { return fits(p.host, t) == nil && p.lab.Supports(ctx, t) == nil }
-	for _, t := range p.treatments(u, p.host, func(kernel string) string { return p.accels[kernel] }, can) {
-		if !p.ch.Only.keeps(t) || p.Plan.rules().BareMetal && t.Platform == notebook.BM {
+	for _, t := range p.asked.Treatments(w, p.host, func(kernel string) string { return p.accels[kernel] }, can) {
+		if p.rules.BareMetal && t.Platform == notebook.BM {
 			continue
-		}
-		if p.ch.Rounds > 0 || p.ch.Until.asked() {
-			t.Rounds = 0
 		}
 		if t.HostCores > 0 && t.HostCores == len(p.host.CPUs) {
 			t.HostCores = 0 // these are all CPUs, which the study may ask for as well
-			t.ID = identify(t)
+			t.ID = studyfile.Identify(t)
 		}
 		if slices.ContainsFunc(p.Study.Treatments, func(o notebook.Treatment) bool { return o.ID == t.ID }) {
 			continue
 		}
-		reason := p.leavesOut(ctx, t, u.Workload)
+		reason := p.leavesOut(ctx, t, w.Workload)
 		if err := ctx.Err(); err != nil {
 			return err // an interrupt does not mean that the host lacks something
 		}
@@ -509,16 +234,16 @@ func (p *planner) add(ctx context.Context, u use) error {
 			continue
 		}
 		if p.Study.Treatments = append(p.Study.Treatments, t); len(p.Study.Treatments) > notebook.MaxTreatments {
-			return fmt.Errorf("study %s has more than %d configurations, which is the most that a study may have; split it into several", p.Spec.Name, notebook.MaxTreatments)
+			return fmt.Errorf("study %s has more than %d configurations, which is the most that a study may have; split it into several", p.Study.Name, notebook.MaxTreatments)
 		}
-		p.describe(t, u)
+		p.describe(t, w)
 	}
 	return nil
 }
 
 // leavesOut says why a treatment of the workload is left out; empty: it is not.
 func (p *planner) leavesOut(ctx context.Context, t notebook.Treatment, w *workload.Workload) string {
-	k := p.kind(t.Platform, t.Engine)
+	k := p.engine(t)
 	if err := cmp.Or(fits(p.host, t), neighboursFit(p.host, t)); err != nil {
 		return err.Error()
 	}
@@ -532,8 +257,8 @@ func (p *planner) leavesOut(ctx context.Context, t notebook.Treatment, w *worklo
 	case p.noAccel[t.Kernel] != nil && len(k.Accelerators) > 0:
 		return p.noAccel[t.Kernel].Error()
 	}
-	if p.Plan.config != nil {
-		if why := p.Plan.config.LeavesOut(t, k, w); why != "" {
+	if p.config != nil {
+		if why := p.config.LeavesOut(t, k, w); why != "" {
 			return why
 		}
 	}
@@ -550,23 +275,23 @@ func (p *planner) leavesOut(ctx context.Context, t notebook.Treatment, w *worklo
 }
 
 // describe records what a treatment measures and what its guests are made of.
-func (p *planner) describe(t notebook.Treatment, u use) {
-	w := u.Workload
+func (p *planner) describe(t notebook.Treatment, of studyfile.Work) {
+	w := of.Workload
 	if t.Kernel != "" {
 		if p.Study.Kernels == nil {
 			p.Study.Kernels = map[string]notebook.Kernel{}
 		}
-		p.Study.Kernels[t.Kernel] = p.kernels.read[p.kernels.files[t.Kernel]]
+		p.Study.Kernels[t.Kernel] = p.asked.Kernel(t.Kernel)
 	}
 	first, also := w.Primary(), w.Secondary()
-	if p.Plan.config != nil {
+	if p.config != nil {
 		var drawn []string
-		for _, f := range p.Figures {
+		for _, f := range p.Study.Figures {
 			drawn = append(drawn, f.Metric)
 		}
-		first, also = p.Plan.config.Metrics(w, drawn)
+		first, also = p.config.Metrics(w, drawn)
 	}
-	if len(p.neighbours(u.Use)) > 0 {
+	if p.asked.Beside(of) {
 		also = slices.Concat(also, []notebook.Metric{notebook.OwnShare, notebook.Fairness})
 	}
 	p.Study.Metrics[w.Name] = first
@@ -586,66 +311,36 @@ func (p *planner) describe(t notebook.Treatment, u use) {
 }
 
 // make makes those workloads ready that at least one treatment uses.
-func (p *planner) make(ctx context.Context, us []use, o workload.Options) error {
-	var used []use
+func (p *planner) make(ctx context.Context, o workload.Options) error {
+	var used []studyfile.Work
 	var all []*workload.Workload
-	for _, u := range us {
+	for _, u := range p.asked.Works {
 		if _, measured := p.Study.Metrics[u.Workload.Name]; measured {
 			used = append(used, u)
 			all = append(all, u.Workload)
 		}
 	}
-	o.Input = p.ch.Input
+	o.Input = p.asked.Choices.Input
 	if err := workload.Gather(ctx, all, o); err != nil {
 		return err
 	}
 	for _, u := range used {
-		w, label := u.Workload, u.label()
+		w, label := u.Workload, u.Label()
 		if p.ready[label] != nil {
 			continue
 		}
-		o.Input = p.ch.Input
-		if w.Input == nil && len(us) > 1 {
+		o.Input = p.asked.Choices.Input
+		if w.Input == nil && len(p.asked.Works) > 1 {
 			o.Input = "" // the input is for the other workloads
 		}
-		r, err := workload.Make(ctx, w, u.params, o)
+		r, err := workload.Make(ctx, w, u.Params, o)
 		if err != nil {
 			return err
 		}
-		p.ready[label], p.open[label] = r, u.open
+		p.ready[label], p.open[label] = r, u.Open
 		p.Study.Images[label] = notebook.Image{Reference: r.Image.Reference, Digest: r.Image.Digest, Input: r.Work.Digest}
 	}
 	return nil
-}
-
-// hash covers everything that decides the meaning of the trials. What a study does not use does not enter the hash, so that
-// existing folders keep theirs.
-func (p *planner) hash(design notebook.Design) string {
-	s, ch := p.Spec, p.ch
-	work := map[string]any{} // the name of a workload does not say what it does
-	for label, r := range p.ready {
-		work[label] = r.Workload.Identity()
-	}
-	parts := []any{work, s.Name, s.Workloads, s.Platforms, s.Instances, s.HostCores, s.AllowEmulation, design, ch.Only, ch.Accel, ch.Rounds, ch.Until, p.Study.Images}
-	if slices.ContainsFunc(p.Study.Treatments, func(t notebook.Treatment) bool { return t.Platform == notebook.BM || t.Engine == notebook.LayersEngine }) {
-		parts = append(parts, heldByASet)
-	}
-	if len(ch.Explain) > 0 {
-		parts = append(parts, ch.Explain)
-	}
-	if p.Plan.config != nil {
-		parts = append(parts, p.Plan.config.Identity(slices.Collect(maps.Values(p.ready)))...)
-	}
-	if len(s.Neighbours) > 0 {
-		parts = append(parts, s.Neighbours)
-	}
-	if p.Study.LoadFrom != "" {
-		parts = append(parts, p.Study.LoadFrom)
-	}
-	if len(s.kernels.files) > 0 {
-		parts = append(parts, slices.Sorted(maps.Keys(s.kernels.files)))
-	}
-	return hash(parts...)
 }
 
 // readyOf is the treatment's work.
@@ -688,7 +383,7 @@ func (p *Plan) prepare(ctx context.Context, lab Lab) error {
 
 // worthwhile rejects a plan in which nothing is left of what was asked: no treatment, or only bare metal where something was to be
 // compared with it. Measuring that takes time and answers nothing.
-func worthwhile(s notebook.Study, only Only) error {
+func worthwhile(s notebook.Study, only studyfile.Only) error {
 	bare := func(t notebook.Treatment) bool { return t.Platform == notebook.BM }
 	asked := slices.DeleteFunc(slices.Clone(s.LeftOut), func(l notebook.LeftOut) bool { return bare(l.Treatment) })
 	switch measured := s.Treatments; {
@@ -808,10 +503,6 @@ func redesigned(was, is notebook.Design) string {
 	}
 	return ""
 }
-
-// heldByASet enters the hash of studies with guests that only affinity once bound to their CPUs: rounds of the old and the new way
-// do not belong to one study.
-const heldByASet = "a CPU set holds bare metal and the rungs of the ladder"
 
 // differs says how two studies with the same name and design differ.
 func differs(was, is notebook.Study) string {

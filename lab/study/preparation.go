@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/lab/studyfile"
 	"tare/notebook"
 )
 
@@ -20,7 +21,7 @@ const (
 // preparation says of each work, once, that nearly all of its time goes to preparing guests, and what would do, as soon as it is known in this
 // session what a guest of each of its treatments costs. Where the run itself decides how many trials a guest does, it sees to that.
 func (r *Run) preparation() {
-	if r.Plan.rules().Once != "" {
+	if r.Plan.rules.Once != "" {
 		return // each guest is for its one trial
 	}
 	for _, t := range r.Plan.Study.Treatments {
@@ -73,7 +74,7 @@ func (r *Run) longerGuests(t notebook.Treatment, label string, preparing, workin
 	const part = fair / (1 - fair) // of what preparing takes
 	spent, trials := preparing.Seconds(), working.Seconds()
 	var ways []string
-	if n := math.Ceil(part * spent / trials * float64(d.Trials)); n <= MostRounds {
+	if n := math.Ceil(part * spent / trials * float64(d.Trials)); n <= studyfile.MostRounds {
 		how := fmt.Sprintf("trials: %.0f", n)
 		if r.allocates() {
 			how += ", or --until, with which Tare chooses"

@@ -12,6 +12,7 @@ import (
 	"tare/lab/crowd"
 	"tare/lab/engine"
 	"tare/lab/measure"
+	"tare/lab/studyfile"
 	"tare/lab/workload"
 	"tare/notebook"
 	"tare/stats"
@@ -90,7 +91,7 @@ func (r *Run) Made(g notebook.Guest) {
 	if r.planned == nil {
 		r.planned = map[cell]int{}
 	}
-	r.planned[cell{g.Treatment, g.Round}] = max(0, min(g.Trials, MostRounds)) // a file may hold any number
+	r.planned[cell{g.Treatment, g.Round}] = max(0, min(g.Trials, studyfile.MostRounds)) // a file may hold any number
 }
 
 // Take tells the run of a trial that the notebook already holds. A finished trial is not repeated.
@@ -334,7 +335,7 @@ func (r *Run) sums(id string, rounds int) (order []int, of map[int]stats.Sum) {
 
 // subject is the study's measurement in one guest.
 func (r *Run) subject(c measure.Cell) measure.Subject {
-	c.Engine = r.kind(c.Treatment)
+	c.Engine = r.Plan.engine(c.Treatment)
 	b := measure.Bench{
 		Lab: r.Lab, Timeout: r.Plan.timeout(), Tracers: r.Plan.Study.Explain, Neighbour: r.Plan.workOf, Until: r.share,
 		Note: func(text string) { r.notes = append(r.notes, text) },
@@ -442,7 +443,7 @@ func (a *attempt) run(ctx context.Context, todo []measure.Step) (err error) {
 func (a *attempt) setUp(ctx context.Context, provisioned time.Duration) (cause string, err error) {
 	g := a.subject.Guest()
 	rec := notebook.Guest{ID: a.id, Treatment: a.t.ID, Round: a.round, Start: a.began.UTC(), Trials: a.Run.trials(a.t.ID, a.round), ProvisionS: provisioned.Seconds()}
-	rec.NoFlush = a.kind(a.t).Lacks(engine.NoFlush)
+	rec.NoFlush = a.Plan.engine(a.t).Lacks(engine.NoFlush)
 	if why := a.describe(ctx, a.t, g, &rec, a.subject.Service() != nil); why != nil {
 		return why.Error(), nil
 	}
@@ -540,7 +541,7 @@ func (a *attempt) trial(ctx context.Context, s measure.Step) (tr notebook.Trial,
 	since := crowd.BesideGuests(a.company.All(service.Guests(g))...)
 	busy := a.company.Watch(g)
 	tr, over, err = a.subject.Trial(ctx, s)
-	if !a.Plan.rules().Crowd { // the trial's other guests are not a disturbance
+	if !a.Plan.rules.Crowd { // the trial's other guests are not a disturbance
 		tr.Beside = since()
 		tr.ThrottledS = held()
 	}
@@ -592,13 +593,4 @@ func (r *Run) limits(g crowd.Guest, rec *notebook.Guest) (err error) {
 	f := g.Facts()
 	rec.Kernel, rec.KernelSource, rec.Machine, rec.Notes = f.Kernel, f.KernelSource, f.Machine, f.Notes
 	return nil
-}
-
-// kind is the treatment's engine.
-func (r *Run) kind(t notebook.Treatment) engine.Kind {
-	k, err := r.Plan.engines.Find(t.Platform, t.Engine)
-	if err != nil { // the plan has already found it
-		panic(err)
-	}
-	return k
 }

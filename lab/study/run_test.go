@@ -18,6 +18,7 @@ import (
 	"tare/lab/measure"
 	"tare/lab/proc"
 	"tare/lab/ruler"
+	"tare/lab/studyfile"
 	"tare/lab/workload"
 	"tare/notebook"
 	"tare/stats"
@@ -241,7 +242,7 @@ func fakePlan(d notebook.Design, treatments ...notebook.Treatment) *Plan {
 	p := &Plan{ready: map[string]*workload.Ready{}, engines: kinds}
 	for _, t := range treatments {
 		t.Workload, t.Instance = "w", notebook.Instance{Name: "1/1GB", Cores: 1, Memory: 1 << 30}
-		t.ID = identify(t)
+		t.ID = studyfile.Identify(t)
 		p.Study.Treatments = append(p.Study.Treatments, t)
 		p.ready["w"] = &workload.Ready{Workload: &workload.Workload{Name: "w", Command: []string{"true"}}, Image: &image.Image{}}
 	}
@@ -424,13 +425,19 @@ func TestWhatSyncsIsRecorded(t *testing.T) {
 			p.recordSyncs(w, notebook.Treatment{Workload: name, Params: params})
 		}
 	}
-	own := Use{Name: "mine", Command: []string{"true"}}
-	p.recordSyncs(own.own(), notebook.Treatment{Workload: "mine"})
-	service, err := Use{Name: "served", Port: 80, Ask: Values{"/"}}.service(workloads.FS)
+	own := &studyfile.Spec{Name: "own", Platforms: []studyfile.Place{{Platform: notebook.BM}}, Instances: []string{"1/1GB"}, Workloads: []studyfile.Use{
+		{Name: "mine", Command: []string{"true"}}, {Name: "served", Image: "httpd:2", Port: 80, Ask: studyfile.Values{"/"}},
+	}}
+	if err := own.Complete(known); err != nil {
+		t.Fatal(err)
+	}
+	asked, err := own.Ask(workloads.FS, studyfile.Choices{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.recordSyncs(service, notebook.Treatment{Workload: "served"})
+	for _, w := range asked.Works {
+		p.recordSyncs(w.Workload, notebook.Treatment{Workload: w.Workload.Name, Params: w.Params})
+	}
 	got := map[string]int{}
 	for label, synced := range p.Study.Syncs {
 		name, _, _ := strings.Cut(label, "{")
@@ -471,7 +478,7 @@ func TestStoppingRule(t *testing.T) {
 		}
 		vms := 0
 		for _, id := range l.order {
-			if id == identify(r.Plan.Study.Treatments[3]) {
+			if id == studyfile.Identify(r.Plan.Study.Treatments[3]) {
 				vms++
 			}
 		}
@@ -652,6 +659,15 @@ func TestWhatWasGivenUpStaysSo(t *testing.T) {
 	}
 }
 
+// planned is the plan of a study with the shipped workloads.
+func planned(ctx context.Context, l Lab, s *studyfile.Spec, ch studyfile.Choices) (*Plan, error) {
+	asked, err := s.Ask(workloads.FS, ch)
+	if err != nil {
+		return nil, err
+	}
+	return NewPlan(ctx, l, asked, workload.Options{})
+}
+
 // Bare metal alone, where something was to be compared with it, answers nothing: it is refused before anything is built.
 func TestAPlanWithNothingToCompareIsRefused(t *testing.T) {
 	noCrun, noKVM := errors.New("crun is not there; apt-get install crun"), errors.New("no VM with kvm: the small guest never said hello")
@@ -676,15 +692,15 @@ func TestAPlanWithNothingToCompareIsRefused(t *testing.T) {
 		for p := range strings.SplitSeq(c.platforms, ", ") {
 			text += "- platform: " + p + "\n"
 		}
-		s, err := Parse("s.yaml", []byte(text+"instances: [1/1GB]\n"), ".", known)
+		s, err := studyfile.Parse("s.yaml", []byte(text+"instances: [1/1GB]\n"), ".", known)
 		if err != nil {
 			t.Fatal(err)
 		}
-		only, err := ParseOnly(c.only)
+		only, err := studyfile.ParseOnly(c.only)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Plan(t.Context(), &c.lab, workloads.FS, Choices{Only: only, Accel: notebook.KVM}, workload.Options{}); err == nil || err.Error() != c.want {
+		if _, err := planned(t.Context(), &c.lab, s, studyfile.Choices{Only: only, Accel: notebook.KVM}); err == nil || err.Error() != c.want {
 			t.Errorf("%s, --only %q:\ngot  %v\nwant %s", c.platforms, c.only, err, c.want)
 		}
 	}
@@ -714,8 +730,8 @@ func TestAPlanWithNothingToCompareIsRefused(t *testing.T) {
 
 // What is wrong whatever the host can do is said before anything is tried on it, or built for it.
 func TestWhatIsWrongIsSaidFirst(t *testing.T) {
-	parse := func(sizes string) *Spec {
-		s, err := Parse("s.yaml", []byte("name: s\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}, {platform: vm}]\ninstances: ["+sizes+"]\n"), ".", known)
+	parse := func(sizes string) *studyfile.Spec {
+		s, err := studyfile.Parse("s.yaml", []byte("name: s\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}, {platform: vm}]\ninstances: ["+sizes+"]\n"), ".", known)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -724,44 +740,21 @@ func TestWhatIsWrongIsSaidFirst(t *testing.T) {
 	begun := &notebook.Study{Name: "s", Design: notebook.Design{Floor: 5, Cap: 7}}
 	for _, c := range []struct {
 		sizes  string
-		choice Choices
+		choice studyfile.Choices
 		want   string
 	}{
-		{"1/1GB", Choices{Only: Only{"platform": "cn"}}, "--only platform=cn: the study s has bm, vm"},
-		{"1/1GB", Choices{Input: "film"}, "--input film: no workload of the study s takes an input: leave it out"},
-		{"16xlarge, large", Choices{}, "study s: nothing can be measured here: it needs 64 cores and the host has 2; it needs 8 GB of memory and the host has 4.0 GB"},
+		{"1/1GB", studyfile.Choices{Only: studyfile.Only{"platform": "cn"}}, "--only platform=cn: the study s has bm, vm"},
+		{"1/1GB", studyfile.Choices{Input: "film"}, "--input film: no workload of the study s takes an input: leave it out"},
+		{"16xlarge, large", studyfile.Choices{}, "study s: nothing can be measured here: it needs 64 cores and the host has 2; it needs 8 GB of memory and the host has 4.0 GB"},
 	} {
 		lab := &fakeLab{}
-		if _, err := parse(c.sizes).Plan(t.Context(), lab, workloads.FS, c.choice, workload.Options{}); err == nil || !strings.HasPrefix(err.Error(), c.want) || lab.booted {
+		if _, err := planned(t.Context(), lab, parse(c.sizes), c.choice); err == nil || !strings.HasPrefix(err.Error(), c.want) || lab.booted {
 			t.Errorf("a VM was booted: %v; got %v, want %s", lab.booted, err, c.want)
 		}
 	}
 	want := "the folder holds another run of s: it was begun with 5 to 7 rounds, and this command asks for 1 to 20"
-	if _, err := parse("1/1GB").Plan(t.Context(), &fakeLab{}, workloads.FS, Choices{Begun: begun}, workload.Options{}); err == nil || !strings.HasPrefix(err.Error(), want) {
+	if _, err := planned(t.Context(), &fakeLab{}, parse("1/1GB"), studyfile.Choices{Begun: begun}); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
-	}
-	for _, c := range []struct {
-		use   Use
-		input string
-		want  string
-	}{
-		{Use{Name: "command", Image: "./none"}, "", "image ./none: stat ./none: no such file or directory"},
-		{Use{Name: "command", Image: "An Image"}, "", `image An Image: "An Image" is not the name of an image, such as debian:trixie`},
-		{Use{Name: "command", Command: []string{"cat"}, Input: "input"}, "none", "--input none: there is no such file"},
-		{Use{Name: "command", Command: []string{"cat"}, Input: "input"}, ".", "--input .: a regular file was expected"},
-		{Use{Name: "command", Command: []string{"cat"}, Input: "input"}, "run_test.go", ""},
-	} {
-		s := &Spec{Name: "bench", Workloads: []Use{c.use}, Platforms: []Place{{Platform: "bm"}}, Instances: []string{"1/1GB"}}
-		if err := s.Complete(known); err != nil {
-			t.Fatal(err)
-		}
-		got := ""
-		if err := s.Check(workloads.FS, Choices{Input: c.input}); err != nil {
-			got = err.Error()
-		}
-		if got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
 	}
 }
 
@@ -829,13 +822,13 @@ func (l *interruptedLab) Supports(context.Context, notebook.Treatment) error {
 
 // An interrupt is none of what a host lacks.
 func TestAnInterruptedPlan(t *testing.T) {
-	s, err := Parse("s.yaml", []byte("name: s\nworkloads: [{name: cpu}]\nplatforms:\n- platform: bm\n- platform: cn\ninstances: [1/1GB]\n"), ".", known)
+	s, err := studyfile.Parse("s.yaml", []byte("name: s\nworkloads: [{name: cpu}]\nplatforms:\n- platform: bm\n- platform: cn\ninstances: [1/1GB]\n"), ".", known)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, err := s.Plan(ctx, &interruptedLab{interrupt: cancel}, workloads.FS, Choices{}, workload.Options{}); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "measured") {
+	if _, err := planned(ctx, &interruptedLab{interrupt: cancel}, s, studyfile.Choices{}); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "measured") {
 		t.Errorf("%v, want the interrupt", err)
 	}
 }

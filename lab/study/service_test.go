@@ -245,17 +245,6 @@ func TestAClockThatRunsAway(t *testing.T) {
 	}
 }
 
-func TestTheMachineOfALoad(t *testing.T) {
-	for from, good := range map[string]bool{
-		"ssh://other": true, "ssh://root@10.0.0.2:2222": true, "ssh://root@load.example.org": true,
-		"other": false, "ssh://": false, "ssh://-oProxyCommand=x": false, "ssh://other/path": false, "ssh://a:b@other": false, "http://other": false, "ssh://a b": false,
-	} {
-		if err := checkFrom(from); (err == nil) != good {
-			t.Errorf("%s: %v", from, err)
-		}
-	}
-}
-
 // A service is asked beside neighbours that are busy: its own, one of each kind, gone with it; what it answers and what they did stand in one trial.
 func TestAServiceBesideNeighbours(t *testing.T) {
 	l := &shop{at: func([]string) string {

@@ -6,21 +6,24 @@ import (
 	"strconv"
 	"testing"
 
+	"tare/lab/studyfile"
 	"tare/stats"
 	"tare/studies"
+	"tare/workloads"
 )
 
 // The first look is sized for the margin that its answer is judged by. On a host whose speed wanders as one did that was fitted (1.8 % in 4.5 s, and 0.93 % of each
 // run's own in 0.45 s), a container that costs nothing gets "no difference" in four of five first looks. With 20 rounds of 0.45 s it got that in one of four.
 func TestTheFirstLookIsSizedForItsAnswer(t *testing.T) {
-	s, err := Load(studies.FS, "quick", known)
+	s, err := studyfile.Load(studies.FS, "quick", known)
 	if err != nil {
 		t.Fatal(err)
 	}
-	design, wrong := s.Design.parse()
-	if wrong != nil {
-		t.Fatal(wrong.text)
+	asked, err := s.Ask(workloads.FS, studyfile.Choices{})
+	if err != nil {
+		t.Fatal(err)
 	}
+	design := asked.Design
 	millions, err := strconv.Atoi(s.Workloads[0].Params["millions"][0])
 	if err != nil {
 		t.Fatal(err)

@@ -7,26 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tare/lab/studyfile"
 	"tare/notebook"
 	"tare/stats"
 	"tare/studies"
 	"tare/workloads"
 )
-
-func TestParseUntil(t *testing.T) {
-	for text, want := range map[string]Until{
-		"±1%": {Precision: 0.01}, "2.5%": {Precision: 0.025}, " ± 3 % ": {Precision: 0.03}, "+-4%": {Precision: 0.04}, "+/-5%": {Precision: 0.05}, "Decided at 2 %": {Margin: 0.02}, "decided": {Margin: 0.01}, "decided at 2%": {Margin: 0.02}, " claims": {Claims: true},
-	} {
-		if u, err := ParseUntil(text, known.Kinds); err != nil || u != want {
-			t.Errorf("%q: %+v, %v; want %+v", text, u, err, want)
-		}
-	}
-	for _, text := range []string{"", "1", "±%", "0%", "101%", "decided at", "decided at x%", "decided at 0%", "claim", "claims at 1%", "1%%"} {
-		if u, err := ParseUntil(text, known.Kinds); err == nil || !strings.Contains(err.Error(), "'decided at 2%', claims, or 'p95 < 1.5x', with p10 to p99 and more than 1x, was expected") {
-			t.Errorf("%q: %+v, %v", text, u, err)
-		}
-	}
-}
 
 // A run until all is decided ends when it is: what costs much more early, what costs the same when its interval lies within the margin.
 func TestUntilDecided(t *testing.T) {
@@ -41,7 +27,7 @@ func TestUntilDecided(t *testing.T) {
 		return time.Duration(mean * (1 + 0.01*rng.NormFloat64()) * float64(time.Second))
 	}}
 	book := &fakeBook{}
-	r := &Run{Plan: fakePlan(notebook.Design{Floor: 4, Cap: UntilRounds, Decide: 0.02, Trials: 1}, bmT, cnT, pinned), Lab: l, Book: book}
+	r := &Run{Plan: fakePlan(notebook.Design{Floor: 4, Cap: studyfile.UntilRounds, Decide: 0.02, Trials: 1}, bmT, cnT, pinned), Lab: l, Book: book}
 	if reason, err := r.Do(t.Context()); err != nil || reason != Precise {
 		t.Fatalf("%q, %v", reason, err)
 	}
@@ -97,11 +83,11 @@ func TestAGoal(t *testing.T) {
 	if reason, err := r.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "none of its claims can be tested") {
 		t.Errorf("nothing is asked for: %q, %v", reason, err)
 	}
-	s, err := Load(studies.FS, "quick", known)
+	s, err := studyfile.Load(studies.FS, "quick", known)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Check(workloads.FS, Choices{Until: Until{Claims: true}}); err == nil || !strings.Contains(err.Error(), "names no claims") {
+	if _, err := s.Ask(workloads.FS, studyfile.Choices{Until: studyfile.Until{Claims: true}}); err == nil || !strings.Contains(err.Error(), "names no claims") {
 		t.Errorf("a study without claims: %v", err)
 	}
 }

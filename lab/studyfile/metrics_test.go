@@ -1,4 +1,4 @@
-package study
+package studyfile
 
 import (
 	"strings"
@@ -35,7 +35,7 @@ design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
 		if err != nil {
 			t.Fatal(err)
 		}
-		us, err := s.uses(workloads.FS)
+		us, err := s.works(workloads.FS)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = s.Check(workloads.FS, Choices{Until: u})
+		_, err = s.Ask(workloads.FS, Choices{Until: u})
 		if err == nil || !strings.Contains(err.Error(), "--until 'p95 < 1.5x': workload command has a copy of which more is better, and how many guests fit is sought by what must stay low") {
 			t.Errorf("--until 'p95 < 1.5x': %v", err)
 		}

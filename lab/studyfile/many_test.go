@@ -1,6 +1,4 @@
-//go:build linux
-
-package study
+package studyfile
 
 import (
 	"fmt"
@@ -25,7 +23,7 @@ func TestCombinationsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.uses(workloads.FS); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("810000 combinations; a study may have at most %d configurations", notebook.MaxTreatments)) {
+	if _, err := s.works(workloads.FS); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("810000 combinations; a study may have at most %d configurations", notebook.MaxTreatments)) {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package study
+package studyfile
 
 import (
 	"slices"
@@ -28,14 +28,11 @@ func rungs(t *testing.T, name string) (ids []string, all []notebook.Treatment) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	us, err := s.uses(workloads.FS)
+	a, err := s.Ask(workloads.FS, Choices{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.drawable(us); err != nil {
-		t.Error(err)
-	}
-	all = s.treatments(us[0], notebook.Host{}, func(string) string { return "" }, func(notebook.Treatment) bool { return true })
+	all = a.Treatments(a.Works[0], notebook.Host{}, func(string) string { return "" }, func(notebook.Treatment) bool { return true })
 	for _, tr := range all {
 		ids = append(ids, strings.TrimPrefix(tr.ID, notebook.Label(tr.Workload, tr.Params)+" "))
 	}
@@ -101,22 +98,16 @@ func TestOnlyARung(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	us, err := s.uses(workloads.FS)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for value, want := range map[string]int{"isolation=seccomp": 3, "isolation=full": 4, "engine=layers": 2 + len(notebook.Rungs), "isolation=none": -1} {
 		o, err := ParseOnly(value)
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := 0
-		for _, tr := range s.treatments(us[0], notebook.Host{}, func(string) string { return "" }, func(notebook.Treatment) bool { return true }) {
-			if o.keeps(tr) {
-				n++
-			}
+		a, err := s.Ask(workloads.FS, Choices{Only: o})
+		if err == nil {
+			n = len(a.Treatments(a.Works[0], notebook.Host{}, func(string) string { return "" }, func(notebook.Treatment) bool { return true }))
 		}
-		err = o.known(s, us)
 		if (err != nil) != (want < 0) || want >= 0 && n != want {
 			t.Errorf("%s keeps %d treatments (%v), want %d", value, n, err, want)
 		}

@@ -1,4 +1,4 @@
-package study
+package studyfile
 
 import (
 	"maps"
@@ -40,47 +40,12 @@ func TestShippedStudiesLoad(t *testing.T) {
 		if s.Name != n {
 			t.Errorf("%s.yaml names itself %q", n, s.Name)
 		}
-		us, err := s.uses(workloads.FS)
+		us, err := s.works(workloads.FS)
 		if err != nil {
 			t.Errorf("%s: %v", n, err)
 		}
 		if err := s.drawable(us); err != nil {
 			t.Error(err)
-		}
-	}
-}
-
-// In the studies of the paper that took the other cores from bare metal, bare metal has neither these nor their memory, also on a host that is made smaller.
-// On a host of two CPUs of which the first cannot go offline they are still planned.
-func TestBareMetalOfThePaper(t *testing.T) {
-	two := notebook.Host{CPUs: []notebook.CPU{{ID: 0}, {ID: 1, Core: 1}}, Memory: 32 << 30}
-	for _, n := range []string{"pinning", "pinning-small", "chr", "provisioning", "io", "multitasking"} {
-		s, err := Load(studies.FS, n, known)
-		if err != nil {
-			t.Fatal(err)
-		}
-		us, err := s.uses(workloads.FS)
-		if err != nil {
-			t.Fatal(err)
-		}
-		bare, sizes := 0, map[int]bool{}
-		for _, tr := range s.fitting(us, two, Only{}).Treatments {
-			sizes[tr.HostCores] = true
-			if tr.Platform == notebook.BM {
-				bare++
-			}
-			if tr.OthersOffline != (tr.Platform == notebook.BM) {
-				t.Errorf("%s: %s: the other CPUs offline: %t", n, tr.ID, tr.OthersOffline)
-			}
-			if tr.MemoryWithheld != tr.OthersOffline {
-				t.Errorf("%s: %s: the other memory withheld: %t", n, tr.ID, tr.MemoryWithheld)
-			}
-		}
-		if bare == 0 && n != "pinning" { // the smallest instance of which has as many cores as the host
-			t.Errorf("%s: nothing of bare metal on two CPUs", n)
-		}
-		if len(s.HostCores) > 0 && len(sizes) < 2 {
-			t.Errorf("%s: on two CPUs hosts of %v", n, sizes)
 		}
 	}
 }
@@ -99,7 +64,7 @@ func TestAFigureThatNothingCouldBeDrawnIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		us, err := s.uses(workloads.FS)
+		us, err := s.works(workloads.FS)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +163,7 @@ func TestWhatIsWrongInAStudyThatWeighs(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		if err := s.Check(workloads.FS, Choices{}); err != nil {
+		if _, err := s.Ask(workloads.FS, Choices{}); err != nil {
 			got = err.Error()
 		}
 		if got != want {
@@ -217,7 +182,7 @@ func TestUnknownWorkloadAndParameter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.uses(workloads.FS); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := s.works(workloads.FS); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want … %s …", err, c.want)
 		}
 	}
@@ -270,7 +235,7 @@ func TestOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ws, err := s.uses(workloads.FS)
+	ws, err := s.works(workloads.FS)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +275,7 @@ func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
 		t.Errorf("workload %+v", w)
 	}
 	no := func(t notebook.Treatment) bool { return t.Engine == "runc" }
-	for _, tr := range again.treatments(use{w, again.Workloads[0], nil, false}, notebook.Host{}, func(string) string { return "" }, no) {
+	for _, tr := range (&Asked{Spec: again}).Treatments(Work{Workload: w}, notebook.Host{}, func(string) string { return "" }, no) {
 		if tr.Platform == notebook.CN && tr.Engine != "runc" {
 			t.Errorf("engine %q of crun|runc, where only runc can be done", tr.Engine)
 		}
@@ -330,12 +295,12 @@ design: {rounds: {floor: 2, cap: 3}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	us, err := s.uses(workloads.FS)
+	us, err := s.works(workloads.FS)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{} // machines by the treatment's ID
-	for _, tr := range s.treatments(us[0], notebook.Host{}, func(string) string { return notebook.KVM }, func(notebook.Treatment) bool { return true }) {
+	for _, tr := range (&Asked{Spec: s}).Treatments(us[0], notebook.Host{}, func(string) string { return notebook.KVM }, func(notebook.Treatment) bool { return true }) {
 		_, id, _ := strings.Cut(tr.ID, " ")
 		got[id] = tr.Machine
 	}
@@ -374,12 +339,12 @@ design: {rounds: {floor: 2, cap: 3}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	us, err := s.uses(workloads.FS)
+	us, err := s.works(workloads.FS)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, tr := range s.treatments(us[0], notebook.Host{}, func(string) string { return "" }, func(notebook.Treatment) bool { return true }) {
+	for _, tr := range (&Asked{Spec: s}).Treatments(us[0], notebook.Host{}, func(string) string { return "" }, func(notebook.Treatment) bool { return true }) {
 		_, id, _ := strings.Cut(tr.ID, " ")
 		got = append(got, id)
 		if tr.Rounds != 6 {
@@ -423,7 +388,7 @@ func TestFiguresOfMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	us, err := s.uses(workloads.FS)
+	us, err := s.works(workloads.FS)
 	if err != nil {
 		t.Fatal(err)
 	}

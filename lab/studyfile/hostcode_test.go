@@ -1,6 +1,4 @@
-//go:build linux
-
-package study
+package studyfile
 
 import (
 	"os"
@@ -42,15 +40,15 @@ func TestHostCode(t *testing.T) {
 			t.Fatalf("%s: %v", text, err)
 		}
 		ch := Choices{LoadFrom: c.from}
-		got, err := s.HostCode(workloads.FS, ch)
-		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%s on %s: %q, %v; want %q", c.workload, c.platforms, got, err, c.want)
+		a, err := s.Ask(workloads.FS, ch)
+		if err != nil {
+			t.Fatalf("%s on %s: %v", c.workload, c.platforms, err)
 		}
-		if err := s.Check(workloads.FS, ch); err != nil {
-			t.Errorf("%s on %s: %v", c.workload, c.platforms, err)
+		if got := a.HostCode(); !slices.Equal(got, c.want) {
+			t.Errorf("%s on %s: %q; want %q", c.workload, c.platforms, got, c.want)
 		}
 		ch.NoHostCode = true
-		err = s.Check(workloads.FS, ch)
+		_, err = s.Ask(workloads.FS, ch)
 		if (err != nil) != (len(c.want) > 0) || err != nil && !strings.Contains(err.Error(), "--no-host-code: as root on this host would run "+strings.Join(c.want, ", ")) {
 			t.Errorf("%s on %s without code on the host: %v", c.workload, c.platforms, err)
 		}

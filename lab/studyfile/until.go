@@ -1,4 +1,4 @@
-package study
+package studyfile
 
 import (
 	"encoding/json"
@@ -29,8 +29,8 @@ type Until struct {
 // Seeks reports whether the run searches for something instead of timing work.
 func (u Until) Seeks() bool { return u.config != nil }
 
-// asked reports whether Until asks for anything.
-func (u Until) asked() bool {
+// Asked reports whether Until asks for anything.
+func (u Until) Asked() bool {
 	return u.Precision != 0 || u.Margin != 0 || u.Claims || u.config != nil
 }
 
@@ -46,15 +46,6 @@ func (u Until) MarshalJSON() ([]byte, error) {
 	name := u.sought.Name
 	return fmt.Appendf(b[:len(b)-1], ",%q:%s}", strings.ToUpper(name[:1])+name[1:], config), err
 }
-
-// Question is something that further rounds should answer.
-type Question struct {
-	Of     []string // the treatments that a round needs to contribute to the answer
-	Rounds int      // about how many more rounds are needed; 0: not predictable
-}
-
-// Goal returns, between rounds, the questions that the recorded trials leave open.
-type Goal func() ([]Question, error)
 
 // UntilRounds is the greatest number of rounds of a run that continues until something is known. Up to it, intervals hold however
 // often one looks; a greater number would make every interval wider.
@@ -99,13 +90,13 @@ func ParseUntil(text string, kinds measure.Registry) (u Until, err error) {
 	return u, nil
 }
 
-// decidable rejects what could never be decided: a study that compares nothing with bare metal.
-func (u Until) decidable(s notebook.Study) error {
+// Decidable rejects what could never be decided: a study that compares nothing with bare metal.
+func (u Until) Decidable(s notebook.Study) error {
 	on := func(bare bool) bool {
 		return slices.ContainsFunc(s.Treatments, func(t notebook.Treatment) bool { return t.Representative() && (t.Platform == notebook.BM) == bare })
 	}
 	if u.Margin == 0 || on(true) && on(false) {
 		return nil
 	}
-	return fmt.Errorf("study %s: --until decided: what is decided is the ratio of a platform to bare metal, and here is nothing to compare; --until ±%s asks for means as precise", s.Name, percent(u.Margin))
+	return fmt.Errorf("study %s: --until decided: what is decided is the ratio of a platform to bare metal, and here is nothing to compare; --until ±%.4g%% asks for means as precise", s.Name, 100*u.Margin)
 }

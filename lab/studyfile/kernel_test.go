@@ -1,4 +1,4 @@
-package study
+package studyfile
 
 import (
 	"errors"
@@ -61,9 +61,9 @@ instances: [large]
 		{`""`, "", nil, "kernel: is empty"},
 	} {
 		s, err := Parse("study.yaml", []byte(strings.ReplaceAll(file, "KERNEL", c.kernel)), dir, Known{withKernels(), known.Kinds})
-		var us []use
+		var a *Asked
 		if err == nil {
-			us, err = s.check(workloads.FS, Choices{Kernel: c.flag})
+			a, err = s.Ask(workloads.FS, Choices{Kernel: c.flag})
 		}
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
@@ -77,7 +77,7 @@ instances: [large]
 		}
 		ids := map[string]bool{}
 		var got []string
-		for _, tr := range s.treatments(us[0], notebook.Host{}, func(kernel string) string { return "for " + kernel }, func(notebook.Treatment) bool { return true }) {
+		for _, tr := range a.Treatments(a.Works[0], notebook.Host{}, func(kernel string) string { return "for " + kernel }, func(notebook.Treatment) bool { return true }) {
 			ids[tr.ID] = true
 			switch {
 			case tr.Platform == notebook.VM && tr.Accelerator != "for "+tr.Kernel:
@@ -98,7 +98,7 @@ instances: [large]
 	}
 	s, err := Parse("study.yaml", []byte("name: k\nworkloads: [{name: ffmpeg}]\nplatforms: [{platform: bm}]\ninstances: [large]\n"), dir, Known{withKernels(), known.Kinds})
 	if err == nil {
-		_, err = s.check(workloads.FS, Choices{Kernel: filepath.Join(dir, "a")})
+		_, err = s.Ask(workloads.FS, Choices{Kernel: filepath.Join(dir, "a")})
 	}
 	if err == nil || !strings.Contains(err.Error(), "has no virtual machines") {
 		t.Errorf("--vm-kernel without a virtual machine: %v", err)

@@ -1,4 +1,4 @@
-package study
+package studyfile
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ type Needs struct {
 
 // Needs says what the study needs. The error is of one that needs what lies on this host, or elsewhere.
 func (s *Spec) Needs(shipped fs.FS) (n Needs, err error) {
-	us, err := s.check(shipped, Choices{})
+	asked, err := s.Ask(shipped, Choices{})
 	if err != nil {
 		return n, err
 	}
@@ -36,7 +36,7 @@ func (s *Spec) Needs(shipped fs.FS) (n Needs, err error) {
 			return n, s.located(cannot("workload "+u.Name+" is a folder of your own"), "workloads", i)
 		}
 	}
-	for _, u := range us {
+	for _, u := range asked.Works {
 		switch {
 		case u.Workload.Image.Reference != "":
 			return n, cannot("workload " + u.Workload.Name + " has the image " + u.Workload.Image.Reference)
@@ -45,9 +45,8 @@ func (s *Spec) Needs(shipped fs.FS) (n Needs, err error) {
 		}
 		all[u.Workload.Name] = u.Workload
 	}
-	company := len(s.Neighbours) > 0 || slices.ContainsFunc(s.Workloads, func(u Use) bool { return len(u.Neighbours) > 0 })
 	for _, name := range busyWork {
-		if !company {
+		if !s.beside() {
 			break
 		}
 		if all[name], err = workload.Find(shipped, name, "."); err != nil {
@@ -69,7 +68,7 @@ func (s *Spec) Needs(shipped fs.FS) (n Needs, err error) {
 			choices = s.known.Engines.Names(p.Platform)[:1]
 		}
 		for _, choice := range choices {
-			n.Engines = append(n.Engines, s.kind(p.Platform, choice))
+			n.Engines = append(n.Engines, s.engine(p.Platform, choice))
 		}
 	}
 	return n, nil

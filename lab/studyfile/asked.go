@@ -1,0 +1,217 @@
+package studyfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"tare/lab/engine"
+	"tare/lab/image"
+	"tare/lab/measure"
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+// Asked is what a study and the choices for it ask to be measured, as far as that is known without a host.
+type Asked struct {
+	Spec    *Spec
+	Choices Choices
+	Design  notebook.Design // the study's, with the choices applied
+	Works   []Work
+	Kind    *measure.Kind  // what is measured instead of the time of the work; nil: that time
+	Config  measure.Config // how it is measured; nil without a kind
+
+	kernels kernels
+	shipped fs.FS // workloads
+}
+
+// Ask applies the choices to the study, and says what is wrong in either as far as that is known without a host. shipped are the
+// workloads that come with Tare.
+func (s *Spec) Ask(shipped fs.FS, ch Choices) (*Asked, error) {
+	design, err := s.design(ch)
+	if err != nil {
+		return nil, err
+	}
+	s = s.seeking(ch.Until)
+	a := &Asked{Spec: s, Choices: ch, Design: design, Kind: s.measure, Config: s.config, shipped: shipped}
+	if a.Works, err = s.works(shipped); err != nil {
+		return nil, err
+	}
+	for _, check := range []func() error{
+		func() error { return ch.Only.known(s, a.Works) },
+		func() error { return s.drawable(a.Works) },
+		func() (err error) { a.kernels, err = s.readKernels(ch.Kernel); return err },
+		a.withoutHostCode,
+		func() error { return checkFrom(a.LoadFrom()) },
+		a.checkWorks,
+		a.checkChoices,
+	} {
+		if err := check(); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// Rules are the rules of the kind of study.
+func (a *Asked) Rules() measure.Rules { return a.Spec.rules() }
+
+// Engines are the engines that the study can name.
+func (a *Asked) Engines() engine.Registry { return a.Spec.known.Engines }
+
+// Kernels are the files with guests' kernels, by the names that treatments use.
+func (a *Asked) Kernels() map[string]string { return a.kernels.files }
+
+// Kernel is the kernel of a name that treatments use.
+func (a *Asked) Kernel(name string) notebook.Kernel { return a.Spec.kernels[a.kernels.files[name]] }
+
+// Beside reports whether guests with the work have neighbours that the study asks for.
+func (a *Asked) Beside(w Work) bool { return len(a.Spec.neighbours(w.use)) > 0 }
+
+// Neighbour is the workload of a neighbour that is busy in one of notebook.Busy's ways.
+func (a *Asked) Neighbour(busy string) (*workload.Workload, error) {
+	return workload.Find(a.shipped, busyWork[busy], ".")
+}
+
+// LoadFrom is the machine on which the study's loads run, ssh://…; "": this host.
+func (a *Asked) LoadFrom() string { return a.Choices.From(a.Spec) }
+
+// checkWorks says which workload does not suit what is measured.
+func (a *Asked) checkWorks() error {
+	s, ch := a.Spec, a.Choices
+	if ch.Until.Claims && len(s.Claims) == 0 {
+		return fmt.Errorf("study %s: --until claims: the study names no claims; published ones were expected in its file, as in claims: [pinning]", s.Name)
+	}
+	if u := ch.Until; u.config != nil && len(s.Measured) > 0 {
+		return fmt.Errorf("study %s: --until '%s' seeks by timing work, and the study measures %s in place of it: name a study that times its work", s.Name, u.objective, oneOf(keys(slices.Sorted(maps.Keys(s.Measured)))))
+	}
+	for _, u := range a.Works {
+		w := u.Workload
+		if s.config != nil {
+			if err := s.config.Accepts(w); err != nil {
+				return fmt.Errorf("study %s: %s: workload %s %w", s.Name, ch.measured(s), w.Name, err)
+			}
+		}
+		if w.System && !s.rules().Systems {
+			return fmt.Errorf("study %s: workload %s is a whole system, which has no run time: use a study with %s", s.Name, w.Name,
+				oneOf(keys(s.known.Kinds.Names(func(r measure.Rules) bool { return r.Systems }))))
+		}
+		if w.Stays && !s.rules().Stays {
+			return fmt.Errorf("study %s: workload %s never ends, so it has no run time: use a study with %s", s.Name, w.Name,
+				oneOf(keys(s.known.Kinds.Names(func(r measure.Rules) bool { return r.Stays }))))
+		}
+		if ref := w.Image.Reference; ref != "" {
+			if err := image.Check(ref); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keys are names in the form of keys of a file.
+func keys(names []string) (all []string) {
+	for _, n := range names {
+		all = append(all, n+":")
+	}
+	return all
+}
+
+// checkChoices says which choice does not suit the study.
+func (a *Asked) checkChoices() error {
+	s, ch := a.Spec, a.Choices
+	if why := s.rules().Untraced; len(ch.Explain) > 0 && why != "" {
+		return fmt.Errorf("study %s: %s: --explain: %s: leave it out", s.Name, ch.measured(s), why)
+	}
+	if why := s.rules().LoadHere; ch.LoadFrom != "" && why != "" {
+		return fmt.Errorf("study %s: %s: --load-from: %s: leave it out", s.Name, ch.measured(s), why)
+	}
+	takesInput, serves := false, false
+	for _, u := range a.Works {
+		takesInput, serves = takesInput || u.Workload.Input != nil, serves || u.Workload.Service != nil
+	}
+	if from := a.LoadFrom(); from != "" && !serves {
+		return fmt.Errorf("load from %s: no workload of the study %s has a service that a load asks: leave it out", from, s.Name)
+	}
+	if ch.Input == "" {
+		return nil
+	}
+	if !takesInput {
+		return fmt.Errorf("--input %s: no workload of the study %s takes an input: leave it out", ch.Input, s.Name)
+	}
+	return workload.CheckInput(ch.Input)
+}
+
+// design is the study's design with the choices applied.
+func (s *Spec) design(ch Choices) (notebook.Design, error) {
+	design, wrong := s.Design.parse()
+	if wrong != nil {
+		return design, errors.New(wrong.text)
+	}
+	if ch.Rounds > 0 {
+		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
+		design.Emulated = min(design.Emulated, ch.Rounds)
+	}
+	switch {
+	case ch.Until.config != nil:
+		return ch.Until.config.Design(design), nil
+	case ch.Until.Asked():
+		design.Cap, design.Precision, design.Decide, design.Claims = max(design.Cap, UntilRounds), ch.Until.Precision, ch.Until.Margin, ch.Until.Claims
+	}
+	if s.config != nil {
+		design = s.config.Design(design)
+	}
+	return design, nil
+}
+
+// seeking is the study when an objective replaces what it measures. The study loses its own neighbours, because the search is for
+// neighbours.
+func (s *Spec) seeking(u Until) *Spec {
+	if u.config == nil {
+		return s
+	}
+	alone := *s
+	alone.measure, alone.config = u.sought, u.config
+	alone.Neighbours, alone.Workloads, alone.Figures = nil, slices.Clone(s.Workloads), nil
+	for i := range alone.Workloads {
+		alone.Workloads[i].Neighbours = nil
+	}
+	return &alone
+}
+
+// Hash covers everything that decides the meaning of the trials of what was planned: the treatments, the images, and the work of
+// each label, made ready. What a study does not use does not enter the hash, so that
+// existing folders keep theirs.
+func (a *Asked) Hash(planned notebook.Study, ready map[string]*workload.Ready) string {
+	s, ch := a.Spec, a.Choices
+	work := map[string]any{} // the name of a workload does not say what it does
+	for label, r := range ready {
+		work[label] = r.Workload.Identity()
+	}
+	parts := []any{work, s.Name, s.Workloads, s.Platforms, s.Instances, s.HostCores, s.AllowEmulation, a.Design, ch.Only, ch.Accel, ch.Rounds, ch.Until, planned.Images}
+	if slices.ContainsFunc(planned.Treatments, func(t notebook.Treatment) bool { return t.Platform == notebook.BM || t.Engine == notebook.LayersEngine }) {
+		parts = append(parts, heldByASet)
+	}
+	if len(ch.Explain) > 0 {
+		parts = append(parts, ch.Explain)
+	}
+	if a.Config != nil {
+		parts = append(parts, a.Config.Identity(slices.Collect(maps.Values(ready)))...)
+	}
+	if len(s.Neighbours) > 0 {
+		parts = append(parts, s.Neighbours)
+	}
+	if planned.LoadFrom != "" {
+		parts = append(parts, planned.LoadFrom)
+	}
+	if len(a.kernels.files) > 0 {
+		parts = append(parts, slices.Sorted(maps.Keys(a.kernels.files)))
+	}
+	return hash(parts...)
+}
+
+// heldByASet enters the hash of studies with guests that only affinity once bound to their CPUs: rounds of the old and the new way
+// do not belong to one study.
+const heldByASet = "a CPU set holds bare metal and the rungs of the ladder"

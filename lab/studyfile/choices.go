@@ -1,0 +1,68 @@
+package studyfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/notebook"
+)
+
+// Names that stand for several tracers.
+const (
+	ExplainByDefault = "default" // notebook.DefaultTracers: what the kernel counts anyway
+	ExplainDeep      = "deep"    // notebook.DeepTracers: each event as well
+)
+
+// ParseExplain reads the tracers that --explain names, separated by commas, and returns them in a fixed order.
+func ParseExplain(text string) ([]string, error) {
+	switch text {
+	case ExplainByDefault:
+		return slices.Clone(notebook.DefaultTracers), nil
+	case ExplainDeep:
+		return slices.Clone(notebook.DeepTracers), nil
+	}
+	asked := strings.Split(text, ",")
+	for i, name := range asked {
+		if !slices.Contains(notebook.TracerNames, name) {
+			return nil, fmt.Errorf("--explain: unknown tracer %q; the tracers are %s", name, strings.Join(notebook.TracerNames, ", "))
+		}
+		if slices.Contains(asked[:i], name) {
+			return nil, fmt.Errorf("--explain: %s is named twice", name)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(notebook.TracerNames), func(name string) bool { return !slices.Contains(asked, name) }), nil
+}
+
+// Choices are what the caller of a study decides in addition to the study file.
+type Choices struct {
+	Seed   uint64
+	Rounds int // exactly this many; 0: as the file says
+	Until  Until
+	Only   Only
+	Accel  string // "auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG
+	Kernel string // a kernel file for VMs, in place of the study's
+	Input  string // a file in place of the workloads' own input
+	Tare   string // the program's version
+
+	LoadFrom string // the machine on which loads run, in place of the study's
+
+	NoHostCode bool // refuse a study that would run something as root on this host
+
+	Begun      *notebook.Study // what the results folder already holds; nil: nothing
+	SeedChosen bool            // the user chose the seed
+
+	Explain []string // tracers for an equal number of additional, traced trials; none: no trial is traced
+}
+
+// measured names what selects the kind of study: its key, or the --until that was chosen.
+func (c Choices) measured(s *Spec) string {
+	if c.Until.config != nil {
+		return fmt.Sprintf("--until '%s'", c.Until.objective)
+	}
+	return s.measure.Name
+}
+
+// From is the machine on which the study's loads run, ssh://…; "": this host.
+func (c Choices) From(s *Spec) string { return cmp.Or(c.LoadFrom, s.LoadFrom) }

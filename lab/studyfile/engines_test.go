@@ -1,0 +1,19 @@
+package studyfile
+
+import (
+	"tare/lab/engine"
+	"tare/lab/engine/bare"
+	"tare/lab/engine/docker"
+	"tare/lab/engine/layers"
+	"tare/lab/engine/lxc"
+	"tare/lab/engine/oci"
+	"tare/lab/engine/podman"
+	"tare/lab/engine/qemu"
+	measured "tare/lab/measure/kinds"
+)
+
+// known is what the tests' studies may name.
+var known = Known{kinds, measured.All}
+
+// kinds are the engines of it.
+var kinds = engine.Registry{bare.Kind, docker.Kind, oci.Crun, oci.Runc, podman.Kind, lxc.Kind, oci.GVisor, layers.Kind, qemu.VM, qemu.VMCN}

@@ -1,0 +1,105 @@
+package studyfile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+// drawable says which figure the report could not draw: its workload is not in the study, or the workload does not have the axis.
+// This is reported before days of measuring, not after them.
+func (s *Spec) drawable(works []Work) error {
+	for _, f := range s.Figures {
+		for _, a := range f.Axes {
+			if err := measurable(a, works); err != nil {
+				return fmt.Errorf("study %s: figure %q: axis %q: %w", s.Name, f.Name, a.Name, err)
+			}
+		}
+		if len(f.Axes) > 0 {
+			continue
+		}
+		var names, axes, metrics []string
+		for _, u := range works {
+			names = append(names, u.Workload.Name)
+			if u.Workload.Name != f.Workload {
+				continue
+			}
+			if axes == nil {
+				axes = append([]string{"instance", "host_cores", "network", "isolation"}, slices.Sorted(maps.Keys(u.Params))...)
+			}
+			first, also := u.Workload.Metric.Metric, u.Workload.Secondary()
+			if s.config != nil {
+				first, also = s.drawn(u.Workload)
+			}
+			metrics = []string{first.Name}
+			for _, m := range also {
+				if m.Better != "" {
+					metrics = append(metrics, m.Name)
+				}
+			}
+			for k := range f.Params {
+				if _, ok := u.Params[k]; !ok {
+					return fmt.Errorf("study %s: figure %q: params: workload %s has no parameter %q", s.Name, f.Name, f.Workload, k)
+				}
+			}
+		}
+		switch {
+		case axes == nil:
+			slices.Sort(names)
+			return fmt.Errorf("study %s: figure %q: workload: %q: one of the study's was expected: %s", s.Name, f.Name, f.Workload, strings.Join(slices.Compact(names), ", "))
+		case f.Metric != "" && !slices.Contains(metrics, f.Metric):
+			return fmt.Errorf("study %s: figure %q: metric: %q: one of %s was expected", s.Name, f.Name, f.Metric, strings.Join(metrics, ", "))
+		case f.Metric != "" && f.By == "isolation":
+			return fmt.Errorf("study %s: figure %q: metric: %q: the stairs of an isolation ladder are those of its workload's metric: leave it out", s.Name, f.Name, f.Metric)
+		case !slices.Contains(axes, f.By):
+			return fmt.Errorf("study %s: figure %q: by: %q: one of %s was expected", s.Name, f.Name, f.By, strings.Join(axes, ", "))
+		}
+	}
+	return nil
+}
+
+// drawn are the metrics of what the study measures, if its figures named all of them.
+func (s *Spec) drawn(w *workload.Workload) (first notebook.Metric, also []notebook.Metric) {
+	_, all := s.config.Metrics(w, nil)
+	var names []string
+	for _, m := range all {
+		names = append(names, m.Name)
+	}
+	return s.config.Metrics(w, names)
+}
+
+// measurable says why the study has nothing on a figure's axis.
+func measurable(a notebook.Axis, works []Work) error {
+	why := fmt.Errorf("workload: %q: one of the study's was expected", a.Workload)
+	for _, u := range works {
+		if u.Workload.Name != a.Workload {
+			continue
+		}
+		has := func(m notebook.Metric) bool { return m.Name == a.Metric && m.Better != "" }
+		switch {
+		case a.Metric != "" && !slices.ContainsFunc(u.Workload.Secondary(), has):
+			return fmt.Errorf("metric: %q: a secondary metric of workload %s was expected, of which it is said which values are better", a.Metric, a.Workload)
+		case a.Metric == "" && !u.Workload.Metric.Directed():
+			return fmt.Errorf("metric: the metric of workload %s has no direction (better: none), so it cannot be on an axis", a.Workload)
+		case !hasAll(u.Params, a.Params):
+			why = fmt.Errorf("params: %s: the study has workload %s with none such", notebook.Label("", a.Params), a.Workload)
+		default:
+			return nil
+		}
+	}
+	return why
+}
+
+// hasAll reports whether all contains every parameter of some, with the same value.
+func hasAll(all, some map[string]string) bool {
+	for k, v := range some {
+		if all[k] != v {
+			return false
+		}
+	}
+	return true
+}

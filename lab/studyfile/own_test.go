@@ -1,0 +1,57 @@
+package studyfile
+
+import (
+	"strings"
+	"testing"
+
+	"tare/notebook"
+	"tare/workloads"
+)
+
+// A service of a user's own is one workload: over HTTP the shipped one that asks at a rate, else a command of its image.
+func TestAServiceOfOnesOwn(t *testing.T) {
+	spec := func(load ...string) *Spec {
+		s := &Spec{Name: "bench", Workloads: []Use{{Name: "service", Image: "./x", Port: 80, Ask: load}}, Platforms: []Place{{Platform: notebook.BM}}, Instances: []string{"1/1GB"}}
+		if err := s.Measure("capacity", map[string]string{"objective": "p99=50ms"}); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for _, c := range []struct {
+		load       []string
+		ready, err string
+	}{
+		{[]string{"/page?x=1"}, "{work}/k6", ""},
+		{[]string{"ab", "-r", "{rate}", "{address}"}, "ab -r 1 {address}", ""},
+		{[]string{"ab"}, "", "load: the path of a page, or a command with {rate} in it, was expected"},
+		{nil, "", "service: and load: one without the other"},
+		{[]string{"/a b"}, "", "path"},
+	} {
+		s := spec(c.load...)
+		err := s.Complete(known)
+		var us []Work
+		if err == nil {
+			us, err = s.works(workloads.FS)
+		}
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%q: %v, want %q", c.load, err, c.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := us[0].Workload
+		if w.Service.Port != 80 || w.Name != "service" || !strings.HasPrefix(strings.Join(w.Load.Ready, " "), c.ready) || len(w.Load.Open) == 0 {
+			t.Errorf("%q: %+v", c.load, w.Load)
+		}
+		if _, err := w.Resolve(nil); err != nil {
+			t.Error(err)
+		}
+		// The file that is recorded says the same.
+		if again, err := Parse("again.yaml", []byte(s.Source), ".", known); err != nil || again.measure.Name != "capacity" {
+			t.Errorf("%v", err)
+		}
+	}
+}

@@ -1,0 +1,412 @@
+package studyfile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/lab/device"
+	"tare/lab/engine"
+	"tare/lab/measure"
+	"tare/notebook"
+	"tare/yamlfile"
+)
+
+// problem is an error in a study. path says where: keys and indexes from the top of the file.
+type problem struct {
+	path []any
+	text string
+	line int // line of the file, if it is known without the path
+}
+
+// at prepends keys to the problem's path.
+func (p *problem) at(above ...any) *problem {
+	p.path = append(above, p.path...)
+	return p
+}
+
+func wrong(text string, path ...any) *problem { return &problem{path: path, text: text} }
+
+var nameOK = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+
+// validate says what is wrong in the study, as far as the file itself shows; nil: nothing.
+func (s *Spec) validate() *problem {
+	for _, check := range []func() *problem{s.checkKeys, s.checkTop, s.checkFigures, s.checkMeasured, s.checkLoadFrom} {
+		if p := check(); p != nil {
+			return p
+		}
+	}
+	for i, u := range s.Workloads {
+		if p := s.checkUse(u); p != nil {
+			return p.at("workloads", i)
+		}
+	}
+	for i, place := range s.Platforms {
+		for _, check := range []func(Place) *problem{s.checkPlace, s.checkOthers, s.checkEngines, s.checkMachines, s.climbs, s.checkKernels, s.checkProvisioning} {
+			if p := check(place); p != nil {
+				return p.at("platforms", i)
+			}
+		}
+	}
+	for i, text := range s.Instances {
+		if err := s.checkInstance(text); err != nil {
+			return wrong(err.Error(), "instances", i)
+		}
+	}
+	_, p := s.Design.parse()
+	if p != nil {
+		return p.at("design")
+	}
+	return nil
+}
+
+func (s *Spec) checkTop() *problem {
+	if !nameOK.MatchString(s.Name) {
+		return wrong(fmt.Sprintf("name: %q: lower-case letters, digits and hyphens were expected", s.Name), "name")
+	}
+	if len(s.Workloads) == 0 {
+		return wrong("workloads: is empty; at least one `- name: …` was expected", "workloads")
+	}
+	if len(s.Platforms) == 0 {
+		return wrong("platforms: is empty; at least one `- platform: bm|cn|vm|vmcn` was expected", "platforms")
+	}
+	if len(s.Instances) == 0 {
+		return wrong("instances: is empty; names like large or sizes like 0.5/1GB were expected", "instances")
+	}
+	for i, text := range s.HostCores {
+		if _, err := parseHostCores(text); err != nil {
+			return wrong("host_cores: "+err.Error(), "host_cores", i)
+		}
+	}
+	return nil
+}
+
+func (s *Spec) checkFigures() *problem {
+	for i, f := range s.Figures {
+		one, several := f.Workload != "" && f.By != "", len(f.Axes) > 0
+		if f.Name == "" || f.Title == "" || one == several || several && f.Workload+f.By != "" || one && f.Radar {
+			return wrong("figures: {name: …, title: …, workload: …, by: instance|host_cores|network|isolation|a parameter} was expected, or {name: …, title: …, axes: […]}", "figures", i)
+		}
+		if f.PublishedOf != "" && (!several || !slices.Contains(notebook.Provisionings, f.PublishedOf)) {
+			return wrong(fmt.Sprintf("figures: published_of: %q: %s was expected, of a figure with axes:", f.PublishedOf, oneOf(notebook.Provisionings)), "figures", i, "published_of")
+		}
+		if f.Radar && len(f.Axes) < 3 {
+			return wrong("figures: radar: three axes: or more were expected", "figures", i)
+		}
+		for j, a := range f.Axes {
+			if a.Name == "" || a.Workload == "" {
+				return wrong("figures: axes: {name: …, workload: …} was expected", "figures", i, "axes", j)
+			}
+			for platform := range a.Published {
+				if all := []string{notebook.CN, notebook.VM, notebook.VMCN}; !slices.Contains(all, platform) {
+					return wrong(fmt.Sprintf("figures: axes: published: %q: one of %s was expected", platform, strings.Join(all, ", ")), "figures", i, "axes", j)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// measuredKeys are the keys of Measured, in the order of the file.
+func (s *Spec) measuredKeys() []string {
+	return slices.SortedFunc(maps.Keys(s.Measured), func(a, b string) int { return cmp.Compare(s.Measured[a].Line, s.Measured[b].Line) })
+}
+
+// checkKeys says which key belongs neither to a study nor to a kind.
+func (s *Spec) checkKeys() *problem {
+	kinds := s.known.Kinds.Names(nil)
+	for _, key := range s.measuredKeys() {
+		if !slices.Contains(kinds, key) {
+			return wrong(yamlfile.Unknown(key, slices.Concat(yamlfile.Keys(s), kinds)), key)
+		}
+		if node := s.Measured[key]; node.ShortTag() == "!!null" { // the key without a value, as of any other
+			delete(s.Measured, key)
+		}
+	}
+	return nil
+}
+
+// checkMeasured reads what the study measures instead of the time of its work.
+func (s *Spec) checkMeasured() *problem {
+	s.measure, s.config = nil, nil
+	for _, key := range s.measuredKeys() {
+		k := s.known.Kinds.Find(key)
+		if s.measure != nil {
+			return wrong(fmt.Sprintf("%s: a study measures one thing, and this one has %s: already", key, s.measure.Name), key)
+		}
+		node := s.Measured[key]
+		c, err := k.Part.Read(&node, s.names())
+		if err != nil {
+			return misread(key, err)
+		}
+		s.measure, s.config = k, c
+	}
+	once := s.rules().Once
+	switch {
+	case once == "":
+	case s.Design.Trials != 1 || s.Design.Warmups != 0:
+		return wrong(fmt.Sprintf("%s: %s: set trials: 1 and warmups: 0 in design:", s.measure.Name, once), s.measure.Name)
+	case s.LoadFrom != "":
+		return wrong(fmt.Sprintf("%s: %s, asked from this host: leave out load_from:", s.measure.Name, once), s.measure.Name)
+	case s.beside():
+		return wrong(fmt.Sprintf("neighbours: the study has %s:, and %s: leave out one of them", s.measure.Name, once), "neighbours")
+	}
+	return nil
+}
+
+// misread is an error in a kind's part of the file, as a problem.
+func misread(key string, err error) *problem {
+	path := []any{key}
+	if p := (*measure.Problem)(nil); errors.As(err, &p) {
+		path = append(path, p.Path...)
+	}
+	w := wrong(key+": "+err.Error(), path...)
+	if p := (*yamlfile.PartError)(nil); errors.As(err, &p) {
+		w.text, w.line = err.Error(), p.Line
+	}
+	return w
+}
+
+func (s *Spec) checkLoadFrom() *problem {
+	if err := checkFrom(s.LoadFrom); err != nil {
+		return wrong("load_from: "+err.Error(), "load_from")
+	}
+	return nil
+}
+
+func (s *Spec) checkUse(u Use) *problem {
+	for j, text := range u.Instances {
+		if err := s.checkInstance(text); err != nil {
+			return wrong(err.Error(), "instances", j)
+		}
+	}
+	switch own := u.Port != 0; {
+	case own != (len(u.Ask) > 0):
+		return wrong("service: and load: one without the other; the port of a service and what asks it were expected")
+	case own && (u.Port < 1 || u.Port > 65535 || u.Image == "" || u.Input != ""):
+		return wrong(fmt.Sprintf("service: %d: the port of a service, 1 to 65535, of an image: and without an input: was expected", u.Port), "service")
+	case own && !(len(u.Ask) == 1 && strings.HasPrefix(u.Ask[0], "/")) && !strings.Contains(strings.Join(u.Ask, " "), "{rate}"):
+		return wrong("load: the path of a page, or a command with {rate} in it, was expected", "load")
+	}
+	if len(u.Metrics) > 0 {
+		if u.Port != 0 || !u.isOwn() {
+			return wrong("metrics: are of a command of your own; a workload has its metrics in its own file, and a service its capacity", "metrics")
+		}
+		if err := u.own().CheckMetrics(); err != nil {
+			return wrong("metrics: "+err.Error(), "metrics")
+		}
+	}
+	if u.Rounds < 0 || u.Rounds > MostRounds {
+		return wrong(fmt.Sprintf("rounds: %d: a number from 1 to %d was expected", u.Rounds, MostRounds), "rounds")
+	}
+	if err := badDevice(u.Devices); err != nil {
+		return wrong("devices: "+err.Error(), "devices")
+	}
+	if !nameOK.MatchString(u.Name) && !strings.Contains(u.Name, "/") {
+		return wrong(fmt.Sprintf("name: %q: the name of a workload, or a path with a slash, was expected", u.Name), "name")
+	}
+	return nil
+}
+
+func (s *Spec) checkPlace(p Place) *problem {
+	if s.known.Engines.Names(p.Platform) == nil {
+		return wrong(fmt.Sprintf("unknown platform %q; %s was expected", p.Platform, oneOf(s.known.Engines.Platforms())), "platform")
+	}
+	if p.Platform == notebook.BM && len(p.Engines)+len(p.Provisioning)+len(p.Networks) > 0 {
+		return wrong("bm has neither engines, provisioning nor networks: it is bound to its cores and has the host's network")
+	}
+	return nil
+}
+
+// checkOthers says what is wrong in the settings for the host's other CPUs and memory.
+func (s *Spec) checkOthers(p Place) *problem {
+	for _, o := range []struct{ key, value, yes, no string }{{"other_cpus", p.OtherCPUs, offline, online}, {"other_memory", p.OtherMemory, withheld, free}} {
+		switch {
+		case !slices.Contains([]string{"", o.yes, o.no}, o.value):
+			return wrong(fmt.Sprintf("%s: %q is unknown: write %s or %s", o.key, o.value, o.yes, o.no), o.key)
+		case o.value == o.yes && p.Platform != notebook.BM:
+			return wrong(fmt.Sprintf("%s: %s is for bm, and this platform is %s: leave it out", o.key, o.yes, p.Platform), o.key)
+		case o.value == o.yes && (s.rules().Untimed || s.beside()):
+			what := "neighbours"
+			if s.rules().Untimed {
+				what = s.measure.Name
+			}
+			return wrong(fmt.Sprintf("%s: %s is for one guest at a time: leave it out, or %s:", o.key, o.yes, what), o.key)
+		}
+	}
+	return nil
+}
+
+func (s *Spec) checkEngines(p Place) *problem {
+	for j, n := range p.Networks {
+		if !slices.Contains(notebook.Networks, n) {
+			return wrong(fmt.Sprintf("unknown network %q; %s was expected", n, oneOf(notebook.Networks)), "networks", j)
+		}
+	}
+	known := s.known.Engines.Names(p.Platform)
+	for j, choice := range p.Engines {
+		for _, e := range strings.Split(choice, "|") {
+			if !slices.Contains(known, e) {
+				return wrong(fmt.Sprintf("unknown engine %q for %s; %s was expected", e, p.Platform, strings.Join(known, ", ")), "engines", j)
+			}
+		}
+	}
+	if s.config != nil {
+		if err := s.config.Fits(p.Platform, p.Networks, p.Isolation); err != nil {
+			return wrong(s.measure.Name+": "+err.Error(), "platform")
+		}
+	}
+	return nil
+}
+
+func (s *Spec) checkMachines(p Place) *problem {
+	for j, m := range p.Machines {
+		if k := s.known.Engines.Of(p.Platform)[0]; !k.Machines {
+			return wrong(fmt.Sprintf("machines: a guest of %s is none: a platform with virtual machines was expected", p.Platform), "machines")
+		}
+		if _, err := notebook.ParseMachine(m); err != nil {
+			return wrong(err.Error(), "machines", j)
+		}
+	}
+	return nil
+}
+
+func (s *Spec) checkKernels(p Place) *problem {
+	for j, file := range p.Kernel {
+		switch {
+		case !s.takesKernel(p):
+			return wrong(fmt.Sprintf("kernel: a guest of %s has none of its own: a platform with virtual machines was expected", p.Platform), "kernel")
+		case file == "":
+			return wrong("kernel: is empty; the path of a bzImage or a vmlinux, or "+ownKernel+", was expected", "kernel", j)
+		}
+	}
+	return nil
+}
+
+func (s *Spec) checkProvisioning(p Place) *problem {
+	for j, v := range p.Provisioning {
+		switch {
+		case !slices.Contains(notebook.Provisionings, v):
+			return wrong(fmt.Sprintf("unknown provisioning %q; %s was expected", v, oneOf(notebook.Provisionings)), "provisioning", j)
+		case v == notebook.Whole && !s.ofHost():
+			return wrong(fmt.Sprintf("provisioning %s: what has no limits is as large as the host: the instance %s was expected among the study's", v, notebook.HostSize), "provisioning", j)
+		}
+	}
+	return nil
+}
+
+// checkInstance says what is wrong in the name of an instance type.
+func (s *Spec) checkInstance(text string) error {
+	switch _, err := notebook.ParseInstance(text); {
+	case text != notebook.HostSize:
+		return err
+	case len(s.HostCores) > 0:
+		return fmt.Errorf("instance %s: in a study with host_cores the host has several sizes: another instance was expected", text)
+	}
+	return nil
+}
+
+// climbs says what is wrong in the rungs of a place on the isolation ladder.
+func (s *Spec) climbs(p Place) *problem {
+	var rungs engine.Kind // the engine of the place whose guests are always rungs
+	for _, choice := range p.Engines {
+		for _, name := range strings.Split(choice, "|") {
+			if k, err := s.known.Engines.Find(p.Platform, name); err == nil && len(k.Provisionings) == 0 {
+				rungs = k
+			}
+		}
+	}
+	alone := rungs.Name != ""
+	switch {
+	case !alone && len(p.Isolation) == 0:
+		return nil
+	case p.Platform != notebook.CN:
+		return wrong(fmt.Sprintf("isolation: %s is no rung of it: with platform cn, engines [%s] or a container's was expected", p.Platform, notebook.LayersEngine), "isolation")
+	case alone && !slices.Equal(p.Engines, []string{rungs.Name}):
+		return wrong(fmt.Sprintf("engine %s stands alone: another `- platform: cn` for the other engines was expected", rungs.Name), "engines")
+	case alone && len(p.Isolation) == 0:
+		return wrong(fmt.Sprintf("engine %s: isolation: all, or a list of %s, was expected", rungs.Name, strings.Join(rungs.Isolations, ", ")), "engines")
+	case alone && len(p.Provisioning) > 0:
+		return wrong(fmt.Sprintf("engine %s has no provisioning: bare metal's CPU set and its layer quota are both", rungs.Name), "provisioning")
+	case len(p.Networks) > 0:
+		return wrong("a rung of the isolation ladder has the network of its layers: none was expected here", "networks")
+	case !alone && slices.ContainsFunc(p.Provisioning, func(v string) bool { return v != notebook.Pinned }):
+		return wrong(fmt.Sprintf("isolation %s is pinned: provisioning: [%s], or none, was expected", notebook.IsolationFull, notebook.Pinned), "provisioning")
+	}
+	for j, l := range p.isolation() {
+		if alone && !slices.Contains(rungs.Isolations, l) {
+			return wrong(fmt.Sprintf("unknown layer %q; all, or of %s, was expected", l, strings.Join(rungs.Isolations, ", ")), "isolation", j)
+		}
+		if !alone && l != notebook.IsolationFull {
+			return wrong(fmt.Sprintf("isolation %q: %s was expected, or engines: [%s]", l, notebook.IsolationFull, notebook.LayersEngine), "isolation", j)
+		}
+	}
+	return nil
+}
+
+// oneOf lists alternatives: "a, b or c".
+func oneOf(all []string) string {
+	if len(all) < 2 {
+		return strings.Join(all, "")
+	}
+	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
+}
+
+func (d Design) parse() (notebook.Design, *problem) {
+	out := notebook.Design{Floor: d.Rounds.Floor, Cap: d.Rounds.Cap, Emulated: d.Rounds.Emulated, Trials: d.Trials, Warmups: d.Warmups}
+	for _, n := range []struct {
+		keys      []string
+		value, lo int
+	}{
+		{[]string{"rounds", "floor"}, out.Floor, 1}, {[]string{"rounds", "cap"}, out.Cap, out.Floor}, {[]string{"rounds", "emulated"}, out.Emulated, 1},
+		{[]string{"trials"}, out.Trials, 1}, {[]string{"warmups"}, out.Warmups, 0},
+	} {
+		if n.value < n.lo || n.value > MostRounds {
+			return out, wrong(fmt.Sprintf("design: %s: %d: a number from %d to %d was expected", strings.Join(n.keys, ": "), n.value, n.lo, MostRounds), n.keys[0])
+		}
+	}
+	t, err := time.ParseDuration(d.Timeout)
+	if err != nil || t < time.Second || t > 7*24*time.Hour {
+		return out, wrong(fmt.Sprintf("design: timeout: %q: a time from 1s to 168h, like 90s or 10m, was expected", d.Timeout), "timeout")
+	}
+	out.TimeoutS = t.Seconds()
+	if d.Precision != "" {
+		if out.Precision, err = yamlfile.Share(d.Precision); err != nil {
+			return out, wrong("design: precision: "+err.Error(), "precision")
+		}
+	}
+	return out, nil
+}
+
+// checkFrom says what is wrong in the name of the machine on which loads run.
+func checkFrom(from string) error {
+	if from == "" {
+		return nil
+	}
+	u, err := url.Parse(from)
+	if err != nil || u.Scheme != "ssh" || !hostOK.MatchString(u.Hostname()) || u.Path+u.RawQuery+u.Fragment != "" || u.User != nil && !hostOK.MatchString(u.User.String()) {
+		return fmt.Errorf("%q: a machine as ssh://[USER@]HOST[:PORT] was expected", from)
+	}
+	return nil
+}
+
+var hostOK = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9_.-]*$`)
+
+// badDevice says what is wrong in the names of devices; nil: nothing.
+func badDevice(names []string) error {
+	for i, name := range names {
+		if err := device.Check(name); err != nil {
+			return err
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("%q stands there twice", name)
+		}
+	}
+	return nil
+}
