@@ -1,4 +1,4 @@
-// Samples of what runs: in the kernel by address.
+// Samples of what runs, by address in the kernel.
 #include "trace.h"
 
 struct {
@@ -16,7 +16,7 @@ int sampled(struct bpf_perf_event_data *ctx)
 		return 0;
 	u64 ip = ctx->regs.ip, one = 1;
 	if (!(ip >> 63))
-		ip = 0; // its own code
+		ip = 0; // the program's own code
 	u64 *n = bpf_map_lookup_elem(&places, &ip);
 	if (n) {
 		__sync_fetch_and_add(n, 1);

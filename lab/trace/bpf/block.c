@@ -1,4 +1,4 @@
-// Block devices: from the request's creation, in the context of the thread that asked, to its completion.
+// Requests to block devices, from their creation by the thread that asks to their completion.
 #include "trace.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -42,7 +42,7 @@ static __always_inline int asks(struct request *rq)
 SEC("tp_btf/block_io_start")
 int BPF_PROG(block_start, struct request *rq) { return asks(rq); }
 
-// Before Linux 6.5: a request that another thread hands on to the device is not seen as its asker's.
+// Before Linux 6.5. A request that another thread passes on to the device is not attributed to the thread that asked.
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(block_issue, struct request *rq) { return asks(rq); }
 

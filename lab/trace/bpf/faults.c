@@ -1,4 +1,4 @@
-// Samples of page faults: whether the memory is a file's.
+// Samples of page faults, by whether the memory is that of a file.
 #include "trace.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

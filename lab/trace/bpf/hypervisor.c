@@ -1,7 +1,7 @@
-// Exits of virtual CPUs: classic tracepoints, for only those say the reason in a field. Where it stands is the format's to say.
+// Exits of virtual CPUs. These are classic tracepoints, because only they have the reason in a field. The tracepoint's format says where.
 #include "trace.h"
 
-u32 reason_at; // offset of exit_reason in kvm_exit's record
+u32 reason_at; // offset of exit_reason in the record of kvm_exit
 
 struct exit { u64 since; u32 reason; };
 struct {

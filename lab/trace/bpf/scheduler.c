@@ -1,21 +1,21 @@
 // The switches of the guest's threads.
 #include "trace.h"
 
-// How many of the guest's threads run, are ready, are throttled, and since when: 10 bits each, and 34 of units of 1024 ns,
-// which is five hours. One word, so that it is changed at once; on a line of its own, for all CPUs write to it.
+// How many of the guest's threads run, are ready and are throttled, in 10 bits each, and since when, in 34 bits of units of 1024 ns (five
+// hours). It is one word, so that it changes at once, and it has a cache line of its own, because all CPUs write to it.
 u64 state[8] __attribute__((aligned(64)));
 
-u8 reasons[SYSCALLS];    // by the syscall's number
-u8 cache_of[MAX_CPUS];   // by CPU: last-level cache
-u8 node_of[MAX_CPUS];    // and NUMA node
+u8 reasons[SYSCALLS];    // by the number of the system call
+u8 cache_of[MAX_CPUS];   // last-level cache, by CPU
+u8 node_of[MAX_CPUS];    // NUMA node, by CPU
 
 #define ONE_RUNS 1ull
 #define ONE_READY (1ull << 10)
 #define ONE_THROTTLED (1ull << 20)
 #define NUMBERS ((1ull << 30) - 1)
 
-// charge books time in which so many threads of the guest ran, were ready and were throttled. The share of a core that could have been
-// used and was not goes to what kept the thread from it. sign is -1 to take it back.
+// charge adds a time to wall, in which the given numbers of the guest's threads ran, were ready and were throttled. The share of a core that
+// could have been used and was not is charged to what kept the thread from using it. With sign -1 the time is taken back.
 static __always_inline void charge(struct span *p, u64 time, u64 numbers, u32 reason, int sign)
 {
 	u64 runs = numbers & 1023, ready = numbers >> 10 & 1023, throttled = numbers >> 20 & 1023;
@@ -39,9 +39,9 @@ static __always_inline void charge(struct span *p, u64 time, u64 numbers, u32 re
 	p->wall[THROTTLING] += sign * (rest - core);
 }
 
-// account charges the time since the last change to what the guest did meanwhile, and changes the numbers by delta. A thread that
-// enters a core now was ready since woken, which nobody was told of then; 0: there is none. For the time before the last change, in which
-// others were switched, its part is worked out with the numbers of now.
+// account charges the time since the last change to what the guest did in it, and changes the numbers by delta. If woken is not 0, a
+// thread enters a core now that has been ready since woken, which no event reported. For the time before the last change, in which other
+// threads were switched, its part is computed with the present numbers.
 static __always_inline void account(struct sums *s, struct span *p, u64 now, u64 delta, u32 reason, u64 woken)
 {
 	u64 t = (now - look.zero) >> 10;
@@ -102,12 +102,12 @@ static __always_inline u32 reason_by_file(struct task_struct *t, u64 fd)
 	return OTHER;
 }
 
-// What a file is takes three reads to find out. A thread that waits in the same call for the same descriptor again is taken to wait for
-// the same, so many times at most, and only for short waits: after a long one the reads are made, for whoever then waits for it.
+// To find out what a file is takes three reads. If a thread waits in the same call for the same descriptor again, the same reason is
+// assumed, at most ASSUMED times and only for short waits. After a long wait the reads are made.
 #define ASSUMED 63
 #define SHORT 50000 // ns
 
-// reason is what a thread that does not run waits for.
+// reason returns what a thread that does not run waits for.
 static __always_inline u32 reason(struct task_struct *t, struct seat *a, _Bool may_assume)
 {
 	a->assumed = 0;
@@ -124,7 +124,7 @@ static __always_inline u32 reason(struct task_struct *t, struct seat *a, _Bool m
 		fd = arm->regs[0];
 	}
 	if (nr >= SYSCALLS)
-		return OTHER; // a page fault, or nothing of its own
+		return OTHER; // a page fault, or no system call
 	u32 r = reasons[nr & (SYSCALLS - 1)];
 	if (r != BY_FD)
 		return r;
@@ -179,8 +179,8 @@ static __always_inline void waited_at(struct sums *s, int stack, u64 ns)
 		s->lost++;
 }
 
-// repair makes good an event that did not come: a thread leaves a core that it was not seen to enter. (Some kernels show no switch
-// from a process that they hide.) The scheduler itself knows for how long it ran; that much is moved in the account.
+// repair makes up for an event that did not come: a thread leaves a core that it was not seen to enter. (Some kernels show no switch
+// from a process that they hide.) The scheduler knows for how long the thread ran, and that much time is moved to running.
 static __always_inline u64 repair(struct sums *s, struct span *p, struct seat *a, u64 now, u64 ran)
 {
 	u32 booked = a->state == READY ? CORE : a->state == THROTTLED ? THROTTLING : IDLE + a->reason;
@@ -196,14 +196,14 @@ static __always_inline u64 repair(struct sums *s, struct span *p, struct seat *a
 		ran = now - a->since;
 	u64 share = able > look.cores ? look.cores : able;
 	u64 time = (share > 1 ? ran / share : ran) >> 10, just = p->wall[booked] - before;
-	if (time > just) // others ran meanwhile, and it was booked to them
+	if (time > just) // other threads ran in that time, and it was charged to them
 		time = just;
 	p->wall[booked] -= time;
 	p->wall[RUN] += time;
 	return delta;
 }
 
-// closed ends the trial's span; what comes after it is not of the trial.
+// closed ends the trial's span.
 static __always_inline void closed(struct sums *s, u64 now)
 {
 	u64 changed = (state[0] >> 30 << 10) + look.zero;
@@ -215,11 +215,11 @@ static __always_inline void closed(struct sums *s, u64 now)
 	look.dying = 0;
 }
 
-// How often the run queues' clock is set by CLOCK_MONOTONIC, in ns. It is read for nothing, but is no clock for userspace and goes astray
-// by some microseconds in this time.
+// How often the run queues' clock is compared with CLOCK_MONOTONIC, in ns. Reading it costs nothing, but userspace does not have it, and in
+// this time it drifts by some microseconds.
 #define SYNC 200000000
 
-// leaves does what is to be done for a thread that leaves its core; it gives the change of the guest's numbers.
+// leaves records that a thread leaves its core. It returns the change of the guest's numbers.
 static __always_inline u64 leaves(void *ctx, struct sums *s, struct span *p, struct seat *a, struct task_struct *t, u64 now, _Bool waits, _Bool dead, u32 *why)
 {
 	u32 role = a->role;
@@ -228,14 +228,14 @@ static __always_inline u64 leaves(void *ctx, struct sums *s, struct span *p, str
 	if (a->state == RUNS) {
 		if (!dead)
 			took(p, role, ON, now - a->since);
-		else if (p && role < ROLES && now > a->since) { // its last slice is in the distribution since it began to end
+		else if (p && role < ROLES && now > a->since) { // exited has counted its time on the core in the distribution
 			MASK(role, 3);
 			p->sums[role][ON] += now - a->since;
 		}
 		if (mine)
 			delta -= ONE_RUNS;
 	} else if (a->state != UNKNOWN) {
-		u64 ran = total - a->ran, off = now - a->since; // and for the rest of that time it was at what it had left a core for
+		u64 ran = total - a->ran, off = now - a->since; // for the rest of that time it was in the state in which it had left a core
 		took(p, role, ON, ran);
 		off -= ran < off ? ran : off;
 		if (a->state == THROTTLED)
@@ -279,8 +279,8 @@ static __always_inline u64 leaves(void *ctx, struct sums *s, struct span *p, str
 	return mine ? delta + ONE_READY : delta;
 }
 
-// enters does what is to be done for a thread that enters a core. What it did since it left one is only seen now: the scheduler itself
-// keeps when it was woken, and for how long it stood in queues that it was taken out of again.
+// enters records that a thread enters a core, and what it did since it left one. The scheduler has kept when the thread was woken, and for
+// how long it was in run queues that it left again.
 static __always_inline u64 enters(struct sums *s, struct span *p, struct seat *b, struct task_struct *t, u64 now, u64 *woken, u32 *why)
 {
 	u32 role = b->role, cpu = bpf_get_smp_processor_id() + 1;
@@ -337,7 +337,7 @@ int BPF_PROG(switched, _Bool preempt, struct task_struct *prev, struct task_stru
 {
 	struct seat *a = seat(prev->pid);
 	struct seat *b = seat(next->pid);
-	asm volatile("" : : "r"(a)); // or the compiler makes one test of two pointers, which the verifier refuses
+	asm volatile("" : : "r"(a)); // otherwise the compiler tests both pointers at once, which the verifier refuses
 	if (!a) {
 		asm volatile("" : : "r"(b));
 		if (!b)
@@ -346,7 +346,7 @@ int BPF_PROG(switched, _Bool preempt, struct task_struct *prev, struct task_stru
 	struct sums *s = mine();
 	if (!s)
 		return 0;
-	// The scheduler has just read its clock; to read another costs more than all that follows.
+	// The scheduler has just read its clock. To read another one would cost more than all that follows.
 	u64 now = prev->se.cfs_rq->rq->clock;
 	if (now - look.synced > SYNC) {
 		look.offset = bpf_ktime_get_ns() - now;
@@ -357,7 +357,7 @@ int BPF_PROG(switched, _Bool preempt, struct task_struct *prev, struct task_stru
 	u64 delta = 0, woken = 0;
 	u32 why = OTHER;
 	_Bool followed = 0;
-	if (a && a->role < ROLES) { // rulers are only waited for
+	if (a && a->role < ROLES) { // rulers are followed only to find the end of a trial
 		delta += leaves(ctx, s, p, a, prev, now, prev_state && !preempt, prev_state & TASK_DEAD, &why);
 		followed = look.follow >> a->role & 1;
 	}
@@ -365,7 +365,7 @@ int BPF_PROG(switched, _Bool preempt, struct task_struct *prev, struct task_stru
 		delta += enters(s, p, b, next, now, &woken, &why);
 		followed |= look.follow >> b->role & 1;
 	}
-	// Where one takes another's place and every core is used, the next change charges this time too.
+	// If one thread replaces another and every core is used, the next change charges this time too.
 	if (followed && (delta || (*(volatile u64 *)&state[0] & 1023) < look.cores))
 		account(s, p, now, delta, why, woken);
 	if (a && prev_state & TASK_DEAD)

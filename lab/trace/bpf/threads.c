@@ -1,4 +1,4 @@
-// The beginnings and ends of the guest's threads, which all other programs need, and what the kernel itself counts for each thread.
+// Follows the guest's threads from their creation to their end, which all other programs need, and reads what the kernel counts for each.
 #include "trace.h"
 
 SEC("tp_btf/sched_process_fork")
@@ -24,7 +24,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 		look.spans++;
 		look.open = 1;
 		if (role == CLOCK_LAUNCHER)
-			return 0; // what asks a service is not the service
+			return 0; // the load is not part of the service
 		role = WORK;
 	}
 	struct sums *s = mine();
@@ -42,7 +42,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-// based notes what the thread's counters are at the beginning, in the places of what only a switch needs.
+// based records a thread's counters at the beginning, in fields that are otherwise used only if switches are traced.
 static __always_inline void based(struct seat *a, struct task_struct *t)
 {
 	a->ran = t->se.sum_exec_runtime;
@@ -54,7 +54,7 @@ static __always_inline void based(struct seat *a, struct task_struct *t)
 		a->blocked = t->delays->blkio_delay;
 }
 
-// owned adds what they have counted since.
+// owned adds what the counters have counted since.
 static __always_inline void owned(struct span *p, struct seat *a, struct task_struct *t)
 {
 	u32 role = a->role;
@@ -70,7 +70,7 @@ static __always_inline void owned(struct span *p, struct seat *a, struct task_st
 		own[BLOCKED] += t->delays->blkio_delay - a->blocked;
 }
 
-// A thread that executes a program takes its process's id if it was not the first there.
+// A thread that executes a program takes the id of its process, if it was not the first thread of it.
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(executed, struct task_struct *t, int old)
 {
@@ -94,7 +94,7 @@ int BPF_PROG(executed, struct task_struct *t, int old)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exited, struct task_struct *t)
 {
-	// Its first thread may end long before its last, or give its place to one that executes another program.
+	// The first thread of a process may end long before the last, or give its id to a thread that executes another program.
 	_Bool last = look.open && t->tgid == look.main && !t->signal->live.counter;
 	if (last) {
 		look.died = bpf_ktime_get_ns();
@@ -103,7 +103,7 @@ int BPF_PROG(exited, struct task_struct *t)
 	struct seat *a = seat(t->pid);
 	struct sums *s = mine();
 	if (look.events) {
-		// Its ruler may end the span before it leaves its core, so its last slice is of now; what comes is added to it if there is time.
+		// The ruler may end the span before the thread leaves its core, so its time on the core is counted now. The rest is added if the span is still open.
 		if (a && s && a->state == RUNS) {
 			u64 now = bpf_ktime_get_ns();
 			took(span(s), a->role, ON, now > a->since ? now - a->since : 0);
@@ -122,7 +122,7 @@ int BPF_PROG(exited, struct task_struct *t)
 	return 0;
 }
 
-// seed gives the threads that are there already their seats.
+// seed gives seats to the threads that exist already.
 SEC("iter/task")
 int seed(struct bpf_iter__task *ctx)
 {
@@ -141,7 +141,7 @@ int seed(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-// gather begins the counters of the threads that are there anew, or adds what they have counted.
+// gather resets the counters of the existing threads (look.gather is 0), or adds what they have counted.
 SEC("iter/task")
 int gather(struct bpf_iter__task *ctx)
 {

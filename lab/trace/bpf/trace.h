@@ -16,7 +16,7 @@ typedef __u32 u32;
 typedef __u16 u16;
 typedef __u8 u8;
 
-// Of the kernel's structures only what is read; the names after ___ are flavours that CO-RE takes off.
+// Only those fields of the kernel's structures that are read here. CO-RE ignores what follows ___ in a name.
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct inode { u16 i_mode; };
 struct file { struct inode *f_inode; };
@@ -45,7 +45,7 @@ struct bpf_iter_meta { u64 seq_num; };
 struct bpf_iter__task { struct bpf_iter_meta *meta; struct task_struct *task; };
 #pragma clang attribute pop
 
-// A perf event's context. The registers are those of the machine that it is compiled for.
+// The context of a perf event. The registers are those of the architecture for which this is compiled.
 struct registers {
 #if defined(__TARGET_ARCH_x86)
 	u64 before[16], ip, after[4];
@@ -55,46 +55,46 @@ struct registers {
 };
 struct bpf_perf_event_data { struct registers regs; u64 period, addr; };
 
-// As notebook.Role…; userspace has the same list.
-// A ruler starts launchers, and what a launcher starts is a trial: the guest's work, or with a clock's what asks a service.
+// The roles of notebook.Role…, in the order of package trace. A ruler starts launchers. What a launcher starts is a trial: the guest's
+// work or, for the launcher of a clock, the load that asks a service.
 enum { WORK, VCPU, IO, EMULATOR, ROLES, RULER = ROLES, CLOCK, LAUNCHER, CLOCK_LAUNCHER };
 enum { UNKNOWN, NEW, RUNS, WAITS, READY, THROTTLED };
-// What a thread waits for; BY_FD is decided by what the file is.
+// What a thread waits for. BY_FD: it depends on what the file is.
 enum { OTHER, BLOCK, NETWORK, FUTEX, SLEEP, REASONS, BY_FD = 7, REASON_ROWS };
-// Rows of spread; a wait for a reason is OFF + reason.
+// Rows of spread. OFF + reason is a wait for the reason.
 enum { ON, RUNQ, PREEMPTED, THROTTLE, OFF, KINDS = OFF + REASON_ROWS };
-// Columns of wall; idle for a reason is IDLE + reason.
+// Columns of wall. IDLE + reason is time in which all threads waited, for the reason.
 enum { RUN, CORE, THROTTLING, IDLE, WALLS = IDLE + REASON_ROWS };
 enum { SWITCHES, WAITED, PREEMPTIONS, WAKEUPS, MIGRATIONS, CACHE, NODE, TASKS, COUNTS };
 
-// Columns of own: what the kernel itself keeps of each thread.
+// Columns of own: what the kernel itself counts for each thread.
 enum { RAN, DELAYED, VOLUNTARY, INVOLUNTARY, BLOCKED, OWN };
 
 #define BUCKETS 40
-#define SPANS 2 // the ruler warms up once before it measures: the last span is the trial
+#define SPANS 2 // the ruler warms up once before it measures, so the last span is the trial
 #define MAX_CPUS 1024
 #define SYSCALLS 512
-#define TASK_DEAD 0x80 // the state in which a thread is switched from for the last time
+#define TASK_DEAD 0x80 // state of a thread that leaves a core for the last time
 
-// MASK bounds an index for the verifier, which loses what a comparison said of it; the compiler must not know why it is there.
+// MASK bounds an index for the verifier, which forgets the result of a comparison. The compiler must not see that it is redundant.
 #define MASK(index, most) asm volatile("%0 &= " #most : "+r"(index))
 
 struct seat {
-	u64 since;      // of its state
-	u64 ran;        // CPU time that it had used when it last left a core
-	u64 delayed;    // time that it had stood in run queues then
-	u64 call;       // system call and file descriptor that it last waited in
-	u64 blocked;    // time that it had waited for block devices when the trial began
-	u32 id;         // the thread's; 0: nobody's
-	u32 cpu;        // where it last ran, from 1; 0: nowhere yet
-	int stack;      // of its wait; negative: none
+	u64 since;      // when the thread entered its state
+	u64 ran;        // the thread's CPU time when it last left a core
+	u64 delayed;    // the thread's time in run queues when it last left a core
+	u64 call;       // system call and file descriptor of the last wait
+	u64 blocked;    // the thread's waits for block devices when the trial began
+	u32 id;         // of the thread; 0: the seat is free
+	u32 cpu;        // on which the thread last ran, from 1; 0: none yet
+	int stack;      // of the wait; negative: none
 	u8 role, state, reason, file_reason;
-	u8 shared;      // a thread whose place this is as well sits in one of the next
-	u8 known;       // for so many more short waits in the same call the reason is taken to be the same
-	u8 assumed;     // it was for this one
+	u8 shared;      // another thread with this place has one of the next seats
+	u8 known;       // number of further short waits in the same call for which the same reason is assumed
+	u8 assumed;     // the reason of this wait is assumed
 } __attribute__((aligned(64)));
 
-// A seat is a thread's. It is found by the thread's id, which costs less than the kernel's storage for tasks; few ids share a place.
+// Each thread of the guest has a seat. It is found by the thread's id, which is cheaper than the kernel's storage for tasks. Few ids share a place.
 #define SEATS 16384
 #define PLACES 4
 struct seat seats[SEATS];
@@ -106,7 +106,7 @@ static __always_inline struct seat *place(u32 id, u32 i)
 	return &seats[n];
 }
 
-// seat is the thread's, 0 if it is none of the guest's.
+// seat returns the seat of a thread; 0 if the thread is not one of the guest's.
 static __always_inline struct seat *seat(u32 id)
 {
 	struct seat *a = place(id, 0);
@@ -122,7 +122,7 @@ static __always_inline struct seat *seat(u32 id)
 	return 0;
 }
 
-// new_seat gives the thread an empty one; 0 where there is no room.
+// new_seat gives a thread an empty seat; it returns 0 if there is no room.
 static __always_inline struct seat *new_seat(u32 id, u32 role)
 {
 	for (int i = 0; i < PLACES; i++) {
@@ -140,7 +140,7 @@ static __always_inline struct seat *new_seat(u32 id, u32 role)
 	return 0;
 }
 
-// Threads that are there when the look begins: their ids and roles.
+// The threads that exist when tracing begins: their ids and roles.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -167,23 +167,23 @@ struct {
 	__type(value, struct sums);
 } all SEC(".maps");
 
-// Set by userspace before it attaches; the rest of it is the look's state.
+// What to observe, set by userspace before it attaches the programs, and the state of the observation.
 struct look {
-	u64 zero;  // the clock at the beginning, so that times are short
-	u32 cores; // that the guest has
-	u32 follow; // the roles whose threads the wall is made of, a bit each
+	u64 zero;  // the clock when tracing began, so that times are short
+	u32 cores; // of the guest
+	u32 follow; // roles whose threads count for wall, one bit for each
 	u32 stacks;
-	u32 events; // each switch is traced; else a thread's own counters are read when it ends
-	u32 gather; // what the program of that name does
-	u32 seeded; // threads found
+	u32 events; // each switch is traced; otherwise a thread's own counters are read when it ends
+	u32 gather; // see the program gather
+	u32 seeded; // number of existing threads that were found
 	u32 open;  // a trial is under way
-	u32 spans; // begun so far
-	u32 main;  // the trial's process
-	u32 dying; // it has ended, and its ruler not yet seen it
+	u32 spans; // number of trials begun
+	u32 main;  // id of the trial's process
+	u32 dying; // the process has ended, and its ruler has not run since
 	u64 begin, end;
 	u64 died;   // when the trial's process ended
 	u64 offset; // from the run queues' clock to CLOCK_MONOTONIC
-	u64 synced; // when that was found out, by the run queues' clock
+	u64 synced; // when offset was determined, by the run queues' clock
 } look __attribute__((aligned(64)));
 
 #define TWO(n) n, n
@@ -204,14 +204,14 @@ static __always_inline u32 log2of(u64 v)
 	return r < BUCKETS ? r : BUCKETS - 1;
 }
 
-// span is this CPU's part of the current one; none while no trial is under way.
+// span returns this CPU's part of the current span; 0 while no trial is under way.
 static __always_inline struct span *span(struct sums *s)
 {
 	struct span *p = 0;
 
 	if (look.open)
 		p = &s->span[(look.spans - 1) % SPANS];
-	asm volatile("" : "+r"(p)); // or the compiler tests what made it in its place, which verifiers before Linux 6.3 do not follow
+	asm volatile("" : "+r"(p)); // otherwise the compiler tests look.open again instead of p, which verifiers before Linux 6.3 do not follow
 	return p;
 }
 
