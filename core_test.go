@@ -2,7 +2,6 @@ package tare
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"path/filepath"
 	"slices"
@@ -127,30 +126,22 @@ func TestTheCoreHasNoNameOfAKind(t *testing.T) {
 	}
 	for _, folder := range core {
 		pkg := filepath.Base(folder)
-		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no files of %s: %v", folder, err)
-		}
-		for _, path := range files {
-			stem := strings.TrimSuffix(filepath.Base(path), ".go")
-			if strings.HasSuffix(stem, "_test") {
+		for _, s := range sources(t, folder) {
+			stem := strings.TrimSuffix(filepath.Base(s.path), ".go")
+			if s.test || filepath.Dir(s.path) != folder {
 				continue
 			}
 			if slices.Contains(kinds, stem) && named(pkg+"/"+stem+".go") {
-				t.Errorf("%s is named after a kind of study", path)
+				t.Errorf("%s is named after a kind of study", s.path)
 			}
-			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, name := range declared(file) {
+			for _, name := range declared(s.File) {
 				if last := name[strings.LastIndex(name, ".")+1:]; namedAfter(last, kinds) && named(pkg+" "+name) {
-					t.Errorf("%s: %s is named after a kind of study", path, name)
+					t.Errorf("%s: %s is named after a kind of study", s.path, name)
 				}
 			}
-			for _, text := range compared(file) {
+			for _, text := range compared(s.File) {
 				if slices.Contains(kinds, strings.ReplaceAll(text, "-", "")) {
-					t.Errorf("%s compares a value with %q, which is a kind of study", path, text)
+					t.Errorf("%s compares a value with %q, which is a kind of study", s.path, text)
 				}
 			}
 		}

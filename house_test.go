@@ -121,31 +121,51 @@ func TestArrowsPointDown(t *testing.T) {
 	}
 }
 
+// source is a file of Go.
+type source struct {
+	*ast.File
+	path  string
+	test  bool // it is of tests
+	files *token.FileSet
+}
+
+// at is where a node is.
+func (s source) at(n ast.Node) token.Position { return s.files.Position(n.Pos()) }
+
+// sources are the files of Go in a folder and below it.
+func sources(t *testing.T, folder string) (all []source) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" {
+			return err
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		all = append(all, source{file, path, strings.HasSuffix(path, "_test.go"), files})
+		return err
+	})
+	if err != nil || len(all) == 0 {
+		t.Fatalf("no files of %s: %v", folder, err)
+	}
+	return all
+}
+
 // scripts/test gives the race detector what starts goroutines; desk, stats and yamlfile it leaves out, for they start none.
 func TestWhatIsNotTestedForRacesStartsNoGoroutine(t *testing.T) {
 	read := 0
 	for _, root := range []string{"desk", "stats", "yamlfile"} {
-		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			files := token.NewFileSet()
-			file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
-			if err != nil {
-				return err
+		for _, s := range sources(t, root) {
+			if s.test {
+				continue
 			}
 			read++
-			ast.Inspect(file, func(n ast.Node) bool {
+			ast.Inspect(s.File, func(n ast.Node) bool {
 				call, _ := n.(*ast.SelectorExpr)
 				if _, ok := n.(*ast.GoStmt); ok || call != nil && call.Sel.Name == "Go" {
-					t.Errorf("%s starts a goroutine: have scripts/test run its package with the race detector", files.Position(n.Pos()))
+					t.Errorf("%s starts a goroutine: have scripts/test run its package with the race detector", s.at(n))
 				}
 				return true
 			})
-			return nil
-		})
-		if err != nil {
-			t.Error(err)
 		}
 	}
 	if read < 50 {
@@ -192,15 +212,11 @@ func TestFewTestsNeedQuiet(t *testing.T) {
 	}
 	const most = 10
 	var quiet []string
-	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "internal/require/") {
-			return err
+	for _, s := range sources(t, ".") {
+		if !s.test || strings.HasPrefix(s.path, "internal/require/") {
+			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		for _, decl := range file.Decls {
+		for _, decl := range s.Decls {
 			f, ok := decl.(*ast.FuncDecl)
 			if !ok || !strings.HasPrefix(f.Name.Name, "Test") {
 				continue
@@ -217,10 +233,6 @@ func TestFewTestsNeedQuiet(t *testing.T) {
 				return true
 			})
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	if len(quiet) == 0 || len(quiet) > most {
 		t.Errorf("%d tests need a quiet host (%s), want 1 to %d", len(quiet), strings.Join(quiet, ", "), most)
@@ -274,30 +286,21 @@ func TestFunctionsDoOneJob(t *testing.T) {
 		return 100
 	}
 	read := 0
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		files := token.NewFileSet()
-		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
+	for _, s := range sources(t, ".") {
+		if s.test {
+			continue
 		}
 		read++
-		for _, decl := range file.Decls {
+		for _, decl := range s.Decls {
 			f, ok := decl.(*ast.FuncDecl)
 			if !ok {
 				continue
 			}
-			lines := files.Position(f.End()).Line - files.Position(f.Pos()).Line + 1
-			if most := most(path); lines > most {
-				t.Errorf("%s %s has %d lines, more than %d: cut it by its jobs", path, f.Name.Name, lines, most)
+			lines := s.files.Position(f.End()).Line - s.at(f).Line + 1
+			if most := most(s.path); lines > most {
+				t.Errorf("%s %s has %d lines, more than %d: cut it by its jobs", s.path, f.Name.Name, lines, most)
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	if read < 300 {
 		t.Errorf("only %d files were read", read)

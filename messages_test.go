@@ -2,9 +2,7 @@ package tare
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -133,18 +131,9 @@ func TestMessagesHaveSentences(t *testing.T) {
 // eachCall calls do for each call of a function or method in the module.
 func eachCall(t *testing.T, do func(at token.Position, pkg, function string, args []ast.Expr)) {
 	t.Helper()
-	read := 0
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".go" {
-			return err
-		}
-		files := token.NewFileSet()
-		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		read++
-		ast.Inspect(file, func(n ast.Node) bool {
+	all := sources(t, ".")
+	for _, file := range all {
+		ast.Inspect(file.File, func(n ast.Node) bool {
 			call, is := n.(*ast.CallExpr)
 			if !is {
 				return true
@@ -152,21 +141,17 @@ func eachCall(t *testing.T, do func(at token.Position, pkg, function string, arg
 			switch f := call.Fun.(type) {
 			case *ast.SelectorExpr:
 				if of, is := f.X.(*ast.Ident); f.Sel.Name != "Say" || is && of.Name == "notebook" {
-					do(files.Position(call.Pos()), file.Name.Name, f.Sel.Name, call.Args)
+					do(file.at(call), file.Name.Name, f.Sel.Name, call.Args)
 				}
 			case *ast.Ident:
 				if file.Name.Name == "notebook" {
-					do(files.Position(call.Pos()), file.Name.Name, f.Name, call.Args)
+					do(file.at(call), file.Name.Name, f.Name, call.Args)
 				}
 			}
 			return true
 		})
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	if read < 300 {
-		t.Errorf("only %d files were read", read)
+	if len(all) < 300 {
+		t.Errorf("only %d files were read", len(all))
 	}
 }

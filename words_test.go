@@ -1,0 +1,182 @@
+package tare
+
+import (
+	"go/ast"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// wordless are the folders without English, each with all below it. Package desk/words has what reports say, and a kind of study has its own words.go.
+var wordless = []string{
+	"notebook", "desk/chart", "desk/compare", "desk/data", "desk/explain", "desk/export", "desk/ladder", "desk/model", "desk/page", "desk/show", "desk/terminal",
+}
+
+// mostWords is how many words a label may have; a text of more is a sentence.
+const mostWords = 4
+
+// Why a text may stand where it does.
+const (
+	metricKey  = "the name of a metric is its key in folders"
+	className  = "a class of samples is named where its functions are listed"
+	errorsPart = "it is part of an error"
+)
+
+// permittedTexts are long texts outside desk/words. The names of metrics in notebook.Metric need no permission.
+var permittedTexts = map[string]string{
+	"%s below %g times its value alone":      metricKey,
+	"active entries of huge pages":           metricKey,
+	"groupable entries of huge pages":        metricKey,
+	"size of the saved state":                metricKey,
+	"Go's garbage collection and allocation": className,
+	"pipes and sockets of the host":          className,
+	"the size of a page, 2M or 1G,":          errorsPart,
+}
+
+var (
+	verbsAndMarkup = regexp.MustCompile(`%[-+# 0]*[\d.*]*[a-zA-Z%]|\{\{[^{}]*\}\}|<[^<>]*>|&[a-z]+;`)
+	oneWord        = regexp.MustCompile(`^(a|A|I|\p{L}[\p{L}’'-]*\p{L})$`)
+)
+
+// wordCount is the number of English words in a text, without markup, verbs of fmt, numbers and paths.
+func wordCount(text string) (n int) {
+	for _, field := range strings.Fields(verbsAndMarkup.ReplaceAllString(text, " ")) {
+		if oneWord.MatchString(strings.Trim(field, `.,;:!?()[]"“”±–…`)) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestWordCount(t *testing.T) {
+	for text, want := range map[string]int{
+		"":                                     0,
+		"the host’s own CPU time":              5,
+		"%d of %s failed; they are in no mean": 7,
+		"M 10 20 L 30.5 40 Z":                  0,
+		"/sys/fs/cgroup cpu.max 8/2GB":         0,
+		"<td class=\"n wide\">{{.Mean | of the trial}}</td>": 0,
+		"Solid: the 95&nbsp;% interval excludes 0.":          4,
+		"a question – or I ask":                              5,
+	} {
+		if got := wordCount(text); got != want {
+			t.Errorf("%q has %d words, want %d", text, got, want)
+		}
+	}
+}
+
+// joined is the text of the literals that an expression joins; empty if it is not of literals.
+func joined(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if s, err := strconv.Unquote(e.Value); err == nil && e.Kind == token.STRING {
+			return s
+		}
+	case *ast.BinaryExpr:
+		if e.Op == token.ADD {
+			return strings.TrimSpace(joined(e.X) + " " + joined(e.Y))
+		}
+	case *ast.ParenExpr:
+		return joined(e.X)
+	}
+	return ""
+}
+
+// called is what a call or a composite literal names: "fmt.Errorf", "panic", "notebook.Metric".
+func called(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return called(e.X) + "." + e.Sel.Name
+	}
+	return ""
+}
+
+// longTexts calls report with each text of Go source that is longer than a label, but for errors, which are for the user of a command, and names of metrics.
+func longTexts(f *ast.File, report func(n ast.Node, text string)) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec:
+			return false
+		case *ast.CallExpr:
+			switch called(n.Fun) {
+			case "errors.New", "fmt.Errorf", "panic":
+				return false
+			}
+		case *ast.CompositeLit:
+			return called(n.Type) != "notebook.Metric"
+		case *ast.Field:
+			return n.Tag == nil
+		case ast.Expr:
+			if text := joined(n); wordCount(text) > mostWords {
+				report(n, text)
+			}
+		}
+		return true
+	})
+}
+
+// A report, a figure and a terminal show values and texts; what the texts say is in desk/words, where a reader finds all of it.
+func TestEnglishIsInWords(t *testing.T) {
+	used := map[string]bool{}
+	for _, folder := range wordless {
+		files := sources(t, folder)
+		for _, s := range files {
+			if s.test || strings.HasPrefix(s.path, "desk/show/") && filepath.Base(s.path) == "words.go" || strings.HasSuffix(filepath.Dir(s.path), "test") {
+				continue
+			}
+			longTexts(s.File, func(n ast.Node, text string) {
+				if used[text] = true; permittedTexts[text] == "" {
+					t.Errorf("%s: %q belongs into desk/words", s.at(n), text)
+				}
+			})
+		}
+	}
+	for text := range permittedTexts {
+		if !used[text] {
+			t.Errorf("%q is nowhere: it needs no permission", text)
+		}
+	}
+}
+
+var (
+	inlineTags = regexp.MustCompile(`</?(code|em|small|span|strong|sub|sup|var)\b[^<>]*>`)
+	otherTags  = regexp.MustCompile(`<[^<>]*>`)
+	actions    = regexp.MustCompile(`\{\{[^{}]*\}\}`)
+	quoted     = regexp.MustCompile(`"[^"]*"`)
+)
+
+// pageTexts are the texts of a template of HTML: what stands between tags, and what tags and actions have in quotes.
+func pageTexts(source string) (all []string) {
+	for _, action := range actions.FindAllString(source, -1) {
+		all = append(all, quoted.FindAllString(action, -1)...)
+	}
+	source = actions.ReplaceAllString(source, " … ")
+	for _, tag := range otherTags.FindAllString(source, -1) {
+		all = append(all, quoted.FindAllString(tag, -1)...)
+	}
+	return append(all, otherTags.Split(inlineTags.ReplaceAllString(source, " "), -1)...)
+}
+
+func TestPagesHaveNoSentence(t *testing.T) {
+	pages, err := filepath.Glob("desk/page/*.gohtml")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no pages: %v", err)
+	}
+	for _, page := range pages {
+		source, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range pageTexts(string(source)) {
+			if wordCount(text) > mostWords {
+				t.Errorf("%s: %q belongs into desk/words/report.gohtml", page, strings.Join(strings.Fields(text), " "))
+			}
+		}
+	}
+}
