@@ -478,10 +478,25 @@ func (t *Trial) Measured() bool { return !t.Warmup && !t.Traced }
 type Session struct {
 	Time   time.Time `json:"time"`
 	Event  string    `json:"event"`            // "start" or "end"
-	Reason string    `json:"reason,omitempty"` // of an end: "precise enough", "cap on rounds", "time budget", "interrupted", "failed: …"
+	Reason *Message  `json:"reason,omitempty"` // of an end
 	Args   []string  `json:"args,omitempty"`
 	Notes  []string  `json:"notes,omitempty"`
 	Quiet  []Setting `json:"quiet,omitempty"` // of a start: what was set on the host for as long as it ran
+}
+
+// endsBefore are the reasons of an end, by the texts that folders of the first format have for them.
+var endsBefore = map[string]*Message{
+	"precise enough": Say("precise-enough"), "cap on rounds": Say("cap-on-rounds"), "time budget": Say("time-budget"), "interrupted": Say("interrupted"),
+}
+
+// coded gives the reason of an end its code, if a folder of the first format has its text.
+func (s *Session) coded() {
+	text := s.Reason.Text()
+	if m := endsBefore[text]; m != nil {
+		s.Reason = m
+	} else if cause, failed := strings.CutPrefix(text, "failed: "); failed {
+		s.Reason = Say("failed", "cause", cause)
+	}
 }
 
 // Setting is one file of the host's kernel in which something was set for a session, to make the host quieter.

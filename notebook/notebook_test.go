@@ -76,7 +76,7 @@ func written(t testing.TB, trials int) string {
 		}
 		must(w.Trial(someTrial(i)))
 	}
-	must(w.Session(Session{Time: at, Event: "end", Reason: "cap on rounds"}))
+	must(w.Session(Session{Time: at, Event: "end", Reason: Say("cap-on-rounds")}))
 	must(w.Close())
 	return dir
 }
@@ -120,7 +120,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if len(f.Guests) != 7 || f.Guests[6].ID != "g6" || f.Guests[0].Limits.CPUs != "0-1" {
 		t.Errorf("guests: %+v", f.Guests)
 	}
-	if len(f.Sessions) != 2 || f.Sessions[1].Reason != "cap on rounds" {
+	if len(f.Sessions) != 2 || !f.Sessions[1].Reason.Is("cap-on-rounds") {
 		t.Errorf("sessions: %+v", f.Sessions)
 	}
 	all, err := readTrials(dir)
@@ -257,12 +257,17 @@ func TestFoldersOfTheFirstFormat(t *testing.T) {
 	}
 	replace(studyFile, `"version": 2`, `"version": 1`)
 	replace(trialsFile, `{"code":"clocks-differ","args":{"guest":1.5,"host":2}}`, `"the clocks differ by 2 %"`)
+	replace(sessionsFile, `{"code":"cap-on-rounds"}`, `"failed: no disk"`)
 	w, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(w.Trial(someTrial(9)), w.Close()); err != nil {
+	if err := errors.Join(w.Trial(someTrial(9)), w.Session(Session{Time: at, Event: "end", Reason: TextMessage("precise enough")}), w.Close()); err != nil {
 		t.Fatal(err)
+	}
+	f, err := Read(dir)
+	if err != nil || !f.Sessions[1].Reason.Equal(Say("failed", "cause", "no disk")) || !f.Sessions[2].Reason.Is("precise-enough") {
+		t.Errorf("%+v, %v", f, err)
 	}
 	all, err := readTrials(dir)
 	if err != nil || len(all) != 6 || all[4].Warnings[0].Text() != "the clocks differ by 2 %" || !all[5].Warnings[0].Is("clocks-differ") {

@@ -69,6 +69,7 @@ func Read(dir string) (*Folder, error) {
 		if s.Event != "start" && s.Event != "end" {
 			return fmt.Errorf(`its "event" is %q and not "start" or "end"`, s.Event)
 		}
+		s.coded()
 		return nil
 	}); err != nil {
 		return nil, err

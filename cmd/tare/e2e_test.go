@@ -607,7 +607,7 @@ func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(f.Sessions); n != 2 || f.Sessions[1].Reason != "interrupted" {
+	if n := len(f.Sessions); n != 2 || !f.Sessions[1].Reason.Is("interrupted") {
 		t.Errorf("sessions: %+v", f.Sessions)
 	}
 }
@@ -678,12 +678,12 @@ design: {rounds: {floor: 3, cap: 6}, trials: 1, warmups: 1, timeout: 1m}
 	if err != nil {
 		t.Fatal(err)
 	}
-	ends := map[string]string{"precise enough": "Every claim is decided that this host can test.", "time budget": "The time budget is used up"}
+	ends := map[string]string{"precise-enough": "Every claim is decided that this host can test.", "time-budget": "The time budget is used up"}
 	var reasons []string
 	for _, s := range f.Sessions {
-		reasons = append(reasons, s.Event+" "+s.Reason)
+		reasons = append(reasons, strings.TrimSpace(s.Event+" "+s.Reason.String()))
 	}
-	reason := f.Sessions[len(f.Sessions)-1].Reason
+	reason := f.Sessions[len(f.Sessions)-1].Reason.String()
 	if len(reasons) != 4 || reasons[1] != "end interrupted" || ends[reason] == "" || !strings.Contains(errs, ends[reason]) {
 		t.Errorf("sessions %q:\n%s", reasons, errs)
 	}
@@ -698,7 +698,7 @@ design: {rounds: {floor: 3, cap: 6}, trials: 1, warmups: 1, timeout: 1m}
 	}
 	// What stays open is for want of time; what was never measured is not testable.
 	for _, id := range []string{"network-host", "network-bridge"} {
-		if is[id] == "" || reason == "precise enough" && is[id] == "not decided" {
+		if is[id] == "" || reason == "precise-enough" && is[id] == "not decided" {
 			t.Errorf("%s is %q, and the run ended: %s", id, is[id], reason)
 		}
 	}

@@ -347,7 +347,7 @@ func openClaims(dir string, published []claims.Claim) (open []study.Question, er
 }
 
 // finish prints the result and writes the report.
-func (r *running) finish(run *study.Run, reason string, published []claims.Claim) error {
+func (r *running) finish(run *study.Run, reason *notebook.Message, published []claims.Claim) error {
 	s, err := data.Read([]string{r.out}, data.Options{Kinds: kinds.All})
 	if err != nil {
 		return err
@@ -380,16 +380,16 @@ func (r *running) finish(run *study.Run, reason string, published []claims.Claim
 		fmt.Fprintf(os.Stderr, "Where the time went: tare explain %s\n", r.out)
 	}
 	switch {
-	case reason == study.Interrupted:
+	case reason.Is("interrupted"):
 		fmt.Fprintf(os.Stderr, "tare: interrupted; the trials so far are kept, and the same command with --out %s continues\n", r.out)
 		return exit(130)
-	case reason == study.Precise && r.known.Claims:
+	case reason.Is("precise-enough") && r.known.Claims:
 		fmt.Fprintln(os.Stderr, "Every claim is decided that this host can test.")
-	case reason == study.Capped && r.known.Claims:
+	case reason.Is("cap-on-rounds") && r.known.Claims:
 		fmt.Fprintf(os.Stderr, "%d rounds were not enough to decide every claim.\n", run.Plan.Study.Design.Cap)
-	case reason == study.Capped && run.Plan.Study.Design.Looks() > 0:
+	case reason.Is("cap-on-rounds") && run.Plan.Study.Design.Looks() > 0:
 		fmt.Fprintf(os.Stderr, "%d rounds were not enough to know every ratio as well as was asked: the first lines say what is open.\n", run.Plan.Study.Design.Cap)
-	case reason == study.OutOfTime:
+	case reason.Is("time-budget"):
 		fmt.Fprintf(os.Stderr, "The time budget is used up; the same command with --out %s continues.\n", r.out)
 	}
 	if n := run.Failed(); n > 0 {

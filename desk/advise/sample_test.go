@@ -95,7 +95,7 @@ func (l *lab) write(t testing.TB) string {
 		}
 	}
 	must(w.Session(notebook.Session{Time: at, Event: "start"}))
-	must(w.Session(notebook.Session{Time: at, Event: "end", Reason: "cap on rounds"}))
+	must(w.Session(notebook.Session{Time: at, Event: "end", Reason: notebook.TextMessage("cap on rounds")}))
 	must(w.Close())
 	var guests, trials bytes.Buffer
 	g := rand.New(rand.NewPCG(7, uint64(len(l.study.Treatments))))

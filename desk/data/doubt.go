@@ -189,7 +189,7 @@ func (Stalled) Doubt()            {}
 
 // End is how a session of `tare run` ended.
 type End struct {
-	Reason   string // as recorded; empty: Open or None
-	Open     bool   // its start has no end: it is still running or was killed
-	Recorded bool   // false: no session is recorded at all
+	Reason   *notebook.Message // nil: Open or None
+	Open     bool              // its start has no end: it is still running or was killed
+	Recorded bool              // false: no session is recorded at all
 }

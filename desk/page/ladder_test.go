@@ -80,7 +80,7 @@ func ladderFolder(t testing.TB, kvm bool) string {
 		add(notebook.Treatment{Platform: notebook.VM, Engine: "qemu", Accelerator: accel, Provisioning: notebook.Pinned}, 0.4*cost("vm")*emulation, "")
 		add(notebook.Treatment{Platform: notebook.VMCN, Engine: "runc", Accelerator: accel, Provisioning: notebook.Pinned}, 0.4*cost("vm")*cost("vmcn")*emulation, "")
 	}
-	records := []any{notebook.Session{Time: at, Event: "start"}, notebook.Session{Time: at, Event: "end", Reason: "cap on rounds"}}
+	records := []any{notebook.Session{Time: at, Event: "start"}, notebook.Session{Time: at, Event: "end", Reason: notebook.TextMessage("cap on rounds")}}
 	g := rand.New(rand.NewPCG(3, 9))
 	for round := range study.Design.Cap {
 		for _, tr := range study.Treatments {

@@ -33,7 +33,7 @@ var style string
 var pageTemplate = sync.OnceValue(func() *template.Template {
 	page := template.New("page").Funcs(template.FuncMap{
 		"bytes": words.Bytes, "comparison": words.Comparison, "count": words.Count[int], "duration": words.Duration, "lines": words.PlainLines,
-		"measured": words.Measured, "metric": metricWords, "plain": plain, "platform": words.Platform, "published": words.Published,
+		"measured": words.Measured, "message": words.Message, "metric": metricWords, "plain": plain, "platform": words.Platform, "published": words.Published,
 		"region": words.Region, "selectors": words.Selectors, "sentence": words.Sentence, "stop": words.Stop, "text": words.Text,
 		"thousands": words.Thousands[int],
 		"class":     func(a claims.Answer) string { return classes[a] },
@@ -42,7 +42,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"fact":      func(name, text string) pair { return pair{name, plain(text)} },
 		"finite":    stats.Finite,
 		"failures":  failures,
-		"finished":  func(reason string) bool { return slices.Contains(finished, reason) },
+		"finished":  finished,
 		"folder":    folderName,
 		"ratio":     ratioMeans,
 		"inc":       func(i int) int { return i + 1 },
@@ -303,8 +303,8 @@ func checks(s *data.Summary, names map[string]string) (lines, all []check) {
 	return lines, all
 }
 
-// finished are the reasons of an end that leave nothing to be said on the first screen.
-var finished = []string{"precise enough", "cap on rounds"}
+// finished says whether the reason of an end leaves nothing to be said on the first screen.
+func finished(end *notebook.Message) bool { return end.Is("precise-enough") || end.Is("cap-on-rounds") }
 
 // count counts what a reader must know of before the figures.
 func (p *page) count(s *data.Summary) {

@@ -184,7 +184,7 @@ func (p *pinning) write(t testing.TB) string {
 	for i := range p.host {
 		host.CPUs = append(host.CPUs, notebook.CPU{ID: i, Core: i})
 	}
-	records := []any{notebook.Session{Time: at, Event: "start"}, notebook.Session{Time: at, Event: "end", Reason: "precise enough"}}
+	records := []any{notebook.Session{Time: at, Event: "start"}, notebook.Session{Time: at, Event: "end", Reason: notebook.TextMessage("precise enough")}}
 	seed := fnv.New64()
 	seed.Write([]byte(p.hostID))
 	g := rand.New(rand.NewPCG(3, seed.Sum64()))

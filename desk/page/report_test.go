@@ -57,7 +57,7 @@ func folder(t *testing.T) string {
 			}
 		}
 	}
-	records = append(records, notebook.Session{Time: tick(), Event: "end", Reason: "precise enough"})
+	records = append(records, notebook.Session{Time: tick(), Event: "end", Reason: notebook.TextMessage("precise enough")})
 	return notebooktest.Write(t, study, s.Hosts[0].Host, records...)
 }
 
@@ -292,7 +292,7 @@ func TestNotices(t *testing.T) {
 		}
 	}
 	early := sample("large")
-	early.Folders[0].Ends = []data.End{{Recorded: true, Reason: "time budget"}}
+	early.Folders[0].Ends = []data.End{{Recorded: true, Reason: notebook.Say("time-budget")}}
 	early.AA = nil
 	got = text(early)
 	for _, present := range []string{"Ended early.", "No A/A check was run"} {

@@ -76,7 +76,7 @@ func sample(instances ...string) *data.Summary {
 		Design: notebook.Design{Floor: 5, Cap: 10, Precision: 0.02, Trials: 3, Warmups: 1, TimeoutS: 120},
 		Images: map[string]notebook.Image{"ffmpeg": {Reference: "debian:trixie ffmpeg", Digest: "sha256:0f3a7c1d2b", Input: "sha256:99ab"}},
 	}
-	s.Folders = []data.Folder{{Dir: "R", Study: study, Host: "h1", Rounds: 5, Trials: 200, Failed: 2, Ends: []data.End{{Recorded: true, Reason: "precise enough"}}}}
+	s.Folders = []data.Folder{{Dir: "R", Study: study, Host: "h1", Rounds: 5, Trials: 200, Failed: 2, Ends: []data.End{{Recorded: true, Reason: notebook.Say("precise-enough")}}}}
 	for i, inst := range instances {
 		k := 1 / float64(i+1)
 		add := func(p, e, a, prov string, ratio, half float64) *data.Row {
@@ -144,7 +144,7 @@ func cluster() *data.Summary {
 // troubled is a summary of a study in which much went wrong.
 func troubled() *data.Summary {
 	s := sample("large")
-	s.Folders[0].Ends = []data.End{{Recorded: true, Reason: "interrupted"}, {Recorded: true, Open: true}}
+	s.Folders[0].Ends = []data.End{{Recorded: true, Reason: notebook.Say("interrupted")}, {Recorded: true, Open: true}}
 	s.AA[0].Verdict, s.AA[0].Ratio, s.AA[0].Low, s.AA[0].High = data.Misses, 1.08, 1.03, 1.13
 	s.AA[0].Untrusted = []string{"ffmpeg/cn/docker/pinned/large", "ffmpeg/cn/crun/pinned/large"}
 	s.Rows[3].Doubtful, s.Rows[5].Doubtful = true, true
@@ -169,7 +169,7 @@ func hostile() *data.Summary {
 	s.Hosts[0].Capabilities[0].Why = evil
 	f := &s.Folders[0]
 	f.Dir = "R" + "<b>"
-	f.Ends = []data.End{{Recorded: true, Reason: evil}}
+	f.Ends = []data.End{{Recorded: true, Reason: notebook.TextMessage(evil)}}
 	f.Study.Title, f.Study.Source, f.Study.Hash = evil, "name: "+evil, evil
 	f.Study.Images = map[string]notebook.Image{evil: {Reference: evil, Digest: evil}}
 	s.Warnings[0].Text.First = notebook.TextMessage(evil)

@@ -223,7 +223,7 @@ func TestExplainedFolder(t *testing.T) {
 			must(w.Trial(x))
 		}
 	}
-	must(w.Session(notebook.Session{Time: at, Event: "end", Reason: "cap on rounds"}))
+	must(w.Session(notebook.Session{Time: at, Event: "end", Reason: notebook.TextMessage("cap on rounds")}))
 	must(w.Close())
 	files, err := readAndWrite(dir, dir)
 	must(err)

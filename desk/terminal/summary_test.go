@@ -100,7 +100,7 @@ func (l *lab) write(t testing.TB) string {
 	}
 	must(w.Session(notebook.Session{Time: at, Event: "start", Quiet: l.quiet}))
 	if l.ended != "" {
-		must(w.Session(notebook.Session{Time: at, Event: "end", Reason: l.ended}))
+		must(w.Session(notebook.Session{Time: at, Event: "end", Reason: notebook.TextMessage(l.ended)}))
 	}
 	must(w.Close())
 	// A synced line for each trial would take the tests' time.

@@ -44,11 +44,11 @@ type Show interface {
 }
 
 // Run plans the study and runs what of it does not stand in the folder yet, and says why it ended. Failed trials are no error.
-func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, reason string, err error) {
+func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, reason *notebook.Message, err error) {
 	if notebook.Exists(q.Out) {
 		f, err := q.begun(l.host)
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		q.Choices.Begun, q.Spec.Lengths = &f.Study, f.Study.Lengths
 	}
@@ -57,26 +57,26 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 	}
 	if from := q.Choices.From(q.Spec); from != "" {
 		if err := l.LoadFrom(ctx, from); err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 	}
 	var untraced map[string]string
 	if len(q.Choices.Explain) > 0 { // before the plan, which prepares what guests get: virtual machines get a tracer then
 		if untraced, err = l.Explain(q.Choices.Explain); err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 	}
 	options := workload.Options{Store: l.store, Cache: l.cache(), Bench: l, Progress: show.Say}
 	plan, err := l.plan(ctx, q, options)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	show.Planned(plan.Study.LeftOut, untraced)
 	start := notebook.Session{Time: time.Now().UTC(), Event: "start", Args: q.Args}
 	if q.Quiet {
 		vms := slices.ContainsFunc(plan.Study.Treatments, func(t notebook.Treatment) bool { return notebook.HasMachine(t.Platform) })
 		if l.quiet, err = noise.Host.Quieten(l.env.Journal, vms); err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		start.Quiet = l.quiet.Set
 		var left []string
@@ -87,13 +87,13 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 	}
 	notes, undo, err := plan.Set(l.env.Journal)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	start.Notes, l.unset = append(start.Notes, notes...), undo
 	if !notebook.Exists(q.Out) {
 		short, err := plan.Rehearse(ctx, l, show.Say)
 		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		for _, s := range short {
 			start.Notes = append(start.Notes, "too short: "+s.String())
@@ -101,24 +101,24 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 		}
 		if q.Spec.Lengths = study.Lengths(short); len(q.Spec.Lengths) > 0 { // with other work it is another study
 			if plan, err = l.plan(ctx, q, options); err != nil {
-				return nil, "", err
+				return nil, nil, err
 			}
 		}
 	}
 	run = &study.Run{Plan: plan, Lab: l, Watch: show, Deadline: q.Deadline, Goal: q.Goal}
 	book, err := q.open(run, l.host)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	defer book.Close()
 	run.Book = book
 	if err := book.Session(start); err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	reason, err = run.Do(ctx)
 	end := notebook.Session{Time: time.Now().UTC(), Event: "end", Reason: reason, Notes: run.Notes()}
 	if err != nil {
-		end.Reason = "failed: " + err.Error()
+		end.Reason = notebook.Say("failed", "cause", err)
 	}
 	if e := book.Session(end); err == nil {
 		err = e

@@ -119,7 +119,7 @@ func TestAnAllocatedRunGoesOn(t *testing.T) {
 					cancel()
 				}
 			}
-			if reason, err := (&Run{Plan: plan, Lab: l, Book: book}).Do(ctx); err != nil || reason != Interrupted {
+			if reason, err := (&Run{Plan: plan, Lab: l, Book: book}).Do(ctx); err != nil || !reason.Is("interrupted") {
 				t.Fatalf("stop %d: %q, %v", stop, reason, err)
 			}
 			second := &Run{Plan: plan, Lab: levels(6, 9*time.Second, time.Second, 0.01, 0.03, same), Book: book}
@@ -129,7 +129,7 @@ func TestAnAllocatedRunGoesOn(t *testing.T) {
 			for _, tr := range slices.Clone(book.trials) {
 				second.Take(tr)
 			}
-			if reason, err := second.Do(t.Context()); err != nil || reason != Capped {
+			if reason, err := second.Do(t.Context()); err != nil || !reason.Is("cap-on-rounds") {
 				t.Fatalf("stop %d: going on: %q, %v", stop, reason, err)
 			}
 			planned, seen, in := map[cell]int{}, map[string]bool{}, map[cell]int{}
@@ -181,7 +181,7 @@ func TestWhatCannotBeKnownInTimeWaits(t *testing.T) {
 		d := notebook.Design{Floor: 4, Cap: 200, Precision: 0.02, Trials: 1}
 		r := &Run{Plan: fakePlan(d, bmT, cnT, pinned), Lab: l, Book: book, Deadline: time.Now().Add(4 * time.Minute)}
 		reason, err := r.Do(t.Context())
-		if err != nil || reason != OutOfTime {
+		if err != nil || !reason.Is("time-budget") {
 			t.Fatalf("%q, %v", reason, err)
 		}
 		of := r.Plan.Study.Treatments
@@ -253,7 +253,7 @@ func TestLooksAtWillRaiseFewFalseAlarms(t *testing.T) {
 			if look.Guest(studyfile.UntilRounds, notebook.Treatment{}, 0, 0, false, 0); look.missed {
 				alarms++
 			}
-			stopped[reason]++
+			stopped[reason.Code]++
 			rounds, trials = rounds+book.rounds()[r.Plan.Study.Treatments[1].ID], trials+book.measured()
 		})
 	}
@@ -261,7 +261,7 @@ func TestLooksAtWillRaiseFewFalseAlarms(t *testing.T) {
 	if alarms > studies/20 {
 		t.Errorf("%d of %d studies saw a difference where there is none; want 5 %% at most", alarms, studies)
 	}
-	for _, reason := range []string{Precise, Capped, OutOfTime} {
+	for _, reason := range []string{"precise-enough", "cap-on-rounds", "time-budget"} {
 		if stopped[reason] < studies/20 {
 			t.Errorf("%d studies ended with %q: too few to say anything of it", stopped[reason], reason)
 		}

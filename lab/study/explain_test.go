@@ -63,7 +63,7 @@ func TestExplainedTrialsFeedNoRatio(t *testing.T) {
 	book := &fakeBook{}
 	d := notebook.Design{Floor: 4, Cap: 30, Precision: 0.02, Trials: 2, Warmups: 1}
 	r := &Run{Plan: explained(d, bmT, aaT, cnT), Lab: l, Book: book}
-	if reason, err := r.Do(t.Context()); err != nil || reason != Precise {
+	if reason, err := r.Do(t.Context()); err != nil || !reason.Is("precise-enough") {
 		t.Fatalf("%q, %v", reason, err)
 	}
 	count := map[string]int{}
@@ -124,7 +124,7 @@ func TestAStoppedRunGoesOnWithItsExplainedTrials(t *testing.T) {
 		for _, tr := range slices.Clone(book.trials) {
 			second.Take(tr)
 		}
-		if reason, err := second.Do(t.Context()); err != nil || reason != Capped {
+		if reason, err := second.Do(t.Context()); err != nil || !reason.Is("cap-on-rounds") {
 			t.Fatalf("stop %d: going on: %q, %v", stop, reason, err)
 		}
 		seen, all := map[string]bool{}, 0
@@ -182,7 +182,7 @@ func TestExplainedTrialsThatFailGiveNothingUp(t *testing.T) {
 	}
 	l.exit = only(true)
 	r := &Run{Plan: explained(plain, bmT), Lab: l, Book: book}
-	if reason, err := r.Do(t.Context()); err != nil || reason != Capped || givenUp(r) != 0 || r.Failed() != 8 {
+	if reason, err := r.Do(t.Context()); err != nil || !reason.Is("cap-on-rounds") || givenUp(r) != 0 || r.Failed() != 8 {
 		t.Fatalf("%q, %v, notes %q, %d failed", reason, err, r.Notes(), r.Failed())
 	}
 	for _, tr := range book.trials {

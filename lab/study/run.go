@@ -38,14 +38,6 @@ type Watcher interface {
 	Preparing(what string)
 }
 
-// Reasons why a run ended.
-const (
-	Precise     = "precise enough"
-	Capped      = "cap on rounds"
-	OutOfTime   = "time budget"
-	Interrupted = "interrupted"
-)
-
 // giveUpAfter is the number of rounds in a row in which every trial of a treatment fails before the treatment is given up.
 const giveUpAfter = 2
 
@@ -136,9 +128,9 @@ func Order(seed uint64, round, n int) []int {
 }
 
 // Do runs what remains to be done and returns the reason why it ended. An error comes from the notebook or the machine; failed
-// trials are records, not errors. When ctx ends, the current trial is abandoned, its guest is destroyed, and the reason is
-// Interrupted.
-func (r *Run) Do(ctx context.Context) (reason string, err error) {
+// trials are records, not errors. When ctx ends, the current trial is abandoned, its guest is destroyed, and the reason
+// says so.
+func (r *Run) Do(ctx context.Context) (reason *notebook.Message, err error) {
 	if r.cells == nil {
 		r.cells = map[cell]*done{}
 	}
@@ -159,7 +151,7 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 	for round := begun; ; round++ {
 		open, known, err := r.open(round)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		left := time.Duration(math.MaxInt64)
 		if !r.Deadline.IsZero() {
@@ -175,28 +167,28 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 			}
 			over = false
 			if ctx.Err() != nil {
-				return Interrupted, nil
+				return notebook.Say("interrupted"), nil
 			}
 			if r.Watch != nil {
 				done, left, atMost, wait := r.left(open, round)
 				r.Watch.Guest(round, t, done, done+left, atMost, wait)
 			}
 			if !r.Deadline.IsZero() && time.Now().Add(r.lasts(t.ID, round)).After(r.Deadline) {
-				return OutOfTime, nil
+				return notebook.Say("time-budget"), nil
 			}
 			if err := r.guest(ctx, t, round); err != nil {
 				if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-					return Interrupted, nil
+					return notebook.Say("interrupted"), nil
 				}
-				return "", err
+				return nil, err
 			}
 		}
 		r.preparation()
 		switch {
 		case over && known:
-			return Precise, nil
+			return notebook.Say("precise-enough"), nil
 		case over:
-			return Capped, nil
+			return notebook.Say("cap-on-rounds"), nil
 		}
 	}
 }

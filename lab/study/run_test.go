@@ -266,7 +266,7 @@ func TestRoundsAreInterleavedInRandomOrder(t *testing.T) {
 	book := &fakeBook{}
 	r := &Run{Plan: fakePlan(plain, bmT, aaT, cnT, vmT), Lab: l, Book: book}
 	reason, err := r.Do(t.Context())
-	if err != nil || reason != Capped {
+	if err != nil || !reason.Is("cap-on-rounds") {
 		t.Fatalf("%q, %v", reason, err)
 	}
 	if len(l.order) != 16 || book.measured() != 32 || len(book.trials) != 48 || l.most != 1 || l.live != 0 {
@@ -317,7 +317,7 @@ func TestAStoppedRunGoesOnWithoutLossOrRepetition(t *testing.T) {
 			}
 		}}
 		plan := fakePlan(plain, bmT, aaT, cnT, vmT)
-		if reason, err := (&Run{Plan: plan, Lab: l, Book: book}).Do(ctx); err != nil || reason != Interrupted {
+		if reason, err := (&Run{Plan: plan, Lab: l, Book: book}).Do(ctx); err != nil || !reason.Is("interrupted") {
 			t.Fatalf("stop %d: %q, %v", stop, reason, err)
 		}
 		if l.live != 0 {
@@ -327,7 +327,7 @@ func TestAStoppedRunGoesOnWithoutLossOrRepetition(t *testing.T) {
 		for _, tr := range slices.Clone(book.trials) {
 			second.Take(tr)
 		}
-		if reason, err := second.Do(t.Context()); err != nil || reason != Capped {
+		if reason, err := second.Do(t.Context()); err != nil || !reason.Is("cap-on-rounds") {
 			t.Fatalf("stop %d: going on: %q, %v", stop, reason, err)
 		}
 		seen := map[string]int{}
@@ -469,11 +469,11 @@ func TestStoppingRule(t *testing.T) {
 		noise float64
 		want  string
 		few   bool
-	}{{0.0005, Precise, true}, {0.5, Capped, false}} {
+	}{{0.0005, "precise-enough", true}, {0.5, "cap-on-rounds", false}} {
 		l := &fakeLab{elapsed: noisy(c.noise), making: atOnce}
 		r := &Run{Plan: fakePlan(d, bmT, aaT, cnT, vmT), Lab: l, Book: &fakeBook{}}
 		reason, err := inBubble(t, r)
-		if err != nil || reason != c.want {
+		if err != nil || !reason.Is(c.want) {
 			t.Errorf("noise %g: %q, %v; want %q", c.noise, reason, err, c.want)
 		}
 		vms := 0
@@ -495,7 +495,7 @@ func TestStoppingRule(t *testing.T) {
 func atOnce(notebook.Treatment) time.Duration { return 0 }
 
 // inBubble runs a study whose guests take what its laboratory says, and nothing of the host's time: how many trials a guest does follows from it.
-func inBubble(t *testing.T, r *Run) (reason string, err error) {
+func inBubble(t *testing.T, r *Run) (reason *notebook.Message, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { reason, err = r.Do(t.Context()) })
 	return reason, err
@@ -517,7 +517,7 @@ func TestWhatIsKnownIsNotRunAgain(t *testing.T) {
 	book := &fakeBook{}
 	r := &Run{Plan: fakePlan(d, bmT, cnT, pinned), Lab: l, Book: book}
 	reason, err := inBubble(t, r)
-	if err != nil || reason != Precise {
+	if err != nil || !reason.Is("precise-enough") {
 		t.Fatalf("%q, %v", reason, err)
 	}
 	n := book.rounds()
@@ -531,7 +531,7 @@ func TestWhatIsKnownIsNotRunAgain(t *testing.T) {
 		again.Take(tr)
 	}
 	before := len(book.trials)
-	if reason, err := inBubble(t, again); err != nil || reason != Precise || len(book.trials) != before {
+	if reason, err := inBubble(t, again); err != nil || !reason.Is("precise-enough") || len(book.trials) != before {
 		t.Errorf("resumed: %q, %v, %d more trials", reason, err, len(book.trials)-before)
 	}
 }
@@ -565,7 +565,7 @@ func TestARuleEndsAfterEnoughTrials(t *testing.T) {
 			got := n[of[treatment].ID]
 			return got < least || got > least+least/2+1
 		}
-		if err != nil || reason != Precise || few(0, c.want) || few(2, c.want) {
+		if err != nil || !reason.Is("precise-enough") || few(0, c.want) || few(2, c.want) {
 			t.Errorf("%v, %+v: %q, %v, %d trials of the container and %d of bare metal, want %d", c.trial, d, reason, err, n[of[2].ID], n[of[0].ID], c.want)
 		}
 		if check := rounds[of[1].ID]; d.Decide == 0 && check != 3 {
@@ -577,7 +577,7 @@ func TestARuleEndsAfterEnoughTrials(t *testing.T) {
 func TestTimeBudget(t *testing.T) {
 	l := &fakeLab{elapsed: steady}
 	r := &Run{Plan: fakePlan(plain, bmT, cnT), Lab: l, Book: &fakeBook{}, Deadline: time.Now().Add(-time.Second)}
-	if reason, err := r.Do(t.Context()); err != nil || reason != OutOfTime || len(l.order) != 0 {
+	if reason, err := r.Do(t.Context()); err != nil || !reason.Is("time-budget") || len(l.order) != 0 {
 		t.Errorf("%q, %v, %d guests", reason, err, len(l.order))
 	}
 }
@@ -636,7 +636,7 @@ func TestWithoutBareMetalTheMeanMustBeKnown(t *testing.T) {
 		return time.Duration((1 + 0.3*rng.NormFloat64()) * float64(time.Second))
 	}}
 	reason, err := (&Run{Plan: fakePlan(d, cnT), Lab: l, Book: &fakeBook{}}).Do(t.Context())
-	if err != nil || reason != Capped || len(l.order) != 12 {
+	if err != nil || !reason.Is("cap-on-rounds") || len(l.order) != 12 {
 		t.Errorf("%q, %v after %d guests; a noise of 30 %% is not known to 2 %% after the floor", reason, err, len(l.order))
 	}
 }
@@ -654,7 +654,7 @@ func TestWhatWasGivenUpStaysSo(t *testing.T) {
 		again.Take(tr)
 	}
 	before := len(book.trials)
-	if reason, err := again.Do(t.Context()); err != nil || reason != Capped || len(book.trials) != before {
+	if reason, err := again.Do(t.Context()); err != nil || !reason.Is("cap-on-rounds") || len(book.trials) != before {
 		t.Errorf("%q, %v: %d more trials in a folder that was done", reason, err, len(book.trials)-before)
 	}
 }

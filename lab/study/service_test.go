@@ -134,7 +134,7 @@ func TestAServiceIsAskedFromOutside(t *testing.T) {
 	l := &shop{fakeLab: fakeLab{elapsed: steady}, readyAfter: 2, answer: `{"mean":0.25,"p99":0.5,"errors":0}`}
 	book := &fakeBook{}
 	r := &Run{Plan: shopPlan(""), Lab: l, Book: book}
-	if reason, err := r.Do(t.Context()); err != nil || reason != Capped {
+	if reason, err := r.Do(t.Context()); err != nil || !reason.Is("cap-on-rounds") {
 		t.Fatalf("%q, %v", reason, err)
 	}
 	if len(l.served) != 4 || l.served[0] != "serve 0.0.0.0 8080 1024" || l.places != 0 || len(book.trials) != 12 {
@@ -211,7 +211,7 @@ func TestAFixedNumberOfRounds(t *testing.T) {
 	r := &Run{Plan: fakePlan(notebook.Design{Floor: 2, Cap: 4, Precision: 0.5, Trials: 1}, bmT, aaT, six), Lab: l, Book: book}
 	r.Plan.Study.Treatments[0].Rounds, r.Plan.Study.Treatments[1].Rounds = 0, 0
 	reason, err := r.Do(t.Context())
-	if err != nil || reason != Precise {
+	if err != nil || !reason.Is("precise-enough") {
 		t.Fatalf("%q, %v", reason, err)
 	}
 	n := book.rounds()

@@ -28,7 +28,7 @@ func TestUntilDecided(t *testing.T) {
 	}}
 	book := &fakeBook{}
 	r := &Run{Plan: fakePlan(notebook.Design{Floor: 4, Cap: studyfile.UntilRounds, Decide: 0.02, Trials: 1}, bmT, cnT, pinned), Lab: l, Book: book}
-	if reason, err := r.Do(t.Context()); err != nil || reason != Precise {
+	if reason, err := r.Do(t.Context()); err != nil || !reason.Is("precise-enough") {
 		t.Fatalf("%q, %v", reason, err)
 	}
 	n, of := book.rounds(), r.Plan.Study.Treatments
@@ -49,9 +49,9 @@ func TestAGoal(t *testing.T) {
 		reason             string
 		bm, cn, pinned, vm int // rounds that each is in
 	}{
-		{"all is answered", 30, 0, Precise, 9, 5, 9, 0},
-		{"the cap comes first", 7, 0, Capped, 7, 5, 7, 0},
-		{"there is time for one of two", 30, 58 * time.Second, OutOfTime, 5, 5, 3, 0}, // all in the first two rounds and the fifth; the one alone in the others
+		{"all is answered", 30, 0, "precise-enough", 9, 5, 9, 0},
+		{"the cap comes first", 7, 0, "cap-on-rounds", 7, 5, 7, 0},
+		{"there is time for one of two", 30, 58 * time.Second, "time-budget", 5, 5, 3, 0}, // all in the first two rounds and the fifth; the one alone in the others
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			book := &fakeBook{}
@@ -73,7 +73,7 @@ func TestAGoal(t *testing.T) {
 			}
 			reason, err := r.Do(t.Context())
 			n := book.rounds()
-			if err != nil || reason != c.reason || n[of[0].ID] != c.bm || n[of[1].ID] != c.bm || n[of[2].ID] != c.cn || n[of[3].ID] != c.pinned || n[of[4].ID] != c.vm {
+			if err != nil || !reason.Is(c.reason) || n[of[0].ID] != c.bm || n[of[1].ID] != c.bm || n[of[2].ID] != c.cn || n[of[3].ID] != c.pinned || n[of[4].ID] != c.vm {
 				t.Errorf("%s: %q, %v; rounds: %v", c.name, reason, err, n)
 			}
 		})
@@ -116,7 +116,7 @@ func TestADearQuestionWaits(t *testing.T) {
 		}
 		reason, err := r.Do(t.Context())
 		n := book.rounds()
-		if err != nil || reason != OutOfTime || n[of[2].ID] != 30 || n[of[3].ID] < 2 {
+		if err != nil || !reason.Is("time-budget") || n[of[2].ID] != 30 || n[of[3].ID] < 2 {
 			t.Errorf("%q, %v; rounds: %v, want 30 of the cheap one and some of the dear one", reason, err, n)
 		}
 	})

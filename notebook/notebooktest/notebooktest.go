@@ -171,7 +171,7 @@ func (f *Folder) records() iter.Seq[any] {
 			}
 		}
 		if f.Ended != "" {
-			yield(notebook.Session{Time: f.Start, Event: "end", Reason: f.Ended})
+			yield(notebook.Session{Time: f.Start, Event: "end", Reason: notebook.TextMessage(f.Ended)})
 		}
 	}
 }
