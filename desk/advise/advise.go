@@ -6,6 +6,7 @@
 package advise
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -190,7 +191,7 @@ func (a *adviser) chooseFigure() error {
 	}
 	var known []string
 	var kept []*group
-	refused := ""
+	var refused error
 	for _, g := range a.groups {
 		all := []notebook.Metric{g.metric}
 		for _, r := range g.rows {
@@ -201,33 +202,33 @@ func (a *adviser) chooseFigure() error {
 			}
 		}
 		for _, m := range all {
-			why := ""
+			var why error
 			switch {
 			case !m.Directed():
-				why = "a metric without a direction: neither higher nor lower values are better"
+				why = errors.New("a metric without a direction: neither higher nor lower values are better")
 			case m.Better != "":
 				if !slices.Contains(known, m.Name) {
 					known = append(known, m.Name)
 				}
 			case strings.HasSuffix(m.Unit, "/s"):
-				why = fmt.Sprintf("a rate (%s), of which more is better, and its workload does not say so (better: higher)", m.Unit)
+				why = fmt.Errorf("a rate (%s), of which more is better, and its workload does not say so (better: higher)", m.Unit)
 			case m.Unit == "1" && m != g.metric:
-				why = "a count, which says nothing of what a choice is worth"
+				why = errors.New("a count, which says nothing of what a choice is worth")
 			case !slices.Contains(known, m.Name):
 				known = append(known, m.Name)
 			}
 			switch {
 			case m.Name != a.o.Metric:
-			case why != "" && refused == "":
+			case why != nil && refused == nil:
 				refused = why
-			case why == "":
+			case why == nil:
 				g.figure = m
 				kept = append(kept, g)
 			}
 		}
 	}
-	if len(kept) == 0 && refused != "" {
-		return fmt.Errorf("--metric %q is %s; one of %s was expected", a.o.Metric, refused, strings.Join(known, ", "))
+	if len(kept) == 0 && refused != nil {
+		return fmt.Errorf("--metric %q is %w; one of %s was expected", a.o.Metric, refused, strings.Join(known, ", "))
 	}
 	if len(kept) == 0 {
 		return fmt.Errorf("--metric %q was not measured; one of %s was expected", a.o.Metric, strings.Join(known, ", "))

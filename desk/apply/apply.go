@@ -148,11 +148,11 @@ func Write(w io.Writer, a *advise.Advice, format string, pick int) error {
 	}
 	if first := max(at, 0); at < 0 || !Expresses(format, r.Choices[first].Treatment) {
 		c := r.Choices[first]
-		none := ""
+		name := words.Choice(c.Treatment, r.Networks)
 		if at < 0 && len(r.Choices) > 1 {
-			none = ", nor anything else in the ranking"
+			return fmt.Errorf("%s cannot express number %d of the ranking, %s, nor anything else in the ranking; %s", format, c.Rank, name, Fitting(c.Treatment))
 		}
-		return fmt.Errorf("%s cannot express number %d of the ranking, %s%s; %s", format, c.Rank, words.Choice(c.Treatment, r.Networks), none, Fitting(c.Treatment))
+		return fmt.Errorf("%s cannot express number %d of the ranking, %s; %s", format, c.Rank, name, Fitting(c.Treatment))
 	}
 	s, err := settingOf(r, &r.Choices[at], format)
 	if err != nil {
@@ -179,26 +179,19 @@ func several(a *advise.Advice, format string) error {
 
 // settingOf gathers what the formats need, and what their readers have to know.
 func settingOf(r *advise.Ranking, c *advise.Choice, format string) (*setting, error) {
-	name := func(c *advise.Choice) string { return words.Choice(c.Treatment, r.Networks) }
 	s := &setting{Treatment: c.Treatment, Name: label(c.Treatment.Workload), Image: r.Image.Reference, Port: r.Port, CPUs: c.CPUs}
-	say := func(f string, args ...any) { s.Comments = append(s.Comments, words.Plain(fmt.Sprintf(f, args...))) }
-	rank := fmt.Sprintf("number %d of %d", c.Rank, len(r.Choices))
-	say("%s, %s for %s on %s.", words.Capital(name(c)), rank, r.Workload, r.Host)
-	figure := words.RankedValue(r, *c)
-	if c.Predicted {
-		say("Predicted, not measured: %s.", figure)
-	} else {
-		say("Measured: %s.", figure)
-	}
+	say := func(comment string) { s.Comments = append(s.Comments, words.Plain(comment)) }
+	say(words.AppliedRank(r, c))
+	say(words.AppliedValue(r, c))
 	if first := r.Choices[0]; c.Rank > 1 && !Expresses(format, first.Treatment) {
-		say("Number 1, %s, cannot be expressed in %s; %s.", name(&first), format, Fitting(first.Treatment))
+		say(words.NotExpressed(r, format, Fitting(first.Treatment)))
 	}
 	for _, n := range c.Doubts {
-		say("Note: %s.", words.Doubt(n))
+		say(words.AppliedNote(n))
 	}
 
 	if s.Port > 0 && (format == "libvirt" || format == "systemd" || s.Network == notebook.NetHost) {
-		say("The service was measured at port %d: leave it open to its clients.", s.Port)
+		say(words.AppliedPort(s.Port))
 	}
 
 	host := make([]int, 0, len(r.OnHost.CPUs))
@@ -212,25 +205,25 @@ func settingOf(r *advise.Ranking, c *advise.Choice, format string) (*setting, er
 		n := int(s.Instance.Cores)
 		switch {
 		case len(s.CPUs) >= n:
-			say("The CPU set %s is what the guests had on %s: another host needs its own (lscpu -e).", notebook.FormatCPUList(s.CPUs), r.Host)
+			say(words.MeasuredCPUSet(s.CPUs, r.Host))
 		case len(host) >= n:
 			s.CPUs = host[:n]
-			say("The CPU set %s is an example, because none of the guests is recorded: choose one with lscpu -e.", notebook.FormatCPUList(s.CPUs))
+			say(words.ExampleCPUSet(s.CPUs))
 		default:
-			return nil, fmt.Errorf("%s is pinned to %d CPUs, and the folder records neither its guests' nor so many of the host", name(c), n)
+			return nil, fmt.Errorf("%s is pinned to %d CPUs, and the folder records neither its guests' nor so many of the host", words.Choice(c.Treatment, r.Networks), n)
 		}
 		s.Others = slices.DeleteFunc(slices.Clone(host), func(p int) bool { return slices.Contains(s.CPUs, p) })
 	}
 	if format != "libvirt" && format != "systemd" || s.Platform == notebook.VMCN {
 		if !reference.MatchString(s.Image) {
 			s.Image = Placeholder
-			say("%s is a placeholder: write your image there.", Placeholder)
+			say(words.AppliedPlaceholder(Placeholder))
 		}
 		if len(s.Devices()) > 0 {
-			say("Docker knows devices by these names from version 25 on, where the host describes them (CDI).")
+			say(words.AppliedDevices)
 		}
 		if e := s.Engine; e != "" && e != "docker" && s.Platform == notebook.CN {
-			say("Measured with the engine %s: the overhead of another may differ.", e)
+			say(words.AppliedEngine(e))
 		}
 	}
 	return s, nil

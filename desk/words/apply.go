@@ -1,0 +1,60 @@
+package words
+
+import (
+	"fmt"
+
+	"tare/desk/advise"
+	"tare/desk/data"
+	"tare/notebook"
+)
+
+// Comments in a configuration that applies a choice of a ranking.
+
+// AppliedDevices says what the names of devices need.
+const AppliedDevices = "Docker knows devices by these names from version 25 on, where the host describes them (CDI)."
+
+// AppliedRank says which choice the configuration applies.
+func AppliedRank(r *advise.Ranking, c *advise.Choice) string {
+	return fmt.Sprintf("%s, number %d of %d for %s on %s.", Capital(Choice(c.Treatment, r.Networks)), c.Rank, len(r.Choices), r.Workload, r.Host)
+}
+
+// AppliedValue says by which value the choice was ranked.
+func AppliedValue(r *advise.Ranking, c *advise.Choice) string {
+	if c.Predicted {
+		return "Predicted, not measured: " + RankedValue(r, *c) + "."
+	}
+	return "Measured: " + RankedValue(r, *c) + "."
+}
+
+// NotExpressed says that a format cannot express the first choice, and which formats fit it.
+func NotExpressed(r *advise.Ranking, format, fitting string) string {
+	return fmt.Sprintf("Number 1, %s, cannot be expressed in %s; %s.", Choice(r.Choices[0].Treatment, r.Networks), format, fitting)
+}
+
+// AppliedNote says what limits the choice's result.
+func AppliedNote(d data.Doubt) string { return "Note: " + Doubt(d) + "." }
+
+// AppliedPort says which port the service needs.
+func AppliedPort(port int) string {
+	return fmt.Sprintf("The service was measured at port %d: leave it open to its clients.", port)
+}
+
+// MeasuredCPUSet says where a CPU set comes from that guests had.
+func MeasuredCPUSet(cpus []int, host string) string {
+	return fmt.Sprintf("The CPU set %s is what the guests had on %s: another host needs its own (lscpu -e).", notebook.FormatCPUList(cpus), host)
+}
+
+// ExampleCPUSet says of a CPU set that no guest had it.
+func ExampleCPUSet(cpus []int) string {
+	return fmt.Sprintf("The CPU set %s is an example, because none of the guests is recorded: choose one with lscpu -e.", notebook.FormatCPUList(cpus))
+}
+
+// AppliedPlaceholder says what stands in place of an image.
+func AppliedPlaceholder(name string) string {
+	return name + " is a placeholder: write your image there."
+}
+
+// AppliedEngine says with which engine a container was measured.
+func AppliedEngine(engine string) string {
+	return fmt.Sprintf("Measured with the engine %s: the overhead of another may differ.", engine)
+}
