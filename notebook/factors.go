@@ -1,26 +1,155 @@
 package notebook
 
-// Parameters of a treatment that are not its workload's own: how its processes' pages are placed. ParamNeighbours is another.
-const (
-	ParamAddresses = "addresses"
-	ParamHugePages = "huge_pages"
+import (
+	"maps"
+	"slices"
+	"strconv"
 )
 
-// ParamDevices is the parameter of a treatment that names the host's devices which its guests have, as CDI does, separated by commas.
-const ParamDevices = "devices"
+// Factor is one of the ways in which treatments differ, in addition to their workload and its parameters. It is known everywhere by its
+// name: in study files, in baselines and claims, on the axes of figures, in study.json.
+type Factor struct {
+	Name   string
+	Unit   string   // of its values, if they are numbers with one
+	Values []string // all possible values, in the order in which figures have them; nil: any text
+	Number bool     // its values are numbers
+	Listed bool     // a value may be a list with commas
 
-// Placing are those of a treatment's parameters that are of any workload's; nil: none is.
-func Placing(params map[string]string) (some map[string]string) {
-	for _, k := range []string{ParamAddresses, ParamHugePages, ParamNeighbours, ParamCache, ParamRoot, ParamDevices} {
-		if v, ok := params[k]; ok {
-			if some == nil {
-				some = map[string]string{}
-			}
-			some[k] = v
+	field *field // of a treatment; nil: Treatment.Factors has it
+	hides bool   // figures and trends that name it mean it, even if a workload has a parameter of that name
+}
+
+// field gives access to a factor that is a field of a treatment. An empty value means that the treatment has none.
+type field struct {
+	of    func(Treatment) string
+	clear func(*Treatment)
+}
+
+func text(at func(*Treatment) *string) *field {
+	return &field{of: func(t Treatment) string { return *at(&t) }, clear: func(t *Treatment) { *at(t) = "" }}
+}
+
+var (
+	instance  = &field{of: func(t Treatment) string { return t.Instance.Name }, clear: func(t *Treatment) { t.Instance = Instance{} }}
+	hostCores = &field{of: func(t Treatment) string {
+		if t.HostCores == 0 {
+			return ""
+		}
+		return strconv.Itoa(t.HostCores)
+	}, clear: func(t *Treatment) { t.HostCores = 0 }}
+)
+
+// The factors that are fields of a treatment.
+var (
+	FactorPlatform     = Factor{Name: "platform", Values: Platforms, field: text(func(t *Treatment) *string { return &t.Platform })}
+	FactorEngine       = Factor{Name: "engine", field: text(func(t *Treatment) *string { return &t.Engine })}
+	FactorAccelerator  = Factor{Name: "accelerator", Values: []string{KVM, KVMEmulated, TCG}, field: text(func(t *Treatment) *string { return &t.Accelerator })}
+	FactorKernel       = Factor{Name: "kernel", field: text(func(t *Treatment) *string { return &t.Kernel })}
+	FactorProvisioning = Factor{Name: "provisioning", Values: Provisionings, field: text(func(t *Treatment) *string { return &t.Provisioning })}
+	FactorInstance     = Factor{Name: "instance", hides: true, field: instance}
+	FactorNetwork      = Factor{Name: "network", Values: Networks, hides: true, field: text(func(t *Treatment) *string { return &t.Network })}
+	FactorIsolation    = Factor{Name: "isolation", hides: true, Values: append(slices.Clone(Layers), IsolationFull), field: text(func(t *Treatment) *string { return &t.Isolation })}
+	FactorMachine      = Factor{Name: "machine", Listed: true, field: text(func(t *Treatment) *string { return &t.Machine })}
+	FactorHostCores    = Factor{Name: "host_cores", Number: true, hides: true, field: hostCores}
+)
+
+// The factors that only some studies have. A kind of study may have more of its own.
+var (
+	FactorAddresses  = Factor{Name: "addresses", Values: []string{AddressesFixed, AddressesRandom}}
+	FactorHugePages  = Factor{Name: "huge_pages", Values: HugePages}
+	FactorNeighbours = Factor{Name: "neighbours"} // the busy guests beside the measured one: Neighbours.Text
+	FactorCache      = Factor{Name: "cache", Values: Caches}
+	FactorRoot       = Factor{Name: "root", Values: Roots}
+	FactorDevices    = Factor{Name: "devices", Listed: true} // of the host, as CDI names them
+	FactorRate       = Factor{Name: "rate", Unit: "1/s", Number: true}
+)
+
+// Factors are all of these. A baseline is written in this order, up to the last that is a field.
+var Factors = []Factor{
+	FactorPlatform, FactorEngine, FactorAccelerator, FactorKernel, FactorProvisioning, FactorInstance, FactorNetwork, FactorIsolation, FactorMachine, FactorHostCores,
+	FactorAddresses, FactorHugePages, FactorNeighbours, FactorCache, FactorRoot, FactorDevices, FactorRate,
+}
+
+// FactorNamed returns the factor of a name; false: Factors has none.
+func FactorNamed(name string) (Factor, bool) {
+	if i := slices.IndexFunc(Factors, func(f Factor) bool { return f.Name == name }); i >= 0 {
+		return Factors[i], true
+	}
+	return Factor{}, false
+}
+
+// FactorNames are the names of those factors for which a condition is true, in order; nil: of all.
+func FactorNames(what func(Factor) bool) (names []string) {
+	for _, f := range Factors {
+		if what == nil || what(f) {
+			names = append(names, f.Name)
 		}
 	}
-	return some
+	return names
 }
+
+// IsField reports whether every treatment has the factor, as one of its fields.
+func (f Factor) IsField() bool { return f.field != nil }
+
+// Of is the factor's value in a treatment; empty: it has none.
+func (f Factor) Of(t Treatment) string {
+	if f.field != nil {
+		return f.field.of(t)
+	}
+	return t.Factors[f.Name]
+}
+
+// fieldOf is the field that a figure or a trend means by a name; nil: it means what is Assigned.
+func (t Treatment) fieldOf(name string) *field {
+	f, known := FactorNamed(name)
+	if _, own := t.Params[name]; !known || own && !f.hides {
+		return nil
+	}
+	return f.field
+}
+
+// Value is what the treatment has on an axis: its value of a factor, or of a parameter of its workload. false: it has neither.
+func (t Treatment) Value(axis string) (value string, has bool) {
+	if f := t.fieldOf(axis); f != nil {
+		return f.of(t), true
+	}
+	value, has = t.Assigned()[axis]
+	return value, has
+}
+
+// Without is the treatment without what it has on an axis.
+func (t Treatment) Without(axis string) Treatment {
+	if f := t.fieldOf(axis); f != nil {
+		f.clear(&t)
+		return t
+	}
+	t.Params, t.Factors = maps.Clone(t.Params), maps.Clone(t.Factors)
+	delete(t.Params, axis)
+	delete(t.Factors, axis)
+	return t
+}
+
+// Assigned are the workload's parameters together with those factors that are not fields, each under its name. No two have the same name.
+// The caller must not change the map.
+func (t Treatment) Assigned() map[string]string {
+	switch {
+	case len(t.Factors) == 0:
+		return t.Params
+	case len(t.Params) == 0:
+		return t.Factors
+	}
+	all := maps.Clone(t.Params)
+	maps.Copy(all, t.Factors)
+	return all
+}
+
+// SameWork reports whether two treatments do the same: their workload, its parameters and those factors that are not fields are equal.
+func (t Treatment) SameWork(o Treatment) bool {
+	return t.Workload == o.Workload && maps.Equal(t.Params, o.Params) && maps.Equal(t.Factors, o.Factors)
+}
+
+// Label names the treatment's workload with what is Assigned: "hashing{megabytes=64,rate=8}". Study.Images and Study.Syncs have it as their key.
+func (t Treatment) Label() string { return Label(t.Workload, t.Assigned()) }
 
 // Where a process's mappings are.
 const (
@@ -42,10 +171,7 @@ var (
 	HugePages = []string{HugePagesHost, HugePagesNever, HugePagesAlways, HugePagesLarge}
 )
 
-// ParamRoot is the parameter of a treatment that says whose its guests' root is: one of Roots (paper "virtualization-overheads", section 6.4).
-const ParamRoot = "root"
-
-// Whose a guest's root is.
+// Whose a guest's root is (paper "virtualization-overheads", section 6.4).
 const (
 	RootShared = "shared" // the image's, which all guests read, below what each writes
 	RootCopied = "copied" // a copy of it for each guest, so that no two guests read one file
@@ -54,10 +180,7 @@ const (
 // Roots are all of these.
 var Roots = []string{RootShared, RootCopied}
 
-// ParamCache is the parameter of a treatment that says whether the files that a start reads are in the host's page cache: one of Caches.
-const ParamCache = "cache"
-
-// What the host's page cache has before a start.
+// What the host's page cache has before a start, of the files that the start reads.
 const (
 	CacheCold = "cold" // nothing of the guest's root, its files, and what its engine reads for it
 	CacheWarm = "warm" // all of that
@@ -65,6 +188,3 @@ const (
 
 // Caches are both.
 var Caches = []string{CacheCold, CacheWarm}
-
-// ParamRate is the parameter of a treatment that is the rate at which its containers are asked to start, per second.
-const ParamRate = "rate"

@@ -67,17 +67,24 @@ func (s *Study) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return err
 	}
+	if s.findKind(more); s.Version < 2 {
+		s.separate()
+	}
+	return nil
+}
+
+// findKind sets Kind and Config. more are the keys of study.json that are not fields.
+func (s *Study) findKind(more map[string]json.RawMessage) {
 	if s.Kind != "" {
 		s.Config = more[s.Kind]
-		return nil
+		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(more)) {
 		if bytes.HasPrefix(more[key], []byte("{")) {
 			s.Kind, s.Config = key, more[key]
-			return nil
+			return
 		}
 	}
-	return nil
 }
 
 // MarshalJSON writes the trial and what its kind of study recorded.

@@ -24,9 +24,9 @@ func Assignments(params map[string]string, between string) string {
 	return strings.Join(all, between)
 }
 
-// Image is what the treatment was run from: the image of its workload with its parameters, or of its workload.
+// Image is what the treatment was run from: the image of its label, or of its workload.
 func (s Study) Image(t Treatment) Image {
-	if i, ok := s.Images[Label(t.Workload, t.Params)]; ok {
+	if i, ok := s.Images[t.Label()]; ok {
 		return i
 	}
 	return s.Images[t.Workload]

@@ -9,9 +9,6 @@ import (
 	"sync"
 )
 
-// ParamNeighbours is the parameter of a treatment that says which neighbours its guest has: Neighbours.Text.
-const ParamNeighbours = "neighbours"
-
 // What a neighbour does.
 const (
 	BusyCPU  = "cpu"  // it computes on as many CPUs as it has cores
@@ -96,7 +93,7 @@ func ParseNeighbours(text string) (n Neighbours, err error) {
 
 // NeighboursOf are those of a treatment's guest; a text that is none is none.
 func NeighboursOf(t Treatment) Neighbours {
-	n, err := ParseNeighbours(t.Params[ParamNeighbours])
+	n, err := ParseNeighbours(FactorNeighbours.Of(t))
 	if err != nil {
 		return Neighbours{}
 	}

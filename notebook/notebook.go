@@ -23,7 +23,7 @@ import (
 )
 
 // Version is the version of the folder's format. Readers refuse a newer one. Folders of version 1 hold sentences where later ones hold a
-// [Message].
+// [Message], and have the factors of a treatment among the parameters of its workload.
 const Version = 2
 
 // Names of the platforms (design, section 2).
@@ -78,12 +78,12 @@ type Instance struct {
 	Memory int64   `json:"memory"` // bytes
 }
 
-// Treatment is one combination of platform, engine, accelerator, provisioning, instance type, workload and
-// the workload's parameters.
+// Treatment is one combination of a workload, its parameters, and all factors.
 type Treatment struct {
 	ID           string            `json:"id"` // unique in its study and the same in every run of it
 	Workload     string            `json:"workload"`
-	Params       map[string]string `json:"params,omitempty"`
+	Params       map[string]string `json:"params,omitempty"`  // the workload's own
+	Factors      map[string]string `json:"factors,omitempty"` // those that are not fields below, by Factor.Name
 	Platform     string            `json:"platform"`
 	Engine       string            `json:"engine,omitempty"`
 	Accelerator  string            `json:"accelerator,omitempty"`

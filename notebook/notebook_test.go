@@ -472,7 +472,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(data)
 	f.Add(data[:len(data)/2])
 	f.Add([]byte(`{"version":1,"treatments":[{"id":"a"}],"metrics":{"":{}}}`))
-	f.Add([]byte(`{"version":2}`))
+	f.Add([]byte(`{"version":3}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := parseStudy(data)
 		if err != nil {

@@ -161,6 +161,11 @@ func (s *Study) check() error {
 			return fmt.Errorf("treatment %d has the id %q; expected one that no other has", i+1, t.ID)
 		}
 		seen[t.ID] = true
+		for name := range t.Factors {
+			if _, both := t.Params[name]; both {
+				return fmt.Errorf("treatment %q has %q as a factor and as a parameter of its workload", t.ID, name)
+			}
+		}
 		if _, ok := s.Metrics[t.Workload]; !ok {
 			return fmt.Errorf(`treatment %q is of the workload %q, which has no entry in "metrics"`, t.ID, t.Workload)
 		}

@@ -139,7 +139,7 @@ type group struct {
 }
 
 // labelOf names a row's work.
-func labelOf(r *data.Row) string { return notebook.Label(r.Treatment.Workload, r.Treatment.Params) }
+func labelOf(r *data.Row) string { return r.Treatment.Label() }
 
 // choose makes the groups, and refuses options that nothing matches.
 func (a *adviser) choose() error {

@@ -82,7 +82,7 @@ func (a *adviser) rank(g *group) Ranking {
 	}
 	for _, l := range a.s.LeftOut {
 		t := l.Treatment
-		if l.Host == out.Host && notebook.Label(t.Workload, t.Params) == g.label && !t.AA && a.wants(t) {
+		if l.Host == out.Host && t.Label() == g.label && !t.AA && a.wants(t) {
 			out.Apart = append(out.Apart, Apart{t, data.Omitted{Reason: l.Reason}})
 		}
 	}
@@ -268,7 +268,7 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 	var all []Choice
 	for n, v := range a.fit(alpha) {
 		p := v.Group
-		if v.Cannot != nil || p.Engine == notebook.LayersEngine || p.Metric != g.metric || p.Workload != g.work.Workload || notebook.Label(p.Workload, p.Params) != g.label {
+		if v.Cannot != nil || p.Engine == notebook.LayersEngine || p.Metric != g.metric || p.Workload != g.work.Workload || p.Label() != g.label {
 			continue
 		}
 		for _, i := range at {
@@ -315,7 +315,7 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 		}
 	}
 	if out.ByRatio && len(all) > 0 {
-		t := notebook.Treatment{Workload: g.work.Workload, Params: g.work.Params, Platform: notebook.BM, Instance: *a.size}
+		t := notebook.Treatment{Workload: g.work.Workload, Params: g.work.Params, Factors: g.work.Factors, Platform: notebook.BM, Instance: *a.size}
 		if a.wants(t) && possible(t) {
 			w := a.weight(t, g.figure)
 			all = append(all, Choice{

@@ -64,7 +64,7 @@ var deviceName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]*/[A-Za-z][A-Za-z0-9
 
 // devices are those that the treatment's guests had.
 func devices(t notebook.Treatment) []string {
-	if names := t.Params[notebook.ParamDevices]; names != "" {
+	if names := notebook.FactorDevices.Of(t); names != "" {
 		return strings.Split(names, ",")
 	}
 	return nil

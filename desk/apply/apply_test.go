@@ -25,7 +25,7 @@ func TestDevices(t *testing.T) {
 	with := func(names string) notebook.Treatment {
 		return notebook.Treatment{
 			Platform: notebook.CN, Engine: "docker", Provisioning: notebook.Whole, Instance: notebook.Instance{Cores: 2, Memory: 1 << 30},
-			Params: map[string]string{notebook.ParamDevices: names},
+			Factors: map[string]string{notebook.FactorDevices.Name: names},
 		}
 	}
 	given := with("nvidia.com/gpu=0,amd.com/gpu=all")

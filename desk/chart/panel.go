@@ -155,20 +155,17 @@ func sameFigure(a, b notebook.Figure) bool {
 
 // shows says whether a treatment belongs in a figure.
 func shows(f notebook.Figure, t notebook.Treatment) bool {
-	if t.Workload != f.Workload || !contains(t.Params, f.Params) {
+	if t.Workload != f.Workload || !contains(t.Assigned(), f.Params) {
 		return false
 	}
 	if f.By == byIsolation {
 		return ladder.Has(t)
 	}
-	if axisOf(f) == "instance" || f.By == "host_cores" || f.By == "network" {
-		return true
-	}
-	_, has := t.Params[f.By]
+	_, has := t.Value(axisOf(f))
 	return has
 }
 
-func axisOf(f notebook.Figure) string { return cmp.Or(f.By, "instance") }
+func axisOf(f notebook.Figure) string { return cmp.Or(f.By, notebook.FactorInstance.Name) }
 
 // split takes the measured rows of a figure, from the folders whose studies declare it, apart into panels: all that
 // differs beside the axis and the treatment itself.
@@ -178,26 +175,27 @@ func split(s *data.Summary, f notebook.Figure) []*Panel {
 		return staircases(s, f)
 	}
 	var list []*Panel
-	byKey := map[string]*Panel{}
+	type key struct {
+		where     string
+		size      data.Size
+		hostID    string
+		hostCores int
+	}
+	byKey := map[key]*Panel{}
 	for _, r := range s.Rows {
 		if r = inMetric(r, f.Metric); r == nil || !measured(r) || !shows(f, r.Treatment) || !ofStudy(s, r, f) {
 			continue
 		}
 		at := *r // what its panel has in common
-		at.Treatment.Params = maps.Clone(r.Treatment.Params)
-		delete(at.Treatment.Params, axis)
-		switch axis {
-		case "instance":
-			at.Treatment.Instance = notebook.Instance{}
-		case "host_cores":
+		if at.Treatment = r.Treatment.Without(axis); axis == notebook.FactorHostCores.Name {
 			at.Host, at.HostID, at.HostCores = "", "", 0
 		}
 		where := words.Where(s, &at)
-		key := fmt.Sprintf("%s %g %d %q %d", where, at.Treatment.Instance.Cores, at.Treatment.Instance.Memory, at.HostID, at.HostCores)
-		p := byKey[key]
+		k := key{where, data.SizeOf(at.Treatment.Instance), at.HostID, at.HostCores}
+		p := byKey[k]
 		if p == nil {
 			p = &Panel{name: words.Plain(f.Name), heading: words.Plain(f.Title), where: where, workload: words.Plain(f.Workload), axis: axis}
-			byKey[key] = p
+			byKey[k] = p
 			list = append(list, p)
 		}
 		p.Rows = append(p.Rows, r)
@@ -243,69 +241,50 @@ func ofStudy(s *data.Summary, r *data.Row, f notebook.Figure) bool {
 
 // arrange sorts the panel's rows along its axis and names their places on it. Rows at one place stay in their order.
 func (p *Panel) arrange(s *data.Summary) {
-	p.named = p.axis != "network" && s.Networks(p.Rows[0].Treatment.Workload)
-	type place struct {
-		label string
-		order [2]float64
-	}
-	at := func(r *data.Row) place {
-		t := r.Treatment
-		switch p.axis {
-		case "instance":
-			return place{words.Plain(t.Instance.Name), [2]float64{t.Instance.Cores, float64(t.Instance.Memory)}}
-		case "host_cores":
-			return place{hostCoresWords(r), [2]float64{float64(r.HostCores)}}
-		case "network":
-			order := slices.Index([]string{"", notebook.NetBridge, notebook.NetHost, notebook.NetNone}, t.Network)
-			switch {
-			case t.Network != "":
-				return place{"network " + words.Plain(t.Network), [2]float64{float64(order)}}
-			case t.Platform == notebook.BM:
-				return place{"host’s own", [2]float64{-2}}
-			}
-			return place{"engine’s own", [2]float64{-1}}
-		case notebook.ParamNeighbours:
-			n := notebook.NeighboursOf(t)
-			if n.None() {
-				return place{label: "alone"}
-			}
-			return place{words.Plain(n.Text()), [2]float64{1 + float64(n.PerCore), float64(n.CPU + n.IO + n.Work)}}
-		}
-		v := t.Params[p.axis]
-		n, err := strconv.ParseFloat(v, 64)
-		if err != nil || math.IsNaN(n) {
-			n = math.Inf(1)
-		}
-		return place{words.Plain(p.axis + " " + v), [2]float64{n}}
-	}
-	if p.name != "" || p.axis != "instance" {
+	p.named = p.axis != notebook.FactorNetwork.Name && s.Networks(p.Rows[0].Treatment.Workload)
+	if p.name != "" || p.axis != notebook.FactorInstance.Name {
 		slices.SortStableFunc(p.Rows, func(a, b *data.Row) int {
-			x, y := at(a), at(b)
-			return cmp.Or(cmp.Compare(x.order[0], y.order[0]), cmp.Compare(x.order[1], y.order[1]), cmp.Compare(x.label, y.label))
+			x, y := orderOn(p.axis, a), orderOn(p.axis, b)
+			return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1]), cmp.Compare(words.On(p.axis, a), words.On(p.axis, b)))
 		})
 	}
 	hosts := map[string]bool{}
 	for _, r := range p.Rows {
-		p.Places = append(p.Places, at(r).label)
+		p.Places = append(p.Places, words.On(p.axis, r))
 		hosts[r.HostID] = true
 	}
-	switch p.axis {
-	case "host_cores":
-		p.about = words.AlongHosts(len(hosts))
-	case "network":
-		p.about = words.AlongNetworks
-	case notebook.ParamNeighbours:
-		p.about = words.AlongNeighbours
-	}
+	p.about = words.Along(p.axis, len(hosts))
 }
 
-// hostCoresWords say how large the host was beside the instance: "112 CPUs, CHR 0.14".
-func hostCoresWords(r *data.Row) string {
-	w := words.Count(r.HostCores, "CPU")
-	if c := words.CHR(r.CHR); c != "" {
-		w += ", CHR " + c
+// orderOn orders rows on an axis, by the first number and then by the second.
+func orderOn(axis string, r *data.Row) [2]float64 {
+	t := r.Treatment
+	switch axis {
+	case notebook.FactorInstance.Name:
+		return [2]float64{t.Instance.Cores, float64(t.Instance.Memory)}
+	case notebook.FactorHostCores.Name:
+		return [2]float64{float64(r.HostCores)}
+	case notebook.FactorNeighbours.Name:
+		n := notebook.NeighboursOf(t)
+		if n.None() {
+			return [2]float64{}
+		}
+		return [2]float64{1 + float64(n.PerCore), float64(n.CPU + n.IO + n.Work)}
 	}
-	return w
+	v, _ := t.Value(axis)
+	f, _ := notebook.FactorNamed(axis)
+	switch i := slices.Index(f.Values, v); {
+	case i >= 0:
+		return [2]float64{float64(i)}
+	case v == "" && t.Platform == notebook.BM:
+		return [2]float64{-2}
+	case v == "":
+		return [2]float64{-1}
+	}
+	if n, err := strconv.ParseFloat(v, 64); err == nil && !math.IsNaN(n) {
+		return [2]float64{n}
+	}
+	return [2]float64{math.Inf(1)}
 }
 
 // Mark is a row's mean as a mark.

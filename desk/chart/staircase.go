@@ -11,13 +11,13 @@ import (
 )
 
 // byIsolation is the axis of a figure that is a staircase of the isolation ladder.
-const byIsolation = "isolation"
+var byIsolation = notebook.FactorIsolation.Name
 
 // staircases are the panels of a figure by isolation: one for each staircase, and of the folders whose studies declare it.
 func staircases(s *data.Summary, f notebook.Figure) []*Panel {
 	var list []*Panel
 	for _, c := range ladder.Of(s) {
-		if c.Workload != f.Workload || !contains(c.Params, f.Params) {
+		if c.Workload != f.Workload || !contains(c.Work().Assigned(), f.Params) {
 			continue
 		}
 		p := stairPanel(s, c)
@@ -41,7 +41,7 @@ func contains(all, some map[string]string) bool {
 }
 
 func stairPanel(s *data.Summary, c *ladder.Staircase) *Panel {
-	where := words.Where(s, &data.Row{Host: c.Host, HostID: c.HostID, HostCores: c.HostCores, Treatment: notebook.Treatment{Workload: c.Workload, Params: c.Params, Instance: c.Instance}})
+	where := words.Where(s, &data.Row{Host: c.Host, HostID: c.HostID, HostCores: c.HostCores, Treatment: c.Work()})
 	if c.OtherImages {
 		where += ", " + words.Plain(c.Image.Words())
 	}

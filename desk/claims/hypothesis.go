@@ -260,8 +260,9 @@ func (r *Range) has(f float64) bool {
 	return r == nil || f >= r.AtLeast && (r.AtMost == 0 || f <= r.AtMost)
 }
 
-// Selector chooses treatments. What it does not name may be anything; in To and Than, it is as in the treatment that
-// is compared with, where both have it.
+// Selector chooses treatments: by their workload, its parameters, and every factor. What it does not name may be anything; in To and Than,
+// it is as in the treatment that is compared with, where both have it. A factor that not all studies have is a parameter too, for files from
+// before selectors had keys for these.
 type Selector struct {
 	Workload     Values `yaml:"workload,omitempty"`
 	Platform     Values `yaml:"platform,omitempty"`
@@ -272,6 +273,16 @@ type Selector struct {
 	Isolation    Values `yaml:"isolation,omitempty"` // rungs of the isolation ladder; none named: no rung is chosen
 	Machine      Values `yaml:"machine,omitempty"`   // how VMs are made (notebook.ParseMachine); none named: the usual one
 
+	Accelerator Values `yaml:"accelerator,omitempty"`
+	Kernel      Values `yaml:"kernel,omitempty"` // of the guest, where one was named for it (notebook.Kernel.Name)
+	Addresses   Values `yaml:"addresses,omitempty"`
+	HugePages   Values `yaml:"huge_pages,omitempty"`
+	Neighbours  Values `yaml:"neighbours,omitempty"` // as notebook.ParseNeighbours reads them
+	Cache       Values `yaml:"cache,omitempty"`
+	Root        Values `yaml:"root,omitempty"`
+	Devices     Values `yaml:"devices,omitempty"`
+	Rate        Values `yaml:"rate,omitempty"`
+
 	Params map[string]string `yaml:"params,omitempty"` // they choose among the treatments of workloads that have them
 
 	Cores     *Range `yaml:"cores,omitempty"`      // of the instance
@@ -280,13 +291,48 @@ type Selector struct {
 }
 
 func (s Selector) empty() bool {
-	return len(s.Workload)+len(s.Platform)+len(s.Engine)+len(s.Provisioning)+len(s.Instance)+len(s.Network)+len(s.Isolation)+len(s.Machine)+len(s.Params) == 0 &&
-		s.Cores == nil && s.HostCores == nil && s.CHR == nil
+	named := len(s.Params)
+	for _, l := range s.lists() {
+		named += len(*l)
+	}
+	return named == 0 && s.Cores == nil && s.HostCores == nil && s.CHR == nil
 }
 
 // lists are the selector's lists, to be gone through together.
 func (s *Selector) lists() []*Values {
-	return []*Values{&s.Workload, &s.Platform, &s.Engine, &s.Provisioning, &s.Instance, &s.Network, &s.Isolation, &s.Machine}
+	all := []*Values{&s.Workload}
+	for _, c := range s.choices() {
+		all = append(all, c.Values)
+	}
+	return all
+}
+
+// choice is what a selector chooses of a factor.
+type choice struct {
+	of notebook.Factor
+	*Values
+}
+
+// choices are what the selector chooses of each factor, but for the host's cores.
+func (s *Selector) choices() []choice {
+	return []choice{
+		{notebook.FactorPlatform, &s.Platform}, {notebook.FactorEngine, &s.Engine}, {notebook.FactorProvisioning, &s.Provisioning}, {notebook.FactorInstance, &s.Instance},
+		{notebook.FactorNetwork, &s.Network}, {notebook.FactorIsolation, &s.Isolation}, {notebook.FactorMachine, &s.Machine}, {notebook.FactorAccelerator, &s.Accelerator},
+		{notebook.FactorKernel, &s.Kernel}, {notebook.FactorAddresses, &s.Addresses}, {notebook.FactorHugePages, &s.HugePages}, {notebook.FactorNeighbours, &s.Neighbours},
+		{notebook.FactorCache, &s.Cache}, {notebook.FactorRoot, &s.Root}, {notebook.FactorDevices, &s.Devices}, {notebook.FactorRate, &s.Rate},
+	}
+}
+
+// Named are the values that the selector chooses of factors that not all studies have, by the factors' names, and of parameters.
+func (s Selector) Named() map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, s.Params)
+	for _, c := range s.choices() {
+		if !c.of.IsField() && len(*c.Values) > 0 {
+			all[c.of.Name] = strings.Join(*c.Values, " or ")
+		}
+	}
+	return all
 }
 
 // each gives a selector for every choice of one value from each list.
@@ -314,7 +360,7 @@ func (s Selector) each() []Selector {
 // withoutMachine is the selector without a machine where its only platform has no VMs: the machine is then another platform's.
 func (s Selector) withoutMachine() Selector {
 	if len(s.Platform) == 1 && !notebook.HasMachine(s.Platform[0]) {
-		s.Machine = nil
+		s.Machine, s.Accelerator, s.Kernel = nil, nil, nil
 	}
 	return s
 }
@@ -322,25 +368,45 @@ func (s Selector) withoutMachine() Selector {
 // over is the selector with what the other names in place of its own: the treatments that a To or a Than is about.
 func (s Selector) over(other Selector) Selector {
 	if len(other.Platform) > 0 && !slices.Equal(other.Platform, s.Platform) {
-		s.Engine, s.Machine = nil, nil // they are another platform's
+		s.Engine, s.Machine, s.Accelerator, s.Kernel = nil, nil, nil, nil // they are another platform's
 	}
 	if slices.Equal(other.Platform, Values{"bm"}) {
 		s.Provisioning, s.Network, s.Isolation, s.Machine = nil, nil, nil, nil
 	}
 	if len(s.Workload) > 0 && len(other.Workload) > 0 && !slices.Equal(other.Workload, s.Workload) {
-		s.Params = notebook.Placing(s.Params) // the others are a workload's own
+		s.Params = ofAnyWorkload(s.Params)
 	}
-	for i, v := range other.lists() {
-		if len(*v) > 0 {
-			*s.lists()[i] = *v
+	params := maps.Clone(s.Params)
+	for i, c := range other.choices() {
+		if len(*c.Values) > 0 {
+			*s.choices()[i].Values = *c.Values
+			delete(params, c.of.Name)
+		} else if _, named := other.Params[c.of.Name]; named {
+			*s.choices()[i].Values = nil
 		}
 	}
-	if len(other.Params) > 0 {
-		params := map[string]string{}
-		maps.Copy(params, s.Params)
-		maps.Copy(params, other.Params)
-		s.Params = params
+	if len(other.Workload) > 0 {
+		s.Workload = other.Workload
 	}
+	if len(other.Params) > 0 && params == nil {
+		params = map[string]string{}
+	}
+	maps.Copy(params, other.Params)
+	s.Params = params
 	s.Cores, s.HostCores, s.CHR = cmp.Or(other.Cores, s.Cores), cmp.Or(other.HostCores, s.HostCores), cmp.Or(other.CHR, s.CHR)
 	return s.withoutMachine()
+}
+
+// ofAnyWorkload are those parameters that are factors, and so not of one workload alone. A rate may be either, and is left out; nil: none is.
+func ofAnyWorkload(params map[string]string) (some map[string]string) {
+	for k, v := range params {
+		if f, is := notebook.FactorNamed(k); !is || f.IsField() || f.Number {
+			continue
+		}
+		if some == nil {
+			some = map[string]string{}
+		}
+		some[k] = v
+	}
+	return some
 }

@@ -3,7 +3,6 @@ package claims
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -44,7 +43,13 @@ type judge struct {
 	sum     *data.Summary
 	without []Exclusion     // of the claim that is being built
 	varies  map[string]bool // "workload parameter": has several values
-	seen    map[string]seen // by row and quantity
+	seen    map[asked]seen
+}
+
+// asked is a quantity of a row. A quantity is two lists, and the text has both.
+type asked struct {
+	of       *data.Row
+	quantity string
 }
 
 // seen is a row with the values of a quantity in place of its metric's; why: it has none.
@@ -58,7 +63,7 @@ func (j *judge) of(r *data.Row, q data.Quantity) seen {
 	if q.Own() {
 		return seen{row: r}
 	}
-	key := fmt.Sprintf("%p %q %q", r, q.Of, q.Per)
+	key := asked{r, fmt.Sprintf("%q %q", q.Of, q.Per)}
 	s, known := j.seen[key]
 	if !known {
 		values, why := r.ValuesOf(q)
@@ -69,7 +74,7 @@ func (j *judge) of(r *data.Row, q data.Quantity) seen {
 }
 
 func newJudge(s *data.Summary) *judge {
-	j := &judge{sum: s, seen: map[string]seen{}}
+	j := &judge{sum: s, seen: map[asked]seen{}}
 	j.variable()
 	return j
 }
@@ -248,7 +253,7 @@ type sized struct {
 func (s Sizes) over(parts []sized) *node {
 	n := &node{kind: every}
 	ends := map[string]*data.Row{}
-	work := func(r *data.Row) string { return notebook.Label(r.Treatment.Workload, r.Treatment.Params) }
+	work := func(r *data.Row) string { return r.Treatment.Label() }
 	for _, p := range parts {
 		k := work(p.row)
 		e := ends[k]
@@ -260,7 +265,7 @@ func (s Sizes) over(parts []sized) *node {
 		}
 		ends[k] = p.row
 	}
-	atSize := map[string]*node{}
+	atSize := map[data.Size]*node{}
 	for _, p := range parts {
 		switch s {
 		case Smallest, Largest:
@@ -270,8 +275,7 @@ func (s Sizes) over(parts []sized) *node {
 			n.kids = append(n.kids, p.node)
 		case Some:
 			n.kind = some
-			i := p.row.Treatment.Instance
-			key := fmt.Sprint(i.Cores, " ", i.Memory)
+			key := data.SizeOf(p.row.Treatment.Instance)
 			if atSize[key] == nil {
 				atSize[key] = &node{kind: every}
 				n.kids = append(n.kids, atSize[key])
@@ -443,35 +447,34 @@ func (j *judge) trend(of, to Selector, what data.Quantity, t *Trend) *node {
 // lines groups pairs that differ in nothing but where they stand on the axis, and puts them in its order. Those with
 // fewer than two places are no lines. Hosts are told apart, or with acrossHosts only their models of CPU.
 func (j *judge) lines(pairs []pair, over string, acrossHosts bool) [][]pair {
-	key := func(r *data.Row) string {
-		t := r.Treatment
-		params := t.Params
-		host, instance, cores := r.HostID, fmt.Sprint(t.Instance.Cores, " ", t.Instance.Memory), r.HostCores
-		image := r.Image.Digest + r.Image.Input
+	key := func(r *data.Row) data.Identity {
+		t := r.Treatment.Without(over)
+		id := data.Identity{
+			HostID: r.HostID, Workload: t.Workload, Assigned: data.Assigned(t), Digest: r.Image.Digest, Input: r.Image.Input,
+			Variant: t.Variant(), Provisioning: t.Provisioning, Size: data.SizeOf(t.Instance), HostCores: r.HostCores,
+		}
 		switch over {
 		case OverInstance:
-			instance = ""
 		case OverHostCores:
-			cores = 0
+			id.HostCores = 0
 			if acrossHosts {
-				host = j.model(r.HostID)
+				id.HostID = j.model(r.HostID)
 			}
 		default:
-			params = maps.Clone(params)
-			delete(params, over)
-			image = "" // it may be made by the parameter
+			id.Digest, id.Input = "", "" // the image may be made by the parameter
 		}
-		return fmt.Sprintf("%q %q %q %q %q %q %d %q", host, t.Workload, params, t.Variant(), t.Provisioning, instance, cores, image)
+		return id
 	}
-	var order []string
-	lines := map[string][]pair{}
+	type line struct{ x, y data.Identity }
+	var order []line
+	lines := map[line][]pair{}
 	for _, p := range pairs {
 		if _, ok := position(over, p.x); !ok {
 			continue
 		}
-		k := key(p.x)
+		k := line{x: key(p.x)}
 		if p.y != nil {
-			k += key(p.y)
+			k.y = key(p.y)
 		}
 		if lines[k] == nil {
 			order = append(order, k)

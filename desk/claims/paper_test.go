@@ -123,7 +123,7 @@ func (w *world) folder(t *testing.T, rounds int, noise float64, of func(notebook
 func contraryWorld() *world {
 	w := paperWorld()
 	bare := map[string]float64{}
-	at := func(t notebook.Treatment) string { return notebook.Label(t.Workload, t.Params) + t.Instance.Name }
+	at := func(t notebook.Treatment) string { return t.Label() + t.Instance.Name }
 	for i, r := range w.sum.Rows {
 		if r.Treatment.Platform == notebook.BM {
 			bare[at(r.Treatment)] = w.truth[i]

@@ -355,27 +355,33 @@ func (b *Bounds) check(form string) error {
 }
 
 // Allowed implements yamlfile.Limited.
-func (*Selector) Allowed() map[string][]string {
-	return map[string][]string{
-		"platform": notebook.Platforms, "provisioning": notebook.Provisionings, "network": notebook.Networks,
-		"isolation": append(slices.Clone(notebook.Layers), notebook.IsolationFull),
+func (s *Selector) Allowed() map[string][]string {
+	allowed := map[string][]string{}
+	for _, c := range s.choices() {
+		if c.of.Values != nil {
+			allowed[c.of.Name] = c.of.Values
+		}
 	}
+	return allowed
 }
 
 func (s *Selector) check() error {
 	if key, value, allowed := yamlfile.Refused(s); key != "" {
 		return within(wrong("%q: one of %s was expected", value, strings.Join(allowed, ", ")), key)
 	}
-	for _, text := range s.Machine {
-		if _, err := notebook.ParseMachine(text); err != nil {
-			return within(wrong("%v", err), "machine")
+	for _, c := range s.choices() {
+		for _, v := range *c.Values {
+			if err := c.check(v); err != nil {
+				return within(err, c.of.Name)
+			}
+		}
+		if _, both := s.Params[c.of.Name]; both && len(*c.Values) > 0 {
+			return within(wrong("params has it too: name it once"), c.of.Name)
 		}
 	}
 	for name, value := range s.Params {
-		if least, ok := strings.CutSuffix(value, orMore); ok {
-			if n, err := strconv.ParseFloat(least, 64); err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-				return within(wrong("%q must begin with a number, as in 1 or more", value), "params", name)
-			}
+		if err := checkLeast(value); err != nil {
+			return within(err, "params", name)
 		}
 	}
 	for _, r := range []struct {
@@ -385,6 +391,38 @@ func (s *Selector) check() error {
 		if r.r != nil && (!(r.r.AtLeast >= 0) || !(r.r.AtMost >= 0) || r.r.AtLeast == 0 && r.r.AtMost == 0 || r.r.AtMost != 0 && r.r.AtMost < r.r.AtLeast) {
 			return within(wrong("{at_least: N}, {at_most: N} or both were expected"), r.key)
 		}
+	}
+	return nil
+}
+
+// check says why a text is not a value of the factor.
+func (c choice) check(text string) error {
+	switch f := c.of; {
+	case f.Name == notebook.FactorMachine.Name:
+		if _, err := notebook.ParseMachine(text); err != nil {
+			return wrong("%v", err)
+		}
+	case f.Name == notebook.FactorNeighbours.Name:
+		if _, err := notebook.ParseNeighbours(text); err != nil {
+			return wrong("%v", err)
+		}
+	case f.Number:
+		if _, err := strconv.ParseFloat(text, 64); err != nil && !strings.HasSuffix(text, orMore) {
+			return wrong("%q: a number was expected, as in 8, or 8 or more", text)
+		}
+		return checkLeast(text)
+	}
+	return nil
+}
+
+// checkLeast says what is wrong in a least value; nil: nothing, or the text is no least value.
+func checkLeast(text string) error {
+	least, ok := strings.CutSuffix(text, orMore)
+	if !ok {
+		return nil
+	}
+	if n, err := strconv.ParseFloat(least, 64); err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+		return wrong("%q must begin with a number, as in 1 or more", text)
 	}
 	return nil
 }

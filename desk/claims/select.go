@@ -24,17 +24,36 @@ func oneOf(want Values, has string) bool { return len(want) == 0 || slices.Conta
 
 // has says whether the selector chooses the treatment, on a host with so many cores and with that CHR.
 func (s Selector) has(t notebook.Treatment, hostCores int, chr float64) bool {
-	if t.AA || !oneOf(s.Workload, t.Workload) || !oneOf(s.Platform, t.Platform) || !oneOf(s.Engine, t.Engine) ||
-		!oneOf(s.Provisioning, t.Provisioning) || !oneOf(s.Network, t.Network) || !s.hasRung(t.Isolation) || !s.hasMachine(t) ||
-		len(s.Instance) > 0 && !slices.ContainsFunc(s.Instance, func(n string) bool { return isInstance(n, t.Instance) }) {
+	if t.AA || !oneOf(s.Workload, t.Workload) {
 		return false
 	}
+	for _, c := range s.choices() {
+		if !c.has(t) {
+			return false
+		}
+	}
+	assigned := t.Assigned()
 	for k, v := range s.Params {
-		if has, there := t.Params[k]; there && !isValue(v, has) {
+		if has, there := assigned[k]; there && !isValue(v, has) {
 			return false
 		}
 	}
 	return s.Cores.has(t.Instance.Cores) && s.HostCores.has(float64(hostCores)) && s.CHR.has(chr)
+}
+
+// has says whether the treatment has one of the values.
+func (c choice) has(t notebook.Treatment) bool {
+	want := *c.Values
+	switch c.of.Name {
+	case notebook.FactorIsolation.Name:
+		return hasRung(want, t.Isolation)
+	case notebook.FactorMachine.Name:
+		return hasMachine(want, t)
+	case notebook.FactorInstance.Name:
+		return len(want) == 0 || slices.ContainsFunc(want, func(n string) bool { return isInstance(n, t.Instance) })
+	}
+	has := c.of.Of(t)
+	return oneOf(want, has) || c.of.Number && slices.ContainsFunc(want, func(v string) bool { return isValue(v, has) })
 }
 
 // orMore stands behind the least value that a selector chooses of a parameter that is a number.
@@ -55,20 +74,20 @@ func isValue(want, has string) bool {
 }
 
 // hasRung says whether a rung of the isolation ladder is chosen: a paper's container is none of them.
-func (s Selector) hasRung(name string) bool {
-	if len(s.Isolation) == 0 {
+func hasRung(want Values, name string) bool {
+	if len(want) == 0 {
 		return name == ""
 	}
-	return slices.Contains(s.Isolation, name)
+	return slices.Contains(want, name)
 }
 
-// hasMachine reports whether the selector chooses the treatment's machine. Without a machine it chooses the usual one. Treatments without VMs
+// hasMachine reports whether a selector chooses the treatment's machine. Without a machine it chooses the usual one. Treatments without VMs
 // have no machine, and it chooses them all.
-func (s Selector) hasMachine(t notebook.Treatment) bool {
-	if len(s.Machine) == 0 || !notebook.HasMachine(t.Platform) {
+func hasMachine(want Values, t notebook.Treatment) bool {
+	if len(want) == 0 || !notebook.HasMachine(t.Platform) {
 		return t.Machine == ""
 	}
-	return slices.ContainsFunc(s.Machine, func(as string) bool {
+	return slices.ContainsFunc(want, func(as string) bool {
 		m, err := notebook.ParseMachine(as)
 		if err != nil {
 			panic(err) // it was read when the file was
@@ -89,7 +108,8 @@ func (to Selector) fits(x, y *data.Row) bool {
 	samePlatform := a.Platform == b.Platform
 	if x == y || !data.SameMeasure(x, y) || len(to.Platform) == 0 && !samePlatform ||
 		len(to.Engine) == 0 && samePlatform && a.Engine != b.Engine ||
-		samePlatform && (a.Accelerator != b.Accelerator || a.Kernel != b.Kernel) ||
+		len(to.Accelerator) == 0 && samePlatform && a.Accelerator != b.Accelerator ||
+		len(to.Kernel) == 0 && samePlatform && a.Kernel != b.Kernel ||
 		len(to.Isolation) == 0 && samePlatform && a.Isolation != b.Isolation ||
 		len(to.Machine) == 0 && samePlatform && a.Machine != b.Machine ||
 		!either(to.Provisioning, a.Provisioning, b.Provisioning) || !either(to.Network, a.Network, b.Network) {
@@ -100,8 +120,8 @@ func (to Selector) fits(x, y *data.Row) bool {
 			return false
 		}
 		// What `to` names, a counterpart has already; the rest must be alike.
-		mine, other := maps.Clone(a.Params), maps.Clone(b.Params)
-		for k := range to.Params {
+		mine, other := maps.Clone(a.Assigned()), maps.Clone(b.Assigned())
+		for k := range to.Named() {
 			delete(mine, k)
 			delete(other, k)
 		}
@@ -173,7 +193,7 @@ func position(over string, r *data.Row) (float64, bool) {
 	case OverHostCores:
 		return float64(r.HostCores), r.HostCores > 0
 	}
-	v, err := strconv.ParseFloat(r.Treatment.Params[over], 64)
+	v, err := strconv.ParseFloat(r.Treatment.Assigned()[over], 64)
 	return v, err == nil
 }
 
@@ -210,7 +230,7 @@ func (j *judge) term(by By, p pair) Term {
 // place is a row's workload, size and host, each as far as the studies have more than one.
 func (j *judge) place(r *data.Row) Place {
 	p := Place{Workload: r.Treatment.Workload, Params: map[string]string{}, Instance: r.Treatment.Instance.Name}
-	for k, v := range r.Treatment.Params {
+	for k, v := range r.Treatment.Assigned() {
 		if j.varies[r.Treatment.Workload+" "+k] {
 			p.Params[k] = v
 		}
@@ -229,7 +249,7 @@ func (j *judge) variable() {
 	j.varies = map[string]bool{}
 	first := map[string]string{}
 	for _, r := range j.sum.Rows {
-		for k, v := range r.Treatment.Params {
+		for k, v := range r.Treatment.Assigned() {
 			key := r.Treatment.Workload + " " + k
 			if known, there := first[key]; !there {
 				first[key] = v
@@ -245,7 +265,7 @@ func (j *judge) variable() {
 func (j *judge) known(s Selector) Selector {
 	has := func(k string) bool {
 		of := func(t notebook.Treatment) bool {
-			_, there := t.Params[k]
+			_, there := t.Assigned()[k]
 			return there && oneOf(s.Workload, t.Workload)
 		}
 		return slices.ContainsFunc(j.sum.Rows, func(r *data.Row) bool { return of(r.Treatment) }) ||

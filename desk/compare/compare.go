@@ -156,7 +156,7 @@ func first(s *data.Summary) string {
 // same says whether two rows are of the same treatment, on whatever host and of whatever image.
 func same(a, b *data.Row) bool {
 	x, y := a.Treatment, b.Treatment
-	return x.Workload == y.Workload && maps.Equal(x.Params, y.Params) && x.Variant() == y.Variant() && x.Provisioning == y.Provisioning &&
+	return x.SameWork(y) && x.Variant() == y.Variant() && x.Provisioning == y.Provisioning &&
 		x.Instance.SameSize(y.Instance) && x.AA == y.AA && x.HostCores == y.HostCores && a.Metric == b.Metric && data.SameMeasure(a, b)
 }
 

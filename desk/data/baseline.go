@@ -11,17 +11,18 @@ import (
 	"tare/notebook"
 )
 
-// baselineKeys are what a baseline can say of a treatment beside its parameters, in the order in which it is written.
-var baselineKeys = []string{"platform", "engine", "accelerator", "kernel", "provisioning", "instance", "network", "isolation", "machine", "host_cores"}
+// baselineKeys are what a baseline can say of every treatment, in the order in which it is written. The other factors and the parameters follow
+// in the order of the alphabet.
+var baselineKeys = notebook.FactorNames(notebook.Factor.IsField)
 
-// keysOf is a treatment as a baseline has it: the known keys and the parameters.
+// keysOf is a treatment as a baseline has it: all factors and the parameters.
 func keysOf(t notebook.Treatment) map[string]string {
 	m := map[string]string{}
-	maps.Copy(m, t.Params)
-	m["platform"], m["engine"], m["accelerator"], m["kernel"], m["provisioning"] = t.Platform, t.Engine, t.Accelerator, t.Kernel, t.Provisioning
-	m["instance"], m["network"], m["isolation"], m["machine"], m["host_cores"] = t.Instance.Name, t.Network, t.Isolation, t.Machine, ""
-	if t.HostCores != 0 {
-		m["host_cores"] = strconv.Itoa(t.HostCores)
+	maps.Copy(m, t.Assigned())
+	for _, f := range notebook.Factors {
+		if f.IsField() {
+			m[f.Name] = f.Of(t)
+		}
 	}
 	return m
 }
@@ -61,8 +62,8 @@ func (r *reader) baseline(t *tally) (*tally, error) {
 			found = slices.DeleteFunc(found, func(o *tally) bool { return !is(o) })
 		}
 	}
-	own("network", func(o *tally) bool { return o.row.Treatment.Network == t.row.Treatment.Network })
-	own("host_cores", func(o *tally) bool { return o.row.HostCores == t.row.HostCores })
+	own(notebook.FactorNetwork.Name, func(o *tally) bool { return o.row.Treatment.Network == t.row.Treatment.Network })
+	own(notebook.FactorHostCores.Name, func(o *tally) bool { return o.row.HostCores == t.row.HostCores })
 	if len(found) == 1 {
 		return found[0], nil
 	}
@@ -79,13 +80,13 @@ func (r *reader) baseline(t *tally) (*tally, error) {
 }
 
 // matches says whether the row is the baseline that want describes, for a row of the treatment t: what want does not say of
-// the instance type and the parameters is as in t.
+// the instance type, the factors that not all studies have and the parameters is as in t.
 func matches(row *Row, t notebook.Treatment, want map[string]string) (bool, error) {
 	o := row.Treatment
-	params := map[string]string{}
-	maps.Copy(params, t.Params)
+	assigned := map[string]string{}
+	maps.Copy(assigned, t.Assigned())
 	for _, k := range slices.Sorted(maps.Keys(want)) {
-		if _, known := t.Params[k]; !known && !slices.Contains(baselineKeys, k) {
+		if _, known := assigned[k]; !known && !slices.Contains(baselineKeys, k) {
 			return false, fmt.Errorf("the baseline has the key %q, which is neither one of %s nor a parameter of %s", k, strings.Join(baselineKeys, ", "), t.Workload)
 		}
 	}
@@ -93,8 +94,8 @@ func matches(row *Row, t notebook.Treatment, want map[string]string) (bool, erro
 	for k, v := range want {
 		switch {
 		case !slices.Contains(baselineKeys, k):
-			params[k] = v
-		case k == "host_cores" && v != "": // all that the host has, too, can be said as a number
+			assigned[k] = v
+		case k == notebook.FactorHostCores.Name && v != "": // all that the host has, too, can be said as a number
 			if v != strconv.Itoa(row.HostCores) {
 				return false, nil
 			}
@@ -102,8 +103,8 @@ func matches(row *Row, t notebook.Treatment, want map[string]string) (bool, erro
 			return false, nil
 		}
 	}
-	_, instance := want["instance"]
-	return (instance || o.Instance.SameSize(t.Instance)) && maps.Equal(o.Params, params), nil
+	_, instance := want[notebook.FactorInstance.Name]
+	return (instance || o.Instance.SameSize(t.Instance)) && maps.Equal(o.Assigned(), assigned), nil
 }
 
 // describe writes a treatment the way that --baseline is written.

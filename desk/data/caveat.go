@@ -67,7 +67,7 @@ func syncs(s notebook.Study, t notebook.Treatment, kind Traits) (synced, known b
 	if kind.NoWork {
 		return false, true
 	}
-	if synced, known = s.Syncs[notebook.Label(t.Workload, t.Params)]; known {
+	if synced, known = s.Syncs[t.Label()]; known {
 		return synced, true
 	}
 	of, is := syncedBefore[t.Workload]

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"maps"
 	"slices"
 
 	"tare/notebook"
@@ -88,7 +87,7 @@ func (s *Summary) ruled(x, y *Row, both []Block, alpha float64) stats.Confidence
 	c := s.sure(folders, alpha)
 	a, b := x.Treatment, y.Treatment
 	if len(folders) == 1 && alpha == stats.Alpha && !x.IsFigure && !y.IsFigure && b.Platform == notebook.BM && !b.AA && a.ID != b.ID &&
-		a.Rounds == 0 && a.Representative() && a.Workload == b.Workload && maps.Equal(a.Params, b.Params) && a.Instance.SameSize(b.Instance) && x.HostCores == y.HostCores {
+		a.Rounds == 0 && a.Representative() && a.SameWork(b) && a.Instance.SameSize(b.Instance) && x.HostCores == y.HostCores {
 		d := s.Folders[folders[0]].Study.Design
 		c.Precision, c.Floor = d.Precision, d.Floor
 		if d.Precision > 0 && !a.AA { // what stalls bare metal stalls it under another name too

@@ -22,8 +22,8 @@ const (
 type AACheck struct {
 	Host             string // Host.Name
 	Workload         string
-	Figure           notebook.Metric // the secondary metric that it is of, of which rows have rows of their own; zero: the workload's metric
-	Params           map[string]string
+	Figure           notebook.Metric   // the secondary metric that it is of, of which rows have rows of their own; zero: the workload's metric
+	Params, Factors  map[string]string // notebook.Treatment's
 	Instance         notebook.Instance
 	HostCores        int
 	Ratio, Low, High float64 // the interval is of 95 % for this place alone
@@ -43,7 +43,7 @@ type Calibration struct {
 // at says whether the check is of a row's place.
 func (a *AACheck) at(r *Row) bool {
 	return a.Host == r.Host && a.HostCores == r.HostCores && a.Workload == r.Treatment.Workload && (a.Figure == notebook.Metric{}) == !r.IsFigure && (!r.IsFigure || a.Figure == r.Metric) &&
-		maps.Equal(a.Params, r.Treatment.Params) && a.Instance.SameSize(r.Treatment.Instance)
+		maps.Equal(a.Params, r.Treatment.Params) && maps.Equal(a.Factors, r.Treatment.Factors) && a.Instance.SameSize(r.Treatment.Instance)
 }
 
 // factor is what the host can make of nothing at the check's place: the farthest end of a check's interval from 1 where it misses, and as much as the
@@ -92,7 +92,7 @@ func (r *reader) checkAA() {
 			continue
 		}
 		a := AACheck{
-			Host: row.Host, Workload: row.Treatment.Workload, Params: row.Treatment.Params, Instance: row.Treatment.Instance, HostCores: row.HostCores,
+			Host: row.Host, Workload: row.Treatment.Workload, Params: row.Treatment.Params, Factors: row.Treatment.Factors, Instance: row.Treatment.Instance, HostCores: row.HostCores,
 			Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), Verdict: NotKnown, Factor: 1,
 		}
 		if row.IsFigure {

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"maps"
 	"slices"
 
 	"tare/notebook"
@@ -94,14 +93,14 @@ func (s *Summary) Places() [][]*Row {
 // OtherImages says whether the row's work was also done with another image on its host: it needs to be named.
 func (s *Summary) OtherImages(r *Row) bool {
 	return slices.ContainsFunc(s.Rows, func(o *Row) bool {
-		return o.HostID == r.HostID && o.Treatment.Workload == r.Treatment.Workload && maps.Equal(o.Treatment.Params, r.Treatment.Params) && o.Image != r.Image
+		return o.HostID == r.HostID && o.Treatment.SameWork(r.Treatment) && o.Image != r.Image
 	})
 }
 
 // SameWork says whether two rows are of the same work on the same host, asked from the same machine: workload, parameters, metric,
 // image, and what their kind of study tells apart.
 func SameWork(a, b *Row) bool {
-	return a.HostID == b.HostID && a.LoadFrom == b.LoadFrom && a.Treatment.Workload == b.Treatment.Workload && maps.Equal(a.Treatment.Params, b.Treatment.Params) &&
+	return a.HostID == b.HostID && a.LoadFrom == b.LoadFrom && a.Treatment.SameWork(b.Treatment) &&
 		a.Metric == b.Metric && a.Image == b.Image && SameMeasure(a, b)
 }
 

@@ -27,7 +27,7 @@ func Read(dirs []string, opt Options) (*Summary, error) {
 	if err := checkBaseline(opt.Baseline); err != nil {
 		return nil, err
 	}
-	r := &reader{sum: &Summary{Kinds: opt.Kinds, margin: opt.Margin}, opt: opt, rows: map[string]*tally{}, quiet: map[string]string{}}
+	r := &reader{sum: &Summary{Kinds: opt.Kinds, margin: opt.Margin}, opt: opt, rows: map[Identity]*tally{}, quiet: map[string]string{}}
 	for _, dir := range dirs {
 		if err := r.folder(dir); err != nil {
 			return nil, err
@@ -42,7 +42,7 @@ type reader struct {
 	quiet    map[string]string // by host: what was set for its first session
 	sum      *Summary
 	opt      Options
-	rows     map[string]*tally // by identity
+	rows     map[Identity]*tally
 	order    []*tally
 	warnings texts
 	ruler    []rulerTally
@@ -51,8 +51,8 @@ type reader struct {
 // tally is one row in the making.
 type tally struct {
 	row      Row
-	group    string // host, workload, parameters, image, metric and how many guests are weighed: what may be compared
-	first    int    // in the order of appearance
+	group    Identity // Identity.Group: rows with the same may be compared
+	first    int      // in the order of appearance
 	cells    map[Block]*Cell
 	last     *Cell             // of the trial before
 	held     map[Holder]int    // measured trials that succeeded in which it was held back
@@ -303,24 +303,19 @@ func (r *reader) quieted(f *notebook.Folder) (all []string) {
 // tally finds or makes the row of a treatment.
 func (r *reader) tally(t notebook.Treatment, f *notebook.Folder, config Config) *tally {
 	metric, image := f.Study.Metrics[t.Workload], f.Study.Image(t)
-	group := fmt.Sprintf("%q %q %q %q %q %q %q %q", f.Host.ID, f.Study.LoadFrom, t.Workload, notebook.Assignments(t.Params, ", "), image.Digest, image.Input, metric.Name, metric.Unit)
-	group += string(metric.Better)
-	if config != nil { // the mean of two guests, say, is another figure than that of eight
-		group += fmt.Sprintf(" %q %q", f.Study.Kind, config.Identity())
-	}
-	// As many cores as there are is all of them, however a study says it.
-	cores := f.Host.Cores(t)
-	id := fmt.Sprintf("%s %q %q %v %d %d %v", group, t.Variant(), t.Provisioning, t.Instance.Cores, t.Instance.Memory, cores, t.AA)
-	if known := r.rows[id]; known != nil {
-		return known
-	}
-	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, held: map[Holder]int{}, guests: map[guestKey]bool{}, row: Row{
-		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, CPUs: map[string]int{},
+	n := &tally{first: len(r.order), cells: map[Block]*Cell{}, held: map[Holder]int{}, guests: map[guestKey]bool{}, row: Row{
+		// As many cores as there are is all of them, however a study says it.
+		Treatment: t, HostID: f.Host.ID, HostCores: f.Host.Cores(t), CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, CPUs: map[string]int{},
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(), Robust: math.NaN(),
 	}}
 	if config != nil {
 		n.row.Kind, n.row.Config, n.row.identity, n.of = f.Study.Kind, config, config.Identity(), config.Tally()
 	}
+	id := n.row.Identity()
+	if known := r.rows[id]; known != nil {
+		return known
+	}
+	n.group = id.Group()
 	for _, m := range f.Study.Also[t.Workload] {
 		if m.Better != "" {
 			n.others = append(n.others, other{Metric: m})
@@ -620,8 +615,11 @@ const enoughHeld = 6
 
 // leaveOut takes from the rows those secondary metrics with rows of their own that their work has not: of all its trials that succeeded none had it.
 func (r *reader) leaveOut() {
-	type figure struct{ group, name string }
-	has, done := map[figure]bool{}, map[string]bool{}
+	type figure struct {
+		group Identity
+		name  string
+	}
+	has, done := map[figure]bool{}, map[Identity]bool{}
 	for _, t := range r.order {
 		if len(t.row.Values) > 0 {
 			done[t.group] = true
@@ -643,11 +641,12 @@ func (r *reader) leaveOut() {
 func (r *reader) figures(t *tally) (all []*tally) {
 	for i := range t.others {
 		o := &t.others[i]
-		f := &tally{group: fmt.Sprintf("%s %q", t.group, o.Metric), first: t.first, row: t.row}
+		f := &tally{first: t.first, row: t.row}
 		row := &f.row
 		row.Doubts = slices.Clone(row.Doubts)
 		row.IsFigure, row.Metric, row.Values, row.Secondary, row.Figures = true, o.Metric, t.row.SecondaryValues(o.Name), nil, nil
 		row.Cells, row.Of, row.Trace = nil, nil, nil
+		f.group = row.Identity().Group()
 		row.Dots, row.DotsOf, row.Rounds = o.dots.pick(mostDots), o.dots.of, len(row.Values)
 		e := r.sum.Mean(row, stats.Alpha)
 		row.Mean, row.MeanLow, row.MeanHigh = e.Value, e.Low, e.High
@@ -746,11 +745,16 @@ func (r *reader) sort() {
 		}
 		return 2
 	}
-	groups := Distinct(r.order, func(t *tally) string { return t.group })
+	groups := map[Identity]int{} // in the order in which they appear
+	for _, t := range r.order {
+		if _, known := groups[t.group]; !known {
+			groups[t.group] = len(groups)
+		}
+	}
 	slices.SortStableFunc(r.order, func(a, b *tally) int {
 		x, y := a.row.Treatment.Instance, b.row.Treatment.Instance
 		return cmp.Or(
-			cmp.Compare(slices.Index(groups, a.group), slices.Index(groups, b.group)),
+			cmp.Compare(groups[a.group], groups[b.group]),
 			cmp.Compare(x.Cores, y.Cores), cmp.Compare(x.Memory, y.Memory),
 			cmp.Compare(rank(a), rank(b)), cmp.Compare(a.first, b.first))
 	})

@@ -82,7 +82,7 @@ func onAxis(a notebook.Axis, r *Row) *Row {
 		return nil
 	}
 	for k, v := range a.Params {
-		if r.Treatment.Params[k] != v {
+		if r.Treatment.Assigned()[k] != v {
 			return nil
 		}
 	}
@@ -98,6 +98,6 @@ func onAxis(a notebook.Axis, r *Row) *Row {
 // sameGuest says whether the rows' treatments differ in their workload at most.
 func sameGuest(a, b *Row) bool {
 	x, y := a.Treatment, b.Treatment
-	x.Params, y.Params = nil, nil
+	x.Params, x.Factors, y.Params, y.Factors = nil, nil, nil, nil
 	return describe(x) == describe(y)
 }

@@ -34,7 +34,7 @@ type subject struct {
 func subjectOf(r *data.Row) subject {
 	t := r.Treatment
 	return subject{
-		Treatment: t.ID, Host: r.Host, Workload: t.Workload, Params: params(t.Params), Platform: t.Platform, Engine: word(t.Engine), Accelerator: word(t.Accelerator),
+		Treatment: t.ID, Host: r.Host, Workload: t.Workload, Params: params(t.Assigned()), Platform: t.Platform, Engine: word(t.Engine), Accelerator: word(t.Accelerator),
 		Provisioning: word(t.Provisioning), Instance: t.Instance.Name, Network: word(t.Network), Isolation: word(t.Isolation), Machine: word(t.Machine), HostCores: r.HostCores, AA: t.AA,
 	}
 }

@@ -147,7 +147,7 @@ func rows(dir string, put func(*Row) error) error {
 		metric, image := f.Study.Metrics[t.Workload], f.Study.Image(t)
 		r := Row{
 			Folder: dir, Study: f.Study.Name, HostID: f.Host.ID, Host: f.Host.Hostname, Treatment: t.ID, Workload: t.Workload,
-			Params: params(t.Params), Platform: t.Platform, Engine: word(t.Engine), Accelerator: word(t.Accelerator),
+			Params: params(t.Assigned()), Platform: t.Platform, Engine: word(t.Engine), Accelerator: word(t.Accelerator),
 			Provisioning: word(t.Provisioning), Instance: t.Instance.Name, Cores: t.Instance.Cores, Memory: t.Instance.Memory,
 			Network: word(t.Network), Isolation: word(t.Isolation), Machine: word(t.Machine), AA: t.AA, Representative: t.Representative(), Image: image.Digest, Input: word(image.Input), Metric: metric.Name, Unit: metric.Unit,
 		}

@@ -37,7 +37,7 @@ func Staircase(w io.Writer, c *ladder.Staircase) error {
 		if r.Below != nil {
 			below = r.Below.Name
 		}
-		lines = append(lines, []string{c.Workload, notebook.Label("", c.Params), c.Instance.Name, c.Host, r.Name, id, strconv.Itoa(n), f(mean), f(low), f(high), c.Metric.Unit,
+		lines = append(lines, []string{c.Workload, notebook.Label("", c.Work().Assigned()), c.Instance.Name, c.Host, r.Name, id, strconv.Itoa(n), f(mean), f(low), f(high), c.Metric.Unit,
 			f(r.Ratio.Value), f(r.Ratio.Low), f(r.Ratio.High), below, strconv.Itoa(r.Own.N), f(r.Own.Value), f(r.Own.Low), f(r.Own.High), strings.Join(r.With, " "),
 			strconv.FormatBool(r.Emulated), strconv.FormatBool(r.Doubtful), strconv.FormatBool(r.Significant), missing})
 	}

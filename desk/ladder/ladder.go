@@ -22,8 +22,6 @@ package ladder
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
 	"slices"
 
 	"tare/desk/data"
@@ -75,6 +73,7 @@ func (r *Rung) Measured() bool { return r.Row != nil && r.Row.Rounds > 0 }
 type Staircase struct {
 	Workload    string
 	Params      map[string]string
+	Factors     map[string]string // notebook.Treatment.Factors
 	Instance    notebook.Instance
 	Host        string // Host.Name
 	HostID      string
@@ -142,17 +141,18 @@ func name(k Kind, t notebook.Treatment) (name string, place int) {
 // measured.
 func Of(s *data.Summary) []*Staircase {
 	var all []*Staircase
-	byKey := map[string]*Staircase{}
+	byKey := map[data.Identity]*Staircase{}
 	for _, r := range s.Rows {
 		k, ok := kindOf(r.Treatment)
 		if !ok {
 			continue
 		}
 		// What runs in another image is other work.
-		id := key(r.Treatment, r.HostID, r.HostCores) + fmt.Sprintf(" %q %q %q", r.Image.Digest, r.Image.Input, r.Metric)
+		id := place(r.Treatment, r.HostID, r.HostCores)
+		id.Digest, id.Input, id.Metric = r.Image.Digest, r.Image.Input, r.Metric
 		c := byKey[id]
 		if c == nil {
-			c = &Staircase{Workload: r.Treatment.Workload, Params: r.Treatment.Params, Instance: r.Treatment.Instance, Host: r.Host, HostID: r.HostID, HostCores: r.HostCores, Metric: r.Metric, Image: r.Image}
+			c = &Staircase{Workload: r.Treatment.Workload, Params: r.Treatment.Params, Factors: r.Treatment.Factors, Instance: r.Treatment.Instance, Host: r.Host, HostID: r.HostID, HostCores: r.HostCores, Metric: r.Metric, Image: r.Image}
 			byKey[id] = c
 			all = append(all, c)
 		}
@@ -175,7 +175,7 @@ func Of(s *data.Summary) []*Staircase {
 		}
 		h := s.HostNamed(l.Host)
 		for _, c := range all {
-			if c.place() == key(l.Treatment, h.ID, h.Cores(l.Treatment)) {
+			if c.place() == place(l.Treatment, h.ID, h.Cores(l.Treatment)) {
 				c.Rungs = append(c.Rungs, &Rung{Kind: k, Treatment: l.Treatment, Missing: data.Omitted{Reason: l.Reason}, Emulated: !l.Treatment.Representative()})
 			}
 		}
@@ -194,14 +194,17 @@ func Of(s *data.Summary) []*Staircase {
 	return all
 }
 
-func key(t notebook.Treatment, hostID string, hostCores int) string {
-	return fmt.Sprintf("%q %g %d %q %d", notebook.Label(t.Workload, t.Params), t.Instance.Cores, t.Instance.Memory, hostID, hostCores)
+// place is what a staircase's treatments share, whatever image they ran and in whatever metric.
+func place(t notebook.Treatment, hostID string, hostCores int) data.Identity {
+	return data.Identity{Workload: t.Workload, Assigned: data.Assigned(t), Size: data.SizeOf(t.Instance), HostID: hostID, HostCores: hostCores}
 }
 
-// place is what a staircase's treatments share, whatever image they ran.
-func (c *Staircase) place() string {
-	return key(notebook.Treatment{Workload: c.Workload, Params: c.Params, Instance: c.Instance}, c.HostID, c.HostCores)
+// Work is a treatment with what the staircase's treatments share: workload, parameters, factors that are written like them, and instance.
+func (c *Staircase) Work() notebook.Treatment {
+	return notebook.Treatment{Workload: c.Workload, Params: c.Params, Factors: c.Factors, Instance: c.Instance}
 }
+
+func (c *Staircase) place() data.Identity { return place(c.Work(), c.HostID, c.HostCores) }
 
 // order sorts the rungs from the lowest up and names them.
 func (c *Staircase) order() {
@@ -235,7 +238,7 @@ func (c *Staircase) order() {
 }
 
 func same(a, b notebook.Treatment) bool {
-	return a.Variant() == b.Variant() && a.AA == b.AA && maps.Equal(a.Params, b.Params)
+	return a.Variant() == b.Variant() && a.AA == b.AA && a.SameWork(b)
 }
 
 // below finds what a rung's own cost is relative to; nil where there is nothing.

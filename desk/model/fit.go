@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
@@ -46,7 +45,7 @@ func groupOf(r *data.Row) Group {
 }
 
 func (g Group) equal(o Group) bool {
-	return maps.Equal(g.Params, o.Params) && g.Workload == o.Workload && g.Metric == o.Metric && g.Variant() == o.Variant() && g.Provisioning == o.Provisioning
+	return g.SameWork(o.Treatment) && g.Metric == o.Metric && g.Variant() == o.Variant() && g.Provisioning == o.Provisioning
 }
 
 func (v *Overhead) fit(s *data.Summary, rows []*data.Row) {

@@ -254,7 +254,7 @@ func when(s *data.Summary) string {
 
 // fullName says what a treatment is, all of it; with its host where there are several.
 func fullName(s *data.Summary, t notebook.Treatment, host string) string {
-	n := words.Sized(s, t) + ": " + words.Work(t.Workload, t.Params)
+	n := words.Sized(s, t) + ": " + words.Work(t)
 	if len(s.Hosts) > 1 {
 		n += ", on " + words.Plain(host)
 	}
@@ -268,7 +268,7 @@ func treatmentNames(s *data.Summary) map[string]string {
 	for _, r := range s.Rows {
 		n := words.Sized(s, r.Treatment)
 		if !one {
-			n += ": " + words.Work(r.Treatment.Workload, r.Treatment.Params)
+			n += ": " + words.Work(r.Treatment)
 		}
 		names[r.Treatment.ID] = n
 	}

@@ -53,7 +53,7 @@ func sizes(s *data.Summary, o model.Options) *sizePart {
 		return nil
 	}
 	p := &sizePart{Tolerance: words.Tight(words.Percent(m.Tolerance, 1))}
-	title := func(v *model.Overhead) string { return words.Work(v.Group.Workload, v.Group.Params) }
+	title := func(v *model.Overhead) string { return words.Work(v.Group.Treatment) }
 	for i, of := range data.Together(m.Overheads, func(v, o *model.Overhead) bool { return title(v) == title(o) }) {
 		w := sizeWork{ID: fmt.Sprintf("size-%d", i+1), Title: title(of[0])}
 		for _, v := range of {

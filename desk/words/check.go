@@ -16,7 +16,7 @@ func CheckWhere(s *data.Summary, a data.AACheck) string {
 		a.Figure = notebook.Metric{}
 		return CheckWhere(s, a) + ", " + Plain(metric)
 	}
-	return Where(s, &data.Row{Host: a.Host, HostID: s.HostNamed(a.Host).ID, HostCores: a.HostCores, Treatment: notebook.Treatment{Workload: a.Workload, Params: a.Params, Instance: a.Instance}})
+	return Where(s, &data.Row{Host: a.Host, HostID: s.HostNamed(a.Host).ID, HostCores: a.HostCores, Treatment: notebook.Treatment{Workload: a.Workload, Params: a.Params, Factors: a.Factors, Instance: a.Instance}})
 }
 
 // Check says an A/A check's verdict, to follow what it is of.

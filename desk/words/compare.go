@@ -2,7 +2,6 @@ package words
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -115,13 +114,13 @@ func Changed(c *compare.Comparison, x compare.Change) string {
 
 // ChangedWhere names the treatment of a change, with its parameters where its workload is there with others too.
 func ChangedWhere(c *compare.Comparison, x compare.Change) string {
-	params := x.Old.Treatment.Params
+	of := x.Old.Treatment
 	if !slices.ContainsFunc(c.Changes, func(o compare.Change) bool {
-		return o.Old.Treatment.Workload == x.Old.Treatment.Workload && !maps.Equal(o.Old.Treatment.Params, params)
+		return o.Old.Treatment.Workload == of.Workload && !o.Old.Treatment.SameWork(of)
 	}) {
-		params = nil
+		of.Params, of.Factors = nil, nil
 	}
-	where := Work(x.Old.Treatment.Workload, params) + ", " + Label(c.Old, x.Old)
+	where := Work(of) + ", " + Label(c.Old, x.Old)
 	if compared(c) == "figure" {
 		where += ", " + Plain(x.Old.Metric.Name)
 	}
@@ -261,7 +260,7 @@ func Changes(c *compare.Comparison) (all []Section) {
 	}
 	only := func(s *data.Summary, rows []*data.Row) (lines []string) {
 		for _, r := range rows {
-			lines = append(lines, Work(r.Treatment.Workload, r.Treatment.Params)+", "+Label(s, r))
+			lines = append(lines, Work(r.Treatment)+", "+Label(s, r))
 		}
 		return lines
 	}

@@ -51,7 +51,7 @@ func Machines(s *data.Summary) (all []string) {
 		if s.Within(r, q) {
 			text += ", which is no more than bare metal differed from itself"
 		}
-		all = append(all, Work(r.Treatment.Workload, r.Treatment.Params)+", "+Label(s, r)+": "+text)
+		all = append(all, Work(r.Treatment)+", "+Label(s, r)+": "+text)
 	}
 	return all
 }

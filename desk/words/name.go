@@ -202,23 +202,24 @@ func Label(s *data.Summary, r *data.Row) string {
 	return Plain(join(" ", []string{Treatment(r.Treatment, s.Networks(r.Treatment.Workload)), r.Treatment.Instance.Name, Online(s, r)}))
 }
 
-// Work names a workload with its parameters: "ffmpeg (segments=1)".
-func Work(workload string, params map[string]string) string {
-	if len(params) == 0 {
-		return Plain(workload)
+// Work names a treatment's workload with its parameters and those factors that are written like them: "hashing (megabytes=64, rate=8)".
+func Work(t notebook.Treatment) string {
+	assigned := t.Assigned()
+	if len(assigned) == 0 {
+		return Plain(t.Workload)
 	}
-	return Plain(workload + " (" + notebook.Assignments(params, ", ") + ")")
+	return Plain(t.Workload + " (" + notebook.Assignments(assigned, ", ") + ")")
 }
 
 // Place names what a row's table is of: "ffmpeg (segments=1) on bench".
 func Place(r *data.Row) string {
-	return Work(r.Treatment.Workload, r.Treatment.Params) + " on " + Plain(r.Host)
+	return Work(r.Treatment) + " on " + Plain(r.Host)
 }
 
 // Where says where a row stands, as far as it says so itself: "ffmpeg (segments=1) at large on bench with 4 of 8 CPUs". Its
 // host is named where there are several.
 func Where(s *data.Summary, r *data.Row) string {
-	w := Work(r.Treatment.Workload, r.Treatment.Params)
+	w := Work(r.Treatment)
 	if r.Treatment.Instance.Name != "" {
 		w += " at " + r.Treatment.Instance.Name
 	}

@@ -54,7 +54,7 @@ const mostRungs = 3
 // Staircase says by rules what costs most. It names as a cost only what is significant.
 func Staircase(c *ladder.Staircase) string {
 	parts := slices.Concat(layerCosts(c), wholeCost(c), machineCosts(c), notTrusted(c))
-	place := Work(c.Workload, c.Params) + " at " + c.Instance.Name
+	place := Work(c.Work()) + " at " + c.Instance.Name
 	if c.OtherImages {
 		place += ", " + c.Image.Words()
 	}

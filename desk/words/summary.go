@@ -3,7 +3,6 @@ package words
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -50,7 +49,7 @@ func Summary(s *data.Summary) (a Answer) {
 	for _, rows := range told {
 		at := *rows[0]
 		if !withParams(places, rows[0]) {
-			at.Treatment.Params = nil
+			at.Treatment.Params, at.Treatment.Factors = nil, nil
 		}
 		a.Statements = append(a.Statements, statement("For "+Where(s, &at), rows, s))
 	}
@@ -114,7 +113,7 @@ func foremost(places [][]*data.Row) (told [][]*data.Row) {
 // withParams says whether a row's workload is there with other parameters too.
 func withParams(places [][]*data.Row, r *data.Row) bool {
 	return slices.ContainsFunc(places, func(rows []*data.Row) bool {
-		return rows[0].Treatment.Workload == r.Treatment.Workload && !maps.Equal(rows[0].Treatment.Params, r.Treatment.Params)
+		return rows[0].Treatment.Workload == r.Treatment.Workload && !rows[0].Treatment.SameWork(r.Treatment)
 	})
 }
 

@@ -54,7 +54,7 @@ type Edits struct {
 // None says whether it is for no device.
 func (e Edits) None() bool { return len(e.Names) == 0 }
 
-// String names the devices, as notebook.ParamDevices has them.
+// String names the devices, as a treatment has them (notebook.FactorDevices).
 func (e Edits) String() string { return strings.Join(e.Names, ",") }
 
 // Hook is a program of the host, and when in a container's making it has to run, by the name that OCI's runtime specification has for that.

@@ -38,12 +38,12 @@ func (s Spec) Treatment(k Kind) notebook.Treatment {
 		Platform: k.Platform, Engine: k.Name, Instance: s.Instance, Provisioning: s.Provisioning, Isolation: s.Isolation,
 		Network: s.NetworkMode(), Accelerator: s.Accelerator, Machine: s.Machine,
 	}
-	t.Params = map[string]string{}
+	t.Factors = map[string]string{}
 	if s.Copied {
-		t.Params[notebook.ParamRoot] = notebook.RootCopied
+		t.Factors[notebook.FactorRoot.Name] = notebook.RootCopied
 	}
 	if !s.Devices.None() {
-		t.Params[notebook.ParamDevices] = s.Devices.String()
+		t.Factors[notebook.FactorDevices.Name] = s.Devices.String()
 	}
 	return t
 }

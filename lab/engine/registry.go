@@ -149,10 +149,10 @@ func (k Kind) Supports(t notebook.Treatment) error {
 		return k.Unsupported(fmt.Sprintf("%g cores, %s", cores, t.Provisioning), "a CPU set has whole CPUs only; ask for "+notebook.Vanilla+" provisioning, or for whole cores")
 	case t.Machine != "" && !k.Machines:
 		return k.Unsupported("a machine "+t.Machine, "its guests are no virtual machines")
-	case t.Params[notebook.ParamRoot] == notebook.RootCopied && !k.Copies:
+	case notebook.FactorRoot.Of(t) == notebook.RootCopied && !k.Copies:
 		return k.Unsupported("a copy of the image's root for each guest", "its guests read the image where the engine, the machine's disk or the host has it")
-	case t.Params[notebook.ParamDevices] != "" && k.NoDevices != "":
-		return k.Unsupported("the device "+t.Params[notebook.ParamDevices], k.NoDevices)
+	case notebook.FactorDevices.Of(t) != "" && k.NoDevices != "":
+		return k.Unsupported("the device "+notebook.FactorDevices.Of(t), k.NoDevices)
 	case t.Network != "" && !slices.Contains(k.NetworkModes(), t.Network):
 		return k.Unsupported("the network "+t.Network, "its guests can be connected by "+strings.Join(k.NetworkModes(), ", "))
 	}

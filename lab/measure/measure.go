@@ -178,10 +178,10 @@ type Config interface {
 	Subject(b Bench, c Cell) Subject
 }
 
-// Factor is a difference between treatments, under its name in Treatment.Params.
+// Factor is a factor with the values that a study asks for.
 type Factor struct {
-	Name   string
-	Values []string // each value makes a treatment; none: the factor makes none
+	Of     notebook.Factor
+	Values []string // each value makes a treatment; none: treatments do not have the factor
 }
 
 // Lab is the host as kinds see it.

@@ -148,7 +148,7 @@ func (p *Plain) record(tr *notebook.Trial, out outcome, roundTrip time.Duration,
 	if tr.Failure = workload.Failure(out.Result); tr.Failure == "" {
 		tr.Failure = crowd.Wander(out.ahead, out.bound, out.later, out.laterBound, out.host)
 	}
-	if names := p.Treatment.Params[notebook.ParamDevices]; out.TimedOut && names != "" {
+	if names := notebook.FactorDevices.Of(p.Treatment); out.TimedOut && names != "" {
 		tr.Failure += "; if a kernel of " + names + " never returned, the device may have to be reset"
 	}
 	if tr.Failure == "" {

@@ -144,7 +144,7 @@ func (l *Lab) Supports(ctx context.Context, t notebook.Treatment) error {
 	if _, err := devicesOf(t); err != nil {
 		return err
 	}
-	if err := hugepages.Host.Supports(t.Params[notebook.ParamHugePages]); err != nil {
+	if err := hugepages.Host.Supports(notebook.FactorHugePages.Of(t)); err != nil {
 		return err
 	}
 	if t.HostCores > 0 {

@@ -74,7 +74,7 @@ func (l *Lab) provision(ctx context.Context, w crowd.Want) (g guest, err error) 
 	if err != nil {
 		return g, err
 	}
-	if err := l.pages.of(ctx, l.env.Journal, t.Params[notebook.ParamHugePages]); err != nil {
+	if err := l.pages.of(ctx, l.env.Journal, notebook.FactorHugePages.Of(t)); err != nil {
 		return g, err
 	}
 	k, e, s, err := l.spec(w)
@@ -114,7 +114,7 @@ func (l *Lab) spec(w crowd.Want) (k engine.Kind, e engine.Driver, s engine.Spec,
 	}
 	s = engine.Spec{
 		ID: "tare-" + w.ID, Instance: t.Instance, Provisioning: t.Provisioning, Isolation: t.Isolation, Accelerator: t.Accelerator, Machine: t.Machine,
-		Image: work.Image, Work: work.Work, System: work.Workload.System, Copied: t.Params[notebook.ParamRoot] == notebook.RootCopied,
+		Image: work.Image, Work: work.Work, System: work.Workload.System, Copied: notebook.FactorRoot.Of(t) == notebook.RootCopied,
 	}
 	if s.Devices, err = devicesOf(t); err != nil {
 		return k, nil, s, err
@@ -131,7 +131,7 @@ func (l *Lab) spec(w crowd.Want) (k engine.Kind, e engine.Driver, s engine.Spec,
 
 // devicesOf are the devices that the treatment's guests have, as the host describes them now.
 func devicesOf(t notebook.Treatment) (e device.Edits, err error) {
-	if names := t.Params[notebook.ParamDevices]; names != "" {
+	if names := notebook.FactorDevices.Of(t); names != "" {
 		return device.Find(device.Dirs, strings.Split(names, ","))
 	}
 	return e, nil

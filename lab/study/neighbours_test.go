@@ -106,14 +106,14 @@ func (g *resident) Address() engine.Address { return engine.Address{} }
 
 func neighbourly(text string) *Plan {
 	t := cnT
-	t.Params = map[string]string{notebook.ParamNeighbours: text}
+	t.Workload, t.Factors = "w", map[string]string{notebook.FactorNeighbours.Name: text}
 	p := fakePlan(notebook.Design{Floor: 2, Cap: 2, Trials: 1, Warmups: 1}, t)
-	p.ready[notebook.Label("w", t.Params)] = p.ready["w"]
+	p.ready[t.Label()] = p.ready["w"]
 	busy := &workload.Ready{Workload: &workload.Workload{Stays: true}, Image: p.ready["w"].Image}
 	p.work = map[string]*workload.Ready{notebook.BusyCPU: busy, notebook.BusyIO: busy}
 	work := *p.ready["w"].Workload
 	work.Length, work.Params = "times", map[string]workload.Param{"times": {Values: "1 to 1000000"}}
-	p.ready[notebook.Label("w", t.Params)] = &workload.Ready{Workload: &work, Image: p.ready["w"].Image, Params: map[string]string{"times": "3"}}
+	p.ready[t.Label()] = &workload.Ready{Workload: &work, Image: p.ready["w"].Image, Params: map[string]string{"times": "3"}}
 	return p
 }
 
@@ -187,9 +187,9 @@ func TestAnEngineThatStopsAnsweringUnderLoad(t *testing.T) {
 		s := &street{fakeLab: fakeLab{elapsed: steady}, silent: 60}
 		p := neighbourly("cpu:300")
 		quiet := p.Study.Treatments[0]
-		quiet.ID, quiet.Params = "alone", map[string]string{notebook.ParamNeighbours: "none"}
+		quiet.ID, quiet.Factors = "alone", map[string]string{notebook.FactorNeighbours.Name: "none"}
 		p.Study.Treatments = append([]notebook.Treatment{quiet}, p.Study.Treatments...)
-		p.ready[notebook.Label("w", quiet.Params)] = p.ready["w"]
+		p.ready[quiet.Label()] = p.ready["w"]
 		p.Study.Design.Floor, p.Study.Design.Cap = 1, 1
 		for Order(p.Study.Seed, 0, 2)[0] != 0 { // it has its figures when the engine falls silent
 			p.Study.Seed++
@@ -239,7 +239,7 @@ func TestMemoryThatWouldRunOut(t *testing.T) {
 func TestNeighboursThatTheHostHasNoMemoryFor(t *testing.T) {
 	h := notebook.Host{CPUs: make([]notebook.CPU, 2), Memory: 4 << 30}
 	of := func(platform, text string) notebook.Treatment {
-		return notebook.Treatment{Platform: platform, Params: map[string]string{notebook.ParamNeighbours: text}, Instance: notebook.Instance{Cores: 1, Memory: 1 << 30}}
+		return notebook.Treatment{Platform: platform, Factors: map[string]string{notebook.FactorNeighbours.Name: text}, Instance: notebook.Instance{Cores: 1, Memory: 1 << 30}}
 	}
 	for _, c := range []struct {
 		t    notebook.Treatment
@@ -247,7 +247,7 @@ func TestNeighboursThatTheHostHasNoMemoryFor(t *testing.T) {
 	}{{of(notebook.VM, "io:2"), true}, {of(notebook.VM, "io:3"), false}, {of(notebook.VM, "io:2/core"), false}, {of(notebook.VM, "cpu:6/core"), true}, {of(notebook.CN, "io:8/core"), true},
 		{of(notebook.CN, "cpu:1000/core"), false}} {
 		if err := neighboursFit(h, c.t); (err == nil) != c.fits {
-			t.Errorf("%s %v: %v", c.t.Platform, c.t.Params, err)
+			t.Errorf("%s %v: %v", c.t.Platform, c.t.Factors, err)
 		}
 	}
 }

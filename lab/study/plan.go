@@ -105,7 +105,7 @@ func (p *Plan) recordSyncs(w *workload.Workload, t notebook.Treatment) {
 	if p.Study.Syncs == nil {
 		p.Study.Syncs = map[string]bool{}
 	}
-	p.Study.Syncs[notebook.Label(t.Workload, t.Params)] = synced
+	p.Study.Syncs[t.Label()] = synced
 }
 
 // planner is a plan under construction.
@@ -265,7 +265,7 @@ func (p *planner) leavesOut(ctx context.Context, t notebook.Treatment, w *worklo
 	switch {
 	case p.impossible != nil:
 		return p.impossible.Error()
-	case t.Params[notebook.ParamAddresses] == notebook.AddressesFixed && k.RandomAddresses != "":
+	case notebook.FactorAddresses.Of(t) == notebook.AddressesFixed && k.RandomAddresses != "":
 		return "its addresses are always random: " + k.RandomAddresses
 	}
 	if err := p.lab.Supports(ctx, t); err != nil {
@@ -345,7 +345,7 @@ func (p *planner) make(ctx context.Context, o workload.Options) error {
 
 // readyOf is the treatment's work.
 func (p *Plan) readyOf(t notebook.Treatment) *workload.Ready {
-	return p.ready[notebook.Label(t.Workload, t.Params)]
+	return p.ready[t.Label()]
 }
 
 // prepare makes what the treatments' guests need. A platform for which that fails is left out, with the reason: the others can
@@ -538,11 +538,12 @@ func differs(was, is notebook.Study) string {
 func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short []Short, err error) {
 	rehearsed := map[string]bool{}
 	for _, t := range p.Study.Treatments {
-		label := notebook.Label(t.Workload, t.Params)
+		label := t.Label()
 		ready := p.ready[label]
-		alone := maps.Clone(t.Params) // without neighbours it is the same work
-		delete(alone, notebook.ParamNeighbours)
-		once := notebook.Label(t.Workload, alone)
+		alone := t // without neighbours it is the same work
+		alone.Factors = maps.Clone(t.Factors)
+		delete(alone.Factors, notebook.FactorNeighbours.Name)
+		once := alone.Label()
 		if t.Platform != notebook.BM || ready == nil || rehearsed[once] {
 			continue
 		}

@@ -25,7 +25,7 @@ func (r *Run) preparation() {
 		return // each guest is for its one trial
 	}
 	for _, t := range r.Plan.Study.Treatments {
-		label := notebook.Label(t.Workload, t.Params)
+		label := t.Label()
 		if r.priced[label] {
 			continue
 		}
@@ -46,7 +46,7 @@ func (r *Run) preparation() {
 func (r *Run) price(label string) (preparing, working time.Duration) {
 	d := r.Plan.Study.Design
 	for _, t := range r.Plan.Study.Treatments {
-		if notebook.Label(t.Workload, t.Params) != label || !t.Representative() || r.gaveUp[t.ID] || r.allocates() && r.ruled(t) {
+		if t.Label() != label || !t.Representative() || r.gaveUp[t.ID] || r.allocates() && r.ruled(t) {
 			continue
 		}
 		c := r.costs[t.ID]

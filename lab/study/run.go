@@ -253,7 +253,7 @@ func (r *Run) baseline(t notebook.Treatment) (b notebook.Treatment, ok bool) {
 func (r *Run) bareMetal(t notebook.Treatment) (notebook.Treatment, bool) {
 	for _, b := range r.Plan.Study.Treatments {
 		if b.Platform == notebook.BM && !b.AA && b.Instance.Name == t.Instance.Name && b.HostCores == t.HostCores &&
-			notebook.Label(b.Workload, b.Params) == notebook.Label(t.Workload, t.Params) {
+			b.Label() == t.Label() {
 			return b, true
 		}
 	}

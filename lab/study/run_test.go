@@ -776,12 +776,12 @@ func TestADeviceThatNeverAnswers(t *testing.T) {
 		"":                 "killed after 1s, the time it was given",
 	} {
 		of := cnT
-		of.Params = map[string]string{}
+		of.Workload, of.Factors = "w", map[string]string{}
 		if devices != "" {
-			of.Params[notebook.ParamDevices] = devices
+			of.Factors[notebook.FactorDevices.Name] = devices
 		}
 		p := fakePlan(notebook.Design{Floor: 1, Cap: 1, Trials: 1}, of)
-		p.ready[notebook.Label("w", of.Params)] = p.ready["w"]
+		p.ready[of.Label()] = p.ready["w"]
 		book := &fakeBook{}
 		lab := &fakeLab{elapsed: func(notebook.Treatment) time.Duration { return time.Second }, overdue: true}
 		if _, err := (&Run{Plan: p, Lab: lab, Book: book}).Do(t.Context()); err != nil {

@@ -253,9 +253,9 @@ func TestAServiceBesideNeighbours(t *testing.T) {
 	}}
 	p := shopPlan("")
 	t2 := cnT
-	t2.Workload, t2.Params = "w", map[string]string{notebook.ParamNeighbours: "cpu:1+io:1"}
+	t2.Workload, t2.Factors = "w", map[string]string{notebook.FactorNeighbours.Name: "cpu:1+io:1"}
 	p.Study.Treatments = []notebook.Treatment{t2}
-	p.ready[notebook.Label("w", t2.Params)] = p.ready["w"]
+	p.ready[t2.Label()] = p.ready["w"]
 	p.work = neighbourly("cpu:1+io:1").work
 	book := &fakeBook{}
 	if _, err := (&Run{Plan: p, Lab: l, Book: book}).Do(t.Context()); err != nil {

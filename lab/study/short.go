@@ -125,7 +125,7 @@ func (p *Plan) short(t notebook.Treatment, label string, values []float64) (s Sh
 func (p *Plan) apart(label string) float64 {
 	n := 0
 	for _, t := range p.Study.Treatments {
-		if notebook.Label(t.Workload, t.Params) == label {
+		if t.Label() == label {
 			n++
 		}
 	}

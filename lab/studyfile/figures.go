@@ -29,7 +29,7 @@ func (s *Spec) drawable(works []Work) error {
 				continue
 			}
 			if axes == nil {
-				axes = append([]string{"instance", "host_cores", "network", "isolation"}, slices.Sorted(maps.Keys(u.Params))...)
+				axes = append([]string{"instance", "host_cores", "network", "isolation"}, slices.Sorted(maps.Keys(u.Treatment().Assigned()))...)
 			}
 			first, also := u.Workload.Metric.Metric, u.Workload.Secondary()
 			if s.config != nil {
@@ -42,7 +42,7 @@ func (s *Spec) drawable(works []Work) error {
 				}
 			}
 			for k := range f.Params {
-				if _, ok := u.Params[k]; !ok {
+				if _, ok := u.Treatment().Assigned()[k]; !ok {
 					return fmt.Errorf("study %s: figure %q: params: workload %s has no parameter %q", s.Name, f.Name, f.Workload, k)
 				}
 			}
@@ -85,7 +85,7 @@ func measurable(a notebook.Axis, works []Work) error {
 			return fmt.Errorf("metric: %q: a secondary metric of workload %s was expected, of which it is said which values are better", a.Metric, a.Workload)
 		case a.Metric == "" && !u.Workload.Metric.Directed():
 			return fmt.Errorf("metric: the metric of workload %s has no direction (better: none), so it cannot be on an axis", a.Workload)
-		case !hasAll(u.Params, a.Params):
+		case !hasAll(u.Treatment().Assigned(), a.Params):
 			why = fmt.Errorf("params: %s: the study has workload %s with none such", notebook.Label("", a.Params), a.Workload)
 		default:
 			return nil

@@ -30,28 +30,37 @@ func (k *fakeKind) Metrics(*workload.Workload, []string) (first notebook.Metric,
 func (k *fakeKind) Factors() []measure.Factor        { return k.factors }
 func (k *fakeKind) Accepts(*workload.Workload) error { return k.cannot }
 
-// The values of a kind's factors stand among a workload's parameters, each with each; a parameter of that name is the workload's.
+// The values of factors are combined, each with each, in the order of the study: the kind's, devices, neighbours. A workload's parameter must
+// not have the name of one of them.
 func TestAKindsFactorsMakeTreatments(t *testing.T) {
-	k := &fakeKind{factors: []measure.Factor{{Name: "addresses", Values: []string{"fixed", "random"}}, {Name: "huge_pages", Values: []string{"host", "never"}}, {Name: "none"}}}
-	s := &Spec{measure: &measure.Kind{Name: "sizes"}, config: k}
-	all, err := s.each(map[string]string{"size": "1"})
+	k := &fakeKind{factors: []measure.Factor{
+		{Of: notebook.FactorAddresses, Values: []string{"fixed", "random"}}, {Of: notebook.Factor{Name: "own"}, Values: []string{"a", "b"}}, {Of: notebook.FactorRoot},
+	}}
+	s := &Spec{measure: &measure.Kind{Name: "sizes"}, config: k, Neighbours: Neighbours{{}, {CPU: 1}}}
+	all, err := s.crossed(Use{Devices: []string{"v.com/gpu=0", "v.com/gpu=1"}}, map[string]string{"size": "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, params := range all {
-		got = append(got, notebook.Assignments(params, ","))
+	for _, factors := range all {
+		got = append(got, factors["addresses"]+factors["own"]+factors["neighbours"])
+		if len(factors) != 4 || factors["devices"] != "v.com/gpu=0,v.com/gpu=1" {
+			t.Errorf("%v", factors)
+		}
 	}
-	want := "addresses=fixed,huge_pages=host,size=1 addresses=fixed,huge_pages=never,size=1 addresses=random,huge_pages=host,size=1 addresses=random,huge_pages=never,size=1"
+	want := "fixedanone fixedacpu:1 fixedbnone fixedbcpu:1 randomanone randomacpu:1 randombnone randombcpu:1"
 	if strings.Join(got, " ") != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if _, err := s.each(map[string]string{"addresses": "16"}); err == nil || err.Error() != `sizes: the workload has a parameter "addresses" of its own: one without it was expected` {
-		t.Errorf("%v", err)
+	for name, key := range map[string]string{"addresses": "sizes", "devices": "devices", "neighbours": "neighbours"} {
+		wrong := fmt.Sprintf("%s: the workload has a parameter %q of its own: one without it was expected", key, name)
+		if _, err := s.crossed(Use{Devices: []string{"v.com/gpu=0"}}, map[string]string{name: "16"}); err == nil || err.Error() != wrong {
+			t.Errorf("%v, want %s", err, wrong)
+		}
 	}
 	for _, s := range []*Spec{{}, {measure: s.measure, config: &fakeKind{}}} {
-		if all, err := s.each(map[string]string{"size": "1"}); err != nil || len(all) != 1 || len(all[0]) != 1 {
-			t.Errorf("%v, %v; want the one", all, err)
+		if all, err := s.crossed(Use{}, map[string]string{"rate": "1"}); err != nil || len(all) != 1 || all[0] != nil {
+			t.Errorf("%v, %v; want one without factors", all, err)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func rungs(t *testing.T, name string) (ids []string, all []notebook.Treatment) {
 	}
 	all = a.Treatments(a.Works[0], notebook.Host{}, func(string) string { return "" }, func(notebook.Treatment) bool { return true })
 	for _, tr := range all {
-		ids = append(ids, strings.TrimPrefix(tr.ID, notebook.Label(tr.Workload, tr.Params)+" "))
+		ids = append(ids, strings.TrimPrefix(tr.ID, tr.Label()+" "))
 	}
 	return ids, all
 }

@@ -42,7 +42,7 @@ func TestNeighboursOfAFile(t *testing.T) {
 			t.Errorf("%s: written and read again: %v, %v", c.in, back, err)
 		}
 		us, err := s.works(workloads.FS)
-		if err != nil || len(us) != len(s.Neighbours) || us[0].Params[notebook.ParamNeighbours] != got[0] {
+		if err != nil || len(us) != len(s.Neighbours) || notebook.FactorNeighbours.Of(us[0].Treatment()) != got[0] {
 			t.Errorf("%s: uses %+v, %v", c.in, us, err)
 		}
 	}

@@ -15,7 +15,7 @@ func (a *Asked) Treatments(w Work, h notebook.Host, accel func(kernel string) st
 	var out []notebook.Treatment
 	hostCores := 0
 	add := func(t notebook.Treatment) {
-		t.Workload, t.Params, t.HostCores = w.Workload.Name, w.Params, hostCores
+		t.Workload, t.Params, t.Factors, t.HostCores = w.Workload.Name, w.Params, w.Factors, hostCores
 		if a.Choices.Rounds == 0 && !a.Choices.Until.Asked() {
 			t.Rounds = w.use.Rounds
 		}
@@ -113,7 +113,7 @@ func (a *Asked) at(w Work, p Place, inst notebook.Instance, accel func(kernel st
 
 // Identify names a treatment by all that distinguishes it.
 func Identify(t notebook.Treatment) string {
-	parts := []string{notebook.Label(t.Workload, t.Params), t.Platform}
+	parts := []string{t.Label(), t.Platform}
 	for _, p := range []string{t.Engine, t.Isolation, t.Accelerator, t.Provisioning} {
 		if p != "" {
 			parts = append(parts, p)

@@ -8,37 +8,36 @@ import (
 	"slices"
 	"strings"
 
+	"tare/lab/measure"
 	"tare/lab/workload"
 	"tare/notebook"
 )
 
-// each gives a workload's parameters with each of the treatments' neighbours among them, as Spec.each does with a kind's factors.
-func (n Neighbours) each(full map[string]string) (all []map[string]string, err error) {
-	if len(n) == 0 {
-		return []map[string]string{full}, nil
-	}
-	if _, taken := full[notebook.ParamNeighbours]; taken {
-		return nil, fmt.Errorf("neighbours: the workload has a parameter %q of its own: one without it was expected", notebook.ParamNeighbours)
-	}
+// texts are the values of notebook.FactorNeighbours.
+func (n Neighbours) texts() (all []string) {
 	for _, each := range n {
-		params := maps.Clone(full)
-		params[notebook.ParamNeighbours] = each.Text()
-		all = append(all, params)
+		all = append(all, each.Text())
 	}
-	return all, nil
+	return all
 }
 
-// Work is one workload with one combination of its parameters.
+// Work is one workload with one combination of its parameters, and of those factors that are not fields of a treatment.
 type Work struct {
 	Workload *workload.Workload
 	Params   map[string]string
-	Open     bool // its length may be chosen
+	Factors  map[string]string // notebook.Treatment.Factors
+	Open     bool              // its length may be chosen
 
 	use Use
 }
 
+// Treatment has what all treatments of the work have in common.
+func (w Work) Treatment() notebook.Treatment {
+	return notebook.Treatment{Workload: w.Workload.Name, Params: w.Params, Factors: w.Factors}
+}
+
 // Label names the work in a study.
-func (w Work) Label() string { return notebook.Label(w.Workload.Name, w.Params) }
+func (w Work) Label() string { return w.Treatment().Label() }
 
 // orMore follows the least value of the parameter that is a workload's length.
 const orMore = " or more"
@@ -100,67 +99,58 @@ func (s *Spec) works(shipped fs.FS) (all []Work, err error) {
 			if len(u.Ask) > 0 {
 				full["load"] = brief(u.Ask)
 			}
-			each, err := s.each(full)
-			if err == nil {
-				each, err = u.having(each)
-			}
+			crossed, err := s.crossed(u, full)
 			if err != nil {
 				return nil, s.located(err, "workloads", i)
 			}
-			for _, full := range each {
-				company, err := s.neighbours(u).each(full)
-				if err != nil {
-					return nil, s.located(err, "workloads", i)
-				}
-				for _, full := range company {
-					all = append(all, Work{w, full, open, u})
-				}
+			for _, factors := range crossed {
+				all = append(all, Work{w, full, factors, open, u})
 			}
 		}
 	}
 	return all, nil
 }
 
-// each combines a workload's parameters with every value of the kind's factors. The factors become parameters, so that everything
-// that distinguishes treatments by their parameters distinguishes these, and a guest is compared with bare metal that has the same
-// values.
-func (s *Spec) each(full map[string]string) (all []map[string]string, err error) {
-	all = []map[string]string{full}
-	if s.config == nil {
-		return all, nil
+// chosen are the factors of a use that are not fields of a treatment.
+func (s *Spec) chosen(u Use) (all []measure.Factor, key func(i int) string) {
+	if s.config != nil {
+		all = s.config.Factors()
 	}
-	for _, of := range s.config.Factors() {
-		if len(of.Values) == 0 {
+	of := len(all)
+	if len(u.Devices) > 0 {
+		all = append(slices.Clip(all), measure.Factor{Of: notebook.FactorDevices, Values: []string{strings.Join(u.Devices, ",")}})
+	}
+	all = append(slices.Clip(all), measure.Factor{Of: notebook.FactorNeighbours, Values: s.neighbours(u).texts()})
+	return all, func(i int) string {
+		if i < of {
+			return s.measure.Name
+		}
+		return all[i].Of.Name
+	}
+}
+
+// crossed combines every value of each factor of a use. params are the workload's own, none of which may be named like a factor: a
+// treatment's label has both.
+func (s *Spec) crossed(u Use, params map[string]string) (all []map[string]string, err error) {
+	all = []map[string]string{nil}
+	chosen, key := s.chosen(u)
+	for i, f := range chosen {
+		if len(f.Values) == 0 {
 			continue
 		}
-		if _, taken := full[of.Name]; taken {
-			return nil, fmt.Errorf("%s: the workload has a parameter %q of its own: one without it was expected", s.measure.Name, of.Name)
+		name := f.Of.Name
+		if _, taken := params[name]; taken {
+			return nil, fmt.Errorf("%s: the workload has a parameter %q of its own: one without it was expected", key(i), name)
 		}
 		var more []map[string]string
-		for _, params := range all {
-			for _, v := range of.Values {
-				n := maps.Clone(params)
-				n[of.Name] = v
+		for _, factors := range all {
+			for _, v := range f.Values {
+				n := map[string]string{name: v}
+				maps.Copy(n, factors)
 				more = append(more, n)
 			}
 		}
 		all = more
 	}
 	return all, nil
-}
-
-// having adds the devices to parameters, as each does with a kind's factors.
-func (u Use) having(all []map[string]string) (out []map[string]string, err error) {
-	if len(u.Devices) == 0 {
-		return all, nil
-	}
-	for _, params := range all {
-		if _, taken := params[notebook.ParamDevices]; taken {
-			return nil, fmt.Errorf("devices: the workload has a parameter %q of its own: one without it was expected", notebook.ParamDevices)
-		}
-		params = maps.Clone(params)
-		params[notebook.ParamDevices] = strings.Join(u.Devices, ",")
-		out = append(out, params)
-	}
-	return out, nil
 }

@@ -101,10 +101,14 @@ func Treatment(words string) notebook.Treatment {
 		case isParam && (key == "devices" || key == "huge-pages" || w == "cache=none"):
 			t.Machine = w
 		case isParam:
-			if t.Params == nil {
-				t.Params = map[string]string{}
+			of := &t.Params
+			if f, is := notebook.FactorNamed(key); is && !f.IsField() {
+				of = &t.Factors
 			}
-			t.Params[key] = value
+			if *of == nil {
+				*of = map[string]string{}
+			}
+			(*of)[key] = value
 		case slices.Contains([]string{notebook.BM, notebook.CN, notebook.VM, notebook.VMCN}, w):
 			t.Platform = w
 		case slices.Contains(notebook.Provisionings, w):

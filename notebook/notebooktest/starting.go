@@ -15,7 +15,7 @@ func Raised() *Folder {
 	f := New(2)
 	f.Rounds, f.Noise = 3, 0.02
 	f.Study.Name, f.Study.Title = "bring-up", "Containers started under load"
-	f.Study.Figures = []notebook.Figure{{Name: "Figure 5.1", Title: "Engine scaling", Workload: "hashing", By: notebook.ParamRate}}
+	f.Study.Figures = []notebook.Figure{{Name: "Figure 5.1", Title: "Engine scaling", Workload: "hashing", By: notebook.FactorRate.Name}}
 	f.Study.Kind, f.Study.Config = arrivals.Name, &arrivals.Config{
 		ForS: 4, Least: 6, Most: 40, TimeoutS: 30, Profile: true, Published: []arrivals.Published{{Rate: 1, Mean: 0.68, P95: 0.78}, {Rate: 8, Mean: 2.65, P95: 4.59}},
 	}
@@ -27,7 +27,7 @@ func Raised() *Folder {
 	f.Study.Metrics["hashing"], f.Study.Also = arrivals.StartMean, map[string][]notebook.Metric{"hashing": Config[arrivals.Config](f.Study, arrivals.Name).Also()}
 	f.Trial = func(x *notebook.Trial) {
 		t := Treatment(x.Treatment)
-		rate, err := strconv.Atoi(t.Params[notebook.ParamRate])
+		rate, err := strconv.Atoi(notebook.FactorRate.Of(t))
 		if err != nil {
 			panic(err) // it is this file's own
 		}

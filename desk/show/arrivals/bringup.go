@@ -14,7 +14,7 @@ import (
 
 // started is the rate of a row.
 func started(r *data.Row) float64 {
-	rate, err := strconv.ParseFloat(r.Treatment.Params[notebook.ParamRate], 64)
+	rate, err := strconv.ParseFloat(notebook.FactorRate.Of(r.Treatment), 64)
 	if err != nil || rate <= 0 {
 		return math.NaN()
 	}

@@ -123,7 +123,7 @@ func (c config) Identity(all []*workload.Ready) []any {
 
 // Factors implements measure.Config.
 func (c config) Factors() []measure.Factor {
-	return []measure.Factor{{Name: notebook.ParamRate, Values: c.rates}}
+	return []measure.Factor{{Of: notebook.FactorRate, Values: c.rates}}
 }
 
 // Fits implements measure.Config.
@@ -200,7 +200,7 @@ func (*subject) SetUp(context.Context) (string, error) { return "", nil }
 func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial, over bool, err error) {
 	tr.Start = time.Now().UTC()
 	tr.Command = s.Ready.Workload.Command
-	rate, err := strconv.Atoi(s.Treatment.Params[notebook.ParamRate])
+	rate, err := strconv.Atoi(notebook.FactorRate.Of(s.Treatment))
 	if err != nil {
 		return tr, true, err // the plan made the value
 	}

@@ -34,7 +34,7 @@ func TestArrivalsAreRead(t *testing.T) {
 	if a := c.(config); a.Starts(1) != 6 || a.Starts(4) != 16 || a.Starts(100) != 20 {
 		t.Errorf("%+v: want at least 6 requests, at most 20, and in between those of four seconds", a)
 	}
-	if got := fmt.Sprint(c.Factors()); got != fmt.Sprint([]measure.Factor{{Name: notebook.ParamRate, Values: []string{"1", "8"}}}) {
+	if got := fmt.Sprint(c.Factors()); got != fmt.Sprint([]measure.Factor{{Of: notebook.FactorRate, Values: []string{"1", "8"}}}) {
 		t.Errorf("%s: want each rate among the parameters", got)
 	}
 	for want, wrong := range map[string]file{
@@ -156,7 +156,7 @@ func raise(ctx context.Context, t *testing.T, rate string, l *starter) notebook.
 	if l.silent > 0 {
 		c.TimeoutS = 1
 	}
-	of := measure.Cell{Treatment: notebook.Treatment{Platform: notebook.CN, Params: map[string]string{notebook.ParamRate: rate}}, Ready: measuretest.Work()}
+	of := measure.Cell{Treatment: notebook.Treatment{Platform: notebook.CN, Factors: map[string]string{notebook.FactorRate.Name: rate}}, Ready: measuretest.Work()}
 	began := time.Now()
 	tr, err := measuretest.Trial(ctx, t, c, l, of, measure.Step{})
 	if err != nil {

@@ -143,7 +143,7 @@ func (c config) Identity([]*workload.Ready) []any { return []any{&c.Config} }
 
 // Factors implements measure.Config.
 func (c config) Factors() []measure.Factor {
-	return []measure.Factor{{Name: notebook.ParamRoot, Values: c.roots}}
+	return []measure.Factor{{Of: notebook.FactorRoot, Values: c.roots}}
 }
 
 // Metrics implements measure.Config. The report draws only metrics with a direction, so metrics that a figure names get one.

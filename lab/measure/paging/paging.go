@@ -106,7 +106,7 @@ func (c config) Identity([]*workload.Ready) []any { return []any{&c.Config} }
 
 // Factors implements measure.Config.
 func (c config) Factors() []measure.Factor {
-	return []measure.Factor{{Name: notebook.ParamAddresses, Values: c.addresses}, {Name: notebook.ParamHugePages, Values: c.hugePages}}
+	return []measure.Factor{{Of: notebook.FactorAddresses, Values: c.addresses}, {Of: notebook.FactorHugePages, Values: c.hugePages}}
 }
 
 // Fits implements measure.Config.

@@ -124,7 +124,7 @@ func (g *guest) Used() (time.Duration, error) {
 }
 
 // trial makes one trial, in which a guest's work has ten minutes. took is its duration by the bubble's clock.
-func (l *pager) trial(t *testing.T, p record.Config, params map[string]string, role measure.Role) (tr notebook.Trial, took time.Duration) {
+func (l *pager) trial(t *testing.T, p record.Config, factors map[string]string, role measure.Role) (tr notebook.Trial, took time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -136,7 +136,7 @@ func (l *pager) trial(t *testing.T, p record.Config, params map[string]string, r
 		b.Timeout = 10 * time.Minute
 		work := measuretest.Work()
 		work.Workload.Stays = l.length == 0
-		cell := measure.Cell{Treatment: notebook.Treatment{Platform: notebook.CN, Params: params}, Ready: work, ID: "x", Rehearsal: role == measure.Rehearsal}
+		cell := measure.Cell{Treatment: notebook.Treatment{Platform: notebook.CN, Factors: factors}, Ready: work, ID: "x", Rehearsal: role == measure.Rehearsal}
 		began := time.Now()
 		var err error
 		if tr, err = measuretest.TrialOf(ctx, t, config{Config: p, eyes: l}.Subject(b, cell), measure.Step{Role: role}); err != nil {
@@ -238,8 +238,8 @@ func TestAnInterruptWhilePagesAreRead(t *testing.T) {
 func TestOrdersHaveTheTreatmentsAddressesAndPages(t *testing.T) {
 	for _, c := range []struct{ addresses, pages string }{{"", ""}, {"fixed", "host"}, {"random", "never"}, {"fixed", "never"}, {"fixed", "always"}} {
 		l := &pager{}
-		params := map[string]string{notebook.ParamAddresses: c.addresses, notebook.ParamHugePages: c.pages}
-		if tr, _ := l.trial(t, record.Config{Guests: 2, Tables: true}, params, measure.Measured); tr.Failure != "" || len(l.orders) != 2 {
+		factors := map[string]string{notebook.FactorAddresses.Name: c.addresses, notebook.FactorHugePages.Name: c.pages}
+		if tr, _ := l.trial(t, record.Config{Guests: 2, Tables: true}, factors, measure.Measured); tr.Failure != "" || len(l.orders) != 2 {
 			t.Fatalf("%q, %d orders", tr.Failure, len(l.orders))
 		}
 		for _, o := range l.orders {
@@ -285,7 +285,7 @@ func TestAddressesAndPagesMakeTreatments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []measure.Factor{{Name: notebook.ParamAddresses, Values: c.addresses}, {Name: notebook.ParamHugePages, Values: c.pages}}
+		want := []measure.Factor{{Of: notebook.FactorAddresses, Values: c.addresses}, {Of: notebook.FactorHugePages, Values: c.pages}}
 		if got := p.Factors(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}

@@ -41,7 +41,7 @@ func (s *subject) restore(ctx context.Context) (cause string) {
 		return "the page cache before its restore: " + err.Error()
 	}
 	of.RestoreCached = &cached
-	if cause = uncached(cached, s.Treatment.Params[notebook.ParamCache]); cause != "" {
+	if cause = uncached(cached, notebook.FactorCache.Of(s.Treatment)); cause != "" {
 		return "before its restore " + cause
 	}
 	moments := engine.NewMoments()

@@ -82,7 +82,7 @@ func (config) Identity([]*workload.Ready) []any { return nil }
 
 // Factors implements measure.Config.
 func (c config) Factors() []measure.Factor {
-	return []measure.Factor{{Name: notebook.ParamCache, Values: c.Caches}}
+	return []measure.Factor{{Of: notebook.FactorCache, Values: c.Caches}}
 }
 
 // Metrics implements measure.Config.

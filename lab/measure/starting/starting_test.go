@@ -84,7 +84,7 @@ func (*guest) Restore(_ context.Context, m *engine.Moments) error {
 func (l *starter) start(t *testing.T, cache string) notebook.Trial {
 	t.Helper()
 	c := config{Config: record.Config{Caches: notebook.Caches, Restore: true}, files: l}
-	of := notebook.Treatment{Platform: notebook.CN, Params: map[string]string{notebook.ParamCache: cache}}
+	of := notebook.Treatment{Platform: notebook.CN, Factors: map[string]string{notebook.FactorCache.Name: cache}}
 	tr, err := measuretest.Trial(t.Context(), t, c, l, measure.Cell{Treatment: of, Ready: measuretest.Work(), ID: "x"}, measure.Step{})
 	if err != nil {
 		t.Fatal(err)

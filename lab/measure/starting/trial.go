@@ -59,7 +59,7 @@ func (s *subject) Make(ctx context.Context) (err error) {
 	s.trial.HostS = time.Since(s.trial.Start).Seconds()
 	s.trial.ElapsedS = s.trial.HostS
 	if s.trial.Failure == "" {
-		s.trial.Failure = uncached(s.of.Cached, s.Treatment.Params[notebook.ParamCache])
+		s.trial.Failure = uncached(s.of.Cached, notebook.FactorCache.Of(s.Treatment))
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (s *subject) cache(ctx context.Context, saved ...string) (notebook.Cached, 
 	if err != nil {
 		return notebook.Cached{}, err
 	}
-	return s.files.cache(ctx, append(paths, saved...), s.Treatment.Params[notebook.ParamCache])
+	return s.files.cache(ctx, append(paths, saved...), notebook.FactorCache.Of(s.Treatment))
 }
 
 // host is this host.

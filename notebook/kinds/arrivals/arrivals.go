@@ -19,8 +19,8 @@ type Seen struct {
 }
 
 // Config is how a study starts containers under load (paper "characterization", section 5.1.1). A number of containers is made
-// ahead, and their starts are requested at even intervals, whether or not the engine has answered. The rate is a parameter of the
-// treatment, ParamRate.
+// ahead, and their starts are requested at even intervals, whether or not the engine has answered. The rate is a factor of the
+// treatment, FactorRate.
 type Config struct {
 	ForS     float64 `json:"for_s"`             // seconds for which requests arrive
 	Least    int     `json:"least"`             // least number of requests, if the rate makes fewer in that time

@@ -1,0 +1,84 @@
+package words
+
+import (
+	"cmp"
+
+	"tare/desk/data"
+	"tare/notebook"
+)
+
+// factors are the factors in English.
+var factors = map[string]string{
+	notebook.FactorPlatform.Name:     "platform",
+	notebook.FactorEngine.Name:       "engine",
+	notebook.FactorAccelerator.Name:  "accelerator",
+	notebook.FactorKernel.Name:       "kernel",
+	notebook.FactorProvisioning.Name: "provisioning",
+	notebook.FactorInstance.Name:     "size",
+	notebook.FactorNetwork.Name:      "network",
+	notebook.FactorIsolation.Name:    "isolation",
+	notebook.FactorMachine.Name:      "machine",
+	notebook.FactorHostCores.Name:    "host CPUs",
+	notebook.FactorAddresses.Name:    "addresses",
+	notebook.FactorHugePages.Name:    "huge pages",
+	notebook.FactorNeighbours.Name:   "neighbours",
+	notebook.FactorCache.Name:        "cache",
+	notebook.FactorRoot.Name:         "root",
+	notebook.FactorDevices.Name:      "devices",
+	notebook.FactorRate.Name:         "rate",
+}
+
+// Factor names a factor, or a parameter of a workload: "huge pages".
+func Factor(name string) string { return cmp.Or(factors[name], Plain(name)) }
+
+// On says where a row is on an axis: "large", "8 CPUs, CHR 0.25", "rate 4".
+func On(axis string, r *data.Row) string {
+	t := r.Treatment
+	value, _ := t.Value(axis)
+	switch axis {
+	case notebook.FactorInstance.Name:
+		return Plain(t.Instance.Name)
+	case notebook.FactorHostCores.Name:
+		return join(", ", []string{Count(r.HostCores, "CPU"), before("CHR ", CHR(r.CHR))})
+	case notebook.FactorNeighbours.Name:
+		if notebook.NeighboursOf(t).None() {
+			return "alone"
+		}
+		return Plain(notebook.NeighboursOf(t).Text())
+	case notebook.FactorPlatform.Name:
+		return Platform(value)
+	}
+	f, known := notebook.FactorNamed(axis)
+	switch {
+	case value != "" || !known || !f.IsField():
+		return Plain(Factor(axis) + " " + value)
+	case axis == notebook.FactorNetwork.Name && t.Platform == notebook.BM:
+		return "host’s own"
+	case axis == notebook.FactorNetwork.Name:
+		return "engine’s own"
+	case t.Platform == notebook.BM:
+		return Platform(t.Platform)
+	}
+	return "usual " + Factor(axis)
+}
+
+// Along says what the places on an axis are, to follow a caption; empty: the places say it. hosts is how many hosts the rows are of.
+func Along(axis string, hosts int) string {
+	switch axis {
+	case notebook.FactorHostCores.Name:
+		return AlongHosts(hosts)
+	case notebook.FactorNetwork.Name:
+		return AlongNetworks
+	case notebook.FactorNeighbours.Name:
+		return AlongNeighbours
+	}
+	return ""
+}
+
+// before puts a word before a text; empty: there is no text.
+func before(word, text string) string {
+	if text == "" {
+		return ""
+	}
+	return word + text
+}
