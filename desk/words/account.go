@@ -306,8 +306,8 @@ func trust(a *explain.Account) string {
 	return ""
 }
 
-// Source says what an account is made of; "" of a coarse one, of which there is more to say.
-func Source(a *explain.Account) string {
+// sourceOf says what an account is made of; "" of a coarse one, of which there is more to say.
+func sourceOf(a *explain.Account) string {
 	switch a.Tier {
 	case notebook.TierCounters:
 		return "from the kernel's counters"
@@ -323,7 +323,7 @@ func Traced(a *explain.Account) string {
 		return Count(a.Traced, "traced trial") + ", all failed"
 	}
 	s := fmt.Sprintf("%s, %s", Count(a.Traced-a.Failed, "traced trial"), Count(a.Rounds, "round"))
-	if source := Source(a); source != "" {
+	if source := sourceOf(a); source != "" {
 		s += ", " + source
 	}
 	if a.Lost > 0 {
@@ -348,7 +348,7 @@ func Tracing(a *explain.Account) []string {
 	if n := a.Traced; n > 0 {
 		list = append(list, fmt.Sprintf("%s; %s that count: with traced and untraced trials, of this treatment and of what it is compared with.", Count(n, "traced trial"), Count(a.Rounds, "round")))
 	}
-	if source := Source(a); source != "" {
+	if source := sourceOf(a); source != "" {
 		list = append(list, "The account is made "+source+".")
 	}
 	if c := a.TracerCost; !math.IsNaN(c.Value) {

@@ -23,7 +23,7 @@ func Ranking(r *advise.Ranking) string {
 	name := func(c advise.Choice) string { return Choice(c.Treatment, r.Networks) }
 	var b strings.Builder
 	best.Span = best.All // it was chosen by the same data
-	fmt.Fprintf(&b, "%s: %s", Capital(name(best)), RankedValue(r, best))
+	fmt.Fprintf(&b, "%s: %s", Capital(name(best)), rankedValue(r, best))
 	if best.Predicted && !r.Defined(best) {
 		b.WriteString(", predicted and not measured")
 	}
@@ -93,8 +93,8 @@ func Value(r *advise.Ranking, c advise.Choice) string {
 	return Measured(c.Value, c.Low, c.High, "")
 }
 
-// RankedValue writes what is ranked of a choice with its name and unit.
-func RankedValue(r *advise.Ranking, c advise.Choice) string {
+// rankedValue writes what is ranked of a choice with its name and unit.
+func rankedValue(r *advise.Ranking, c advise.Choice) string {
 	return strings.TrimSpace(RankedName(r) + " " + Value(r, c) + " " + RankedUnit(r))
 }
 

@@ -21,9 +21,9 @@ func AppliedRank(r *advise.Ranking, c *advise.Choice) string {
 // AppliedValue says by which value the choice was ranked.
 func AppliedValue(r *advise.Ranking, c *advise.Choice) string {
 	if c.Predicted {
-		return "Predicted, not measured: " + RankedValue(r, *c) + "."
+		return "Predicted, not measured: " + rankedValue(r, *c) + "."
 	}
-	return "Measured: " + RankedValue(r, *c) + "."
+	return "Measured: " + rankedValue(r, *c) + "."
 }
 
 // NotExpressed says that a format cannot express the first choice, and which formats fit it.

@@ -83,7 +83,7 @@ func outcome(c *compare.Comparison, a stats.Answer, n int) string {
 		verb = of.Less
 	}
 	if c.Margin > 0 && a == stats.Same {
-		what = " of " + Margin(c.Margin) + " or more"
+		what = " of " + margin(c.Margin) + " or more"
 	}
 	if n == 1 {
 		return verb[0] + what
@@ -190,8 +190,8 @@ func beyond(q stats.Quotient, r *data.Row) string {
 	}
 }
 
-// Answered says a change's answer in words.
-func Answered(x compare.Change) string {
+// answered says a change's answer in words.
+func answered(x compare.Change) string {
 	switch {
 	case x.Answer == stats.More && x.Old.Metric.MoreIsBetter():
 		return "gives less"
@@ -225,7 +225,7 @@ func ChangedLevel(c *compare.Comparison) string {
 		b.WriteString("No bare metal was measured beside these in both folders, so means are compared. ")
 	}
 	fmt.Fprintf(&b, "Intervals are corrected for %s. At most %[2]s of such comparisons name a change that is none, and at most %[2]s call a change of %[3]s no difference",
-		Count(len(c.Changes), compared(c)), Percent(stats.Alpha, 0), Margin(c.Margin))
+		Count(len(c.Changes), compared(c)), Percent(stats.Alpha, 0), margin(c.Margin))
 	switch {
 	case relative == 0:
 		b.WriteString(", if the host was as fast both times and if rounds do not resemble their neighbours. On a host whose speed wanders it is more.")
@@ -253,7 +253,7 @@ func Changes(c *compare.Comparison) (all []Section) {
 		answers []stats.Answer
 	}{
 		{"Changed", []stats.Answer{stats.More, stats.Less}},
-		{"No difference of " + Margin(c.Margin) + " or more", []stats.Answer{stats.Same}},
+		{"No difference of " + margin(c.Margin) + " or more", []stats.Answer{stats.Same}},
 		{"Open", []stats.Answer{stats.Open}},
 	} {
 		all = append(all, Section{p.head, changed(c, c.Found(p.answers...))})

@@ -118,7 +118,7 @@ func ChangeMark(x compare.Change) string {
 	if x.Answer == "" {
 		return "which is the host's change"
 	}
-	return Answered(x)
+	return answered(x)
 }
 
 // RadarAxes says how a radar chart is read.

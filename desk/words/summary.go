@@ -210,7 +210,7 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 			return Statement{Lead: lead + t.failed}
 		}
 	}
-	st := Statement{Lead: where + ", against " + to + " (95 % intervals, margin " + Margin(s.Margin()) + "):"}
+	st := Statement{Lead: where + ", against " + to + " (95 % intervals, margin " + margin(s.Margin()) + "):"}
 	for _, g := range byPlatform(t.ranked, s.Margin()) {
 		st.Findings = append(st.Findings, g.finding(s, named))
 	}
@@ -419,7 +419,7 @@ func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
 		answer := r.Cost().Answer(s.Margin())
 		switch answer {
 		case stats.Same:
-			said = fmt.Sprintf("no difference of %s or more: %s", Margin(s.Margin()), said)
+			said = fmt.Sprintf("no difference of %s or more: %s", margin(s.Margin()), said)
 			before = " makes "
 		case stats.Open:
 			said += atMost(q)
@@ -470,8 +470,8 @@ func atMost(q stats.Quotient) string {
 	return ", at most " + strings.Join(all, " or ")
 }
 
-// Margin writes a margin in as many digits as it has.
-func Margin(margin float64) string { return fmt.Sprintf("%.4g %%", 100*margin) }
+// margin writes a margin in as many digits as it has.
+func margin(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
 
 // capital makes the first letter of a sentence large.
 func capital(s string) string {
