@@ -124,10 +124,9 @@ func confine(cpus ...int) (undo func() error, err error) {
 // trials are what a study of starts under load has come to.
 type trials []notebook.Trial
 
-// Guest, Trial and Session implement study.Book.
+// Guest and Trial implement study.Book.
 func (*trials) Guest(notebook.Guest) error      { return nil }
 func (t *trials) Trial(tr notebook.Trial) error { *t = append(*t, tr); return nil }
-func (*trials) Session(notebook.Session) error  { return nil }
 
 // report prints what the client did at each rate, and says whether what is promised was not kept.
 func (t trials) report() (broken error) {

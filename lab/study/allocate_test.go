@@ -87,8 +87,8 @@ func TestTrialsFollowTheirCostAndNoise(t *testing.T) {
 			}
 			var n []int
 			for _, g := range book.guests {
-				if r.trials(g.Treatment, g.Round) != g.Trials || r.trials(r.Plan.Study.Treatments[0].ID, g.Round) != g.Trials {
-					t.Errorf("%s: round %d of %s: %d trials, its bare metal %d", c.name, g.Round, g.Treatment, g.Trials, r.trials(r.Plan.Study.Treatments[0].ID, g.Round))
+				if r.progress.trials(g.Treatment, g.Round) != g.Trials || r.progress.trials(r.Plan.Study.Treatments[0].ID, g.Round) != g.Trials {
+					t.Errorf("%s: round %d of %s: %d trials, its bare metal %d", c.name, g.Round, g.Treatment, g.Trials, r.progress.trials(r.Plan.Study.Treatments[0].ID, g.Round))
 				}
 				if g.Round >= 6 {
 					n = append(n, g.Trials)
@@ -196,7 +196,7 @@ func TestWhatCannotBeKnownInTimeWaits(t *testing.T) {
 			}
 		}
 		t.Logf("%v rounds, the noisy one %d of them when the steady one was known", n, alone)
-		if q, _ := r.ratio(of[1], 200); q.High-q.Low > 0.04*q.Value {
+		if q, _ := r.rule.ratio(of[1], 200); q.High-q.Low > 0.04*q.Value {
 			t.Errorf("what could be known is not: %+v", q)
 		}
 		if n[of[2].ID]-alone > 5 || alone == 0 || n[of[0].ID] < n[of[2].ID] {
@@ -244,7 +244,7 @@ func TestLooksAtWillRaiseFewFalseAlarms(t *testing.T) {
 			if i%5 == 0 {
 				r.Deadline = began.Add(3 * time.Minute)
 			}
-			look := &looker{of: func(rounds int) stats.Quotient { q, _ := r.ratio(r.Plan.Study.Treatments[1], rounds); return q }}
+			look := &looker{of: func(rounds int) stats.Quotient { q, _ := r.rule.ratio(r.Plan.Study.Treatments[1], rounds); return q }}
 			r.Watch = look
 			reason, err := r.Do(t.Context())
 			if err != nil {

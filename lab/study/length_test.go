@@ -78,8 +78,16 @@ func TestWorkThatIsTooShort(t *testing.T) {
 	}
 }
 
+// sixty is work of the length 60, on bare metal.
+func sixty() (notebook.Treatment, *workload.Workload) {
+	bm := bmT
+	bm.Params = map[string]string{"n": "60"}
+	return bm, &workload.Workload{Name: "w", Length: "n", Params: map[string]workload.Param{"n": {Default: "1", Values: "0 to 1000"}}}
+}
+
 // Work is rehearsed for what the answer is judged by: the study's precision, its margin, or the margin of a summary.
 func TestARehearsalIsForTheAnswersMargin(t *testing.T) {
+	bm, w := sixty()
 	g := rand.New(rand.NewPCG(3, 1))
 	var values []float64
 	for range 20 {
@@ -93,12 +101,7 @@ func TestARehearsalIsForTheAnswersMargin(t *testing.T) {
 		{notebook.Design{Floor: 6, Cap: 6, Trials: 1, Decide: 0.02}, 0.012, 0.02},
 		{notebook.Design{Floor: 6, Cap: 6, Trials: 1, Precision: 0.01}, 0.01, 0},
 	} {
-		p := fakePlan(c.design, bmT)
-		ready := p.ready["w"]
-		ready.Workload.Length, ready.Workload.Params = "n", map[string]workload.Param{"n": {Default: "1", Values: "0 to 1000"}}
-		bm := bmT
-		bm.Params = map[string]string{"n": "60"}
-		s, _ := p.short(bm, "w", values)
+		s, _ := tooShort(rehearsed{design: c.design, t: bm, work: w, apart: 1}, values)
 		if math.Abs(s.Wanted-c.wanted) > 1e-12 || s.Margin != c.margin {
 			t.Errorf("%+v: wanted ± %g at the margin %g", c.design, s.Wanted, s.Margin)
 		}
@@ -107,17 +110,13 @@ func TestARehearsalIsForTheAnswersMargin(t *testing.T) {
 
 // Where a host's speed wanders, longer work is neither proposed nor chosen: it would take its time for nothing.
 func TestLongerWorkIsNotProposedInVain(t *testing.T) {
-	p := fakePlan(notebook.Design{Floor: 6, Cap: 6, Trials: 1, Warmups: 1}, bmT, aaT, cnT)
-	ready := p.ready["w"]
-	ready.Workload.Length, ready.Workload.Params = "n", map[string]workload.Param{"n": {Default: "1", Values: "0 to 1000"}}
-	p.open = map[string]bool{"w": true}
-	bm := bmT
-	bm.Params = map[string]string{"n": "60"}
 	var values []float64
 	for i := range 24 {
 		values = append(values, 1+0.05*math.Sin(float64(i)/4))
 	}
-	s, short := p.short(bm, "w", values)
+	bm, w := sixty()
+	d := notebook.Design{Floor: 6, Cap: 6, Trials: 1, Warmups: 1}
+	s, short := tooShort(rehearsed{d, bm, "w", w, true, fakePlan(d, bmT, aaT, cnT).apart("w")}, values)
 	if text := s.String(); !short || s.Enough != "" || len(Lengths([]Short{s})) > 0 || !strings.Contains(text, "longer work would hardly help, because the host's noise changes slowly") {
 		t.Errorf("%v %+v: %s", short, s, text)
 	}

@@ -80,7 +80,7 @@ func TestWorkThatIsMostlyPreparation(t *testing.T) {
 			}
 			// What is proposed does.
 			does := func(what string, r *Run, told *foreteller) {
-				if got := r.costs[r.Plan.Study.Treatments[0].ID]; len(told.preparing) > 0 || got.working*5 < got.working+got.preparing || got.working*4 > got.working+got.preparing {
+				if got := r.costs.of[r.Plan.Study.Treatments[0].ID]; len(told.preparing) > 0 || got.working*5 < got.working+got.preparing || got.working*4 > got.working+got.preparing {
 					t.Errorf("%s: with %s %v of trials and %v of preparation; %q", c.name, what, got.working, got.preparing, told.preparing)
 				}
 			}

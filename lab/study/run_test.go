@@ -218,7 +218,6 @@ func (b *fakeBook) Trial(t notebook.Trial) error {
 	}
 	return b.err
 }
-func (b *fakeBook) Session(notebook.Session) error { return b.err }
 
 func (b *fakeBook) measured() (n int) {
 	for _, t := range b.trials {

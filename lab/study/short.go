@@ -4,15 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
-	"time"
 
+	"tare/lab/workload"
 	"tare/notebook"
 	"tare/stats"
-)
-
-const (
-	rehearsals = 33              // of work whose length can be another, at most
-	rehearsing = 5 * time.Second // after which there is no further one
 )
 
 // longer are the lengths that are proposed, as times a study's own: few, so that folders of one study seldom differ in them.
@@ -27,8 +22,8 @@ const passable = 0.05
 // decides is the part of a margin that half an interval may be for "no difference" to be said in four of five studies in which there is none.
 const decides = 0.6
 
-// Short is work that is too short for the noise of this host: no more rounds and trials than the design allows make its ratios as precise as they are
-// to be.
+// Short is work that is too short for the noise of this host: the rounds and trials that the design allows do not make its ratios as
+// precise as they should be.
 type Short struct {
 	Label, Param  string
 	Value, Enough string  // Param's value, and one that is proposed; empty: longer work would hardly help
@@ -70,10 +65,21 @@ func (s Short) String() string {
 	return text
 }
 
-// short says whether work is too short whose consecutive trials took as long in a rehearsal. How much less longer work would vary follows from how the
-// means of one, two and four trials in a row differ (stats.WanderOf): a host's noise need not average out within a trial.
-func (p *Plan) short(t notebook.Treatment, label string, values []float64) (s Short, ok bool) {
-	d, w := p.Study.Design, p.ready[label].Workload
+// rehearsed is work that was rehearsed.
+type rehearsed struct {
+	design notebook.Design
+	t      notebook.Treatment
+	label  string
+	work   *workload.Workload
+	open   bool    // its length may be chosen
+	apart  float64 // Plan.apart
+}
+
+// tooShort reports whether work is too short, by how long its consecutive trials took in a rehearsal. How much less longer work would
+// vary follows from how the means of one, two and four trials in a row differ (stats.WanderOf): a host's noise need not average out
+// within a trial.
+func tooShort(r rehearsed, values []float64) (s Short, ok bool) {
+	d, t, w := r.design, r.t, r.work
 	length, _ := strconv.Atoi(t.Params[w.Length]) // 0, as of FFmpeg's frames, is all that there is
 	if len(values) < 3 || length == 0 || d.Most(t) < 2 {
 		return s, false
@@ -87,14 +93,14 @@ func (p *Plan) short(t notebook.Treatment, label string, values []float64) (s Sh
 		sure = sure.Last()
 	}
 	spread := stats.Spread(values)
-	s = Short{Label: label, Param: w.Length, Value: t.Params[w.Length], Open: p.open[label], Spread: spread, Wanted: d.Precision}
+	s = Short{Label: r.label, Param: w.Length, Value: t.Params[w.Length], Open: r.open, Spread: spread, Wanted: d.Precision}
 	if s.Wanted == 0 {
 		s.Margin = cmp.Or(d.Decide, stats.Margin)
 		s.Wanted = decides * s.Margin
 	}
 	levels := stats.Levels{Trial: 2 * spread * spread}
 	s.Width = levels.Width(d.Most(t), trials, sure)
-	wander, apart := stats.WanderOf(values), p.apart(label)
+	wander, apart := stats.WanderOf(values), r.apart
 	propose := func(enough float64) bool {
 		for _, times := range longer {
 			s.Enough = strconv.Itoa(w.Params[w.Length].Most(length * times))
@@ -119,17 +125,6 @@ func (p *Plan) short(t notebook.Treatment, label string, values []float64) (s Sh
 		}
 	}
 	return s, s.Width > s.Wanted && s.Enough != s.Value
-}
-
-// apart is how far two trials of a round that are compared lie apart on average, in lengths of a trial: of n guests in random order, (n+1)/3 guests.
-func (p *Plan) apart(label string) float64 {
-	n := 0
-	for _, t := range p.Study.Treatments {
-		if t.Label() == label {
-			n++
-		}
-	}
-	return float64(n+1) / 3 * float64(p.Study.Design.Warmups+p.Study.Design.Trials)
 }
 
 // Lengths are those that a study lets be chosen, as Spec has them.

@@ -7,8 +7,12 @@ import (
 	"slices"
 
 	"tare/lab/measure"
-	"tare/notebook"
 )
+
+// Order is the order of n treatments in a round: random, and the same for the same seed.
+func Order(seed uint64, round, n int) []int {
+	return rand.New(rand.NewPCG(seed, uint64(round))).Perm(n)
+}
 
 // Interleave is the order of a guest's measured trials, n traced ones (true) among n untraced ones. It is random, and the same for
 // the same seed. Every second round repeats the order of the round before with traced and untraced exchanged. A drift within a
@@ -26,15 +30,15 @@ func Interleave(seed uint64, round int, treatment string, n int) []bool {
 	return order
 }
 
-// todo are the cell's trials that are not yet recorded, in their order.
-func (r *Run) todo(t notebook.Treatment, round int) (todo []measure.Step) {
-	s := r.Plan.Study
-	n := r.trials(t.ID, round)
+// todo are the trials of a treatment in a round that are not on record, in their order.
+func (p *progress) todo(id string, round int) (todo []measure.Step) {
+	s := p.study
+	n := p.trials(id, round)
 	order := make([]bool, n)
 	if len(s.Explain) > 0 {
-		order = Interleave(s.Seed, round, t.ID, n)
+		order = Interleave(s.Seed, round, id, n)
 	}
-	d := r.cells[cell{t.ID, round}]
+	d := p.cells[cell{id, round}]
 	if d == nil {
 		d = &done{}
 	}

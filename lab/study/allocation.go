@@ -1,0 +1,80 @@
+package study
+
+import (
+	"cmp"
+	"time"
+
+	"tare/notebook"
+	"tare/stats"
+)
+
+// allocation decides how many trials the guests of a round do: so many that the ratios are known soonest, as follows from what guests
+// cost and how their trials vary.
+type allocation struct {
+	rule
+	costs costs
+	fixed bool // the study says how many
+}
+
+// allocate decides how many trials the guests of a round do, equally many in all guests that are compared with each other, and never
+// fewer than the study says. who are the treatments that the round is for. If no rule ends the study, or the study fixes the number,
+// guests do what the study says.
+func (a allocation) allocate(who map[string]int, round int) {
+	if a.fixed {
+		return
+	}
+	n := map[string]int{} // by group
+	for _, t := range a.study.Treatments {
+		if planned := a.planned[cell{t.ID, round}]; planned > 0 && a.applies(t) { // an earlier session began the round
+			n[a.group(t.ID)] = planned
+		}
+	}
+	for _, t := range a.study.Treatments {
+		g := a.group(t.ID)
+		if !a.applies(t) || a.gaveUp[t.ID] || who[t.ID] == 0 {
+			continue
+		}
+		if n[g] == 0 {
+			n[g] = a.best(g, who, round)
+		}
+		a.planned[cell{t.ID, round}] = n[g]
+	}
+}
+
+// best is how many trials in the group's guests make its ratios known soonest.
+func (a allocation) best(group string, who map[string]int, round int) int {
+	least := a.study.Design.Trials
+	var guests, trials time.Duration
+	var levels stats.Levels
+	for _, t := range a.study.Treatments {
+		if a.group(t.ID) != group || who[t.ID] == 0 || a.gaveUp[t.ID] || !a.applies(t) {
+			continue
+		}
+		c := a.costs.of[t.ID]
+		if c.trials == 0 { // in this session: as before
+			return cmp.Or(a.planned[cell{t.ID, round - 1}], least)
+		}
+		guests, trials = guests+c.guest(), trials+c.trial()
+		if !a.shared[t.ID] {
+			levels = levels.Plus(stats.LevelsOf(a.values(t, round)))
+		}
+	}
+	return levels.Trials(guests.Seconds(), trials.Seconds(), least)
+}
+
+// values are the successful trials of the treatment and of its baseline, by round, of the rounds in which both have some. A baseline
+// is compared with nothing, so it has only its own.
+func (a allocation) values(t notebook.Treatment, rounds int) (x, y [][]float64) {
+	b, ok := a.baseline(t)
+	for round := range rounds {
+		of, with := a.cells[cell{t.ID, round}], a.cells[cell{b.ID, round}]
+		switch {
+		case of == nil || len(of.values) == 0:
+		case !ok || b.ID == t.ID:
+			x = append(x, of.values)
+		case with != nil && len(with.values) > 0:
+			x, y = append(x, of.values), append(y, with.values)
+		}
+	}
+	return x, y
+}

@@ -1,0 +1,229 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tare/lab/crowd"
+	"tare/lab/engine"
+	"tare/lab/measure"
+	"tare/lab/workload"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// Book is where guests and trials are recorded. Each line is on disk before the call returns.
+type Book interface {
+	Guest(notebook.Guest) error
+	Trial(notebook.Trial) error
+}
+
+// attempt is a guest and its trials in one round.
+type attempt struct {
+	plan  *Plan
+	bench measure.Bench
+	book  Book
+	take  func(notebook.Trial) // told of each trial that was recorded
+	t     notebook.Treatment
+	guest notebook.Guest // its record
+	began time.Time
+
+	subject measure.Subject
+	company *crowd.Company
+
+	working   time.Duration // time of measured trials
+	trials    int           // measured trials
+	lastCause string        // why the last one failed
+}
+
+// run makes the guest, and removes it when its trials are done.
+func (a *attempt) run(ctx context.Context, todo []measure.Step) (err error) {
+	a.subject = a.plan.subject(a.bench, measure.Cell{Treatment: a.t, Ready: a.plan.readyOf(a.t), ID: a.guest.ID})
+	if err := a.subject.Make(ctx); err != nil {
+		return a.rest(ctx, todo, "no guest: "+err.Error())
+	}
+	defer func() {
+		if derr := crowd.Destroy(ctx, a.subject.Guest()); derr != nil {
+			// A guest that remains would disturb the next measurement, so this is reported whatever else happened.
+			err = fmt.Errorf("%s: its guest could not be removed: %w; `tare clean` tries again", a.t.ID, derr)
+		}
+	}()
+	a.guest.Start, a.guest.ProvisionS = a.began.UTC(), time.Since(a.began).Seconds()
+	defer func() {
+		// The service ends before the guest does: its load must not find the guest half destroyed.
+		if serr := a.subject.Service().TakeDown(ctx); serr != nil {
+			err = fmt.Errorf("%s: its load's place could not be removed: %w; `tare clean` tries again", a.t.ID, serr)
+		}
+	}()
+	cause, err := a.setUp(ctx)
+	if err != nil {
+		return err
+	}
+	if cause != "" {
+		return a.rest(ctx, todo, cause)
+	}
+	a.company, cause, err = crowd.Beside(ctx, a.bench, a.subject.Guest(), a.t, func(busy string) *workload.Ready { return a.plan.workOf(a.t, busy) })
+	if err != nil {
+		return fmt.Errorf("%s: a neighbour could not be removed: %w; `tare clean` tries again", a.t.ID, err)
+	}
+	defer func() {
+		if cerr := a.company.Leave(ctx); cerr != nil {
+			err = fmt.Errorf("%s: a neighbour could not be removed: %w; `tare clean` tries again", a.t.ID, cerr)
+		}
+	}()
+	if cause != "" && ctx.Err() == nil {
+		return a.rest(ctx, todo, cause)
+	}
+	return a.do(ctx, todo)
+}
+
+// setUp makes the guest ready for its trials and records it; cause says why that failed.
+func (a *attempt) setUp(ctx context.Context) (cause string, err error) {
+	rec := &a.guest
+	rec.NoFlush = a.plan.engine(a.t).Lacks(engine.NoFlush)
+	if why := a.describe(ctx); why != nil {
+		return why.Error(), nil
+	}
+	if cause, err = a.subject.SetUp(ctx); err != nil {
+		return "", err
+	}
+	if ctx.Err() != nil {
+		return "", context.Canceled
+	}
+	if s := a.subject.Service(); s != nil {
+		rec.ReadyS = s.Took.Seconds()
+		rec.Notes = append(rec.Notes, s.Notes()...)
+	}
+	return cause, a.book.Guest(*rec)
+}
+
+// rest records the remaining trials as failed, so that no planned trial goes missing. If ctx has ended it records nothing: a trial
+// that Tare cut short says nothing about the platform.
+func (a *attempt) rest(ctx context.Context, todo []measure.Step, cause string) error {
+	if ctx.Err() != nil {
+		return context.Canceled
+	}
+	for _, s := range todo {
+		if err := a.record(notebook.Trial{Index: s.Index, Traced: s.Role == measure.Traced, Start: time.Now().UTC(), Failure: cause}); err != nil {
+			return err
+		}
+		cause = "not run: its guest had failed before it"
+	}
+	return nil
+}
+
+// record records a trial.
+func (a *attempt) record(tr notebook.Trial) error {
+	tr.Guest, tr.Treatment, tr.Round = a.guest.ID, a.t.ID, a.guest.Round
+	if err := a.book.Trial(tr); err != nil {
+		return err
+	}
+	if !tr.Traced && tr.Failure != "" {
+		a.lastCause = tr.Failure
+	}
+	a.take(tr)
+	return nil
+}
+
+// do does the warm-ups and then the trials.
+func (a *attempt) do(ctx context.Context, todo []measure.Step) error {
+	warmups := a.plan.Study.Design.Warmups
+	if w := a.plan.readyOf(a.t).Workload; w.Load != nil && len(w.Load.Warm) > 0 {
+		warmups = 0 // the workload has a warm-up of its own
+	}
+	steps := make([]measure.Step, 0, warmups+len(todo))
+	for i := range warmups {
+		steps = append(steps, measure.Step{Role: measure.Warmup, Index: i})
+	}
+	for i, s := range append(steps, todo...) {
+		if ctx.Err() != nil {
+			return context.Canceled
+		}
+		start := time.Now()
+		tr, over, terr := a.trial(ctx, s)
+		if ctx.Err() != nil {
+			return context.Canceled // a trial that Tare cut short says nothing about the platform
+		}
+		tr.Index, tr.Warmup, tr.Traced = s.Index, s.Role == measure.Warmup, s.Role == measure.Traced
+		if err := a.record(tr); err != nil {
+			return err
+		}
+		if s.Counts() {
+			a.working, a.trials = a.working+time.Since(start), a.trials+1
+		}
+		switch {
+		case terr != nil:
+			return fmt.Errorf("%s: %w", a.t.ID, terr)
+		case over && !s.Counts():
+			return a.rest(ctx, todo, tr.Failure)
+		case over:
+			return a.rest(ctx, todo[i+1-warmups:], "not run: its guest had failed before it")
+		}
+	}
+	return nil
+}
+
+// trial makes one trial, and observes what the host, the guest's CPUs and its neighbours do during the trial.
+func (a *attempt) trial(ctx context.Context, s measure.Step) (tr notebook.Trial, over bool, err error) {
+	g, service := a.subject.Guest(), a.subject.Service()
+	// Tare's own readings come before the first look at the host and after the last: otherwise they would count as the work of
+	// other programs.
+	held := crowd.Throttled(g)
+	stayed := crowd.Stayed(g, service)
+	since := crowd.BesideGuests(a.company.All(service.Guests(g))...)
+	busy := a.company.Watch(g)
+	tr, over, err = a.subject.Trial(ctx, s)
+	if !a.plan.rules.Crowd { // the trial's other guests are not a disturbance
+		tr.Beside = since()
+		tr.ThrottledS = held()
+	}
+	if ctx.Err() == nil {
+		stayed(&tr)
+	}
+	alone := false
+	if tr.Company, alone = crowd.Accompanied(&tr, busy); alone {
+		over = true
+	}
+	return tr, over, err
+}
+
+// describe fills in the guest's record. An error means that the guest does not answer.
+func (a *attempt) describe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, crowd.AskTimeout)
+	defer cancel()
+	if a.subject.Service() != nil { // the ruler runs it, and only an idle ruler can answer more
+		return a.limits()
+	}
+	g, n := a.subject.Guest(), 9
+	if !a.t.Representative() {
+		n = 3 // emulated: a process takes tens of milliseconds, and no ranking depends on it
+	}
+	costs, err := g.Ruler().Cost(ctx, n)
+	if err != nil {
+		return fmt.Errorf("the ruler did not answer: %w%s", err, crowd.Diagnosis(g))
+	}
+	var seconds []float64
+	for _, c := range costs {
+		seconds = append(seconds, c.Seconds())
+	}
+	a.guest.RulerCostS, a.guest.RulerCostN = stats.Median(seconds), len(seconds)
+	for range 5 { // the fastest is close to the time of the way itself
+		if _, err := g.Ruler().Ping(ctx); err != nil {
+			return fmt.Errorf("the ruler did not answer: %w%s", err, crowd.Diagnosis(g))
+		}
+	}
+	return a.limits()
+}
+
+// limits fills in what can be read of a guest at any time.
+func (a *attempt) limits() (err error) {
+	g, rec := a.subject.Guest(), &a.guest
+	rec.RoundTripS = g.Ruler().RoundTrip().Seconds()
+	if rec.Limits, err = g.Limits(); err != nil {
+		return fmt.Errorf("its limits cannot be read: %w", err)
+	}
+	f := g.Facts()
+	rec.Kernel, rec.KernelSource, rec.Machine, rec.Notes = f.Kernel, f.KernelSource, f.Machine, f.Notes
+	return nil
+}

@@ -1,0 +1,229 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"tare/lab/studyfile"
+	"tare/lab/workload"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// recordSyncs records whether the results of a treatment's workload depend on synced writes, if that is known.
+func (p *Plan) recordSyncs(w *workload.Workload, t notebook.Treatment) {
+	synced, known := w.Syncs.With(t.Params)
+	if !known {
+		return
+	}
+	if p.Study.Syncs == nil {
+		p.Study.Syncs = map[string]bool{}
+	}
+	p.Study.Syncs[t.Label()] = synced
+}
+
+// planner is a plan under construction.
+type planner struct {
+	*Plan
+	asked *studyfile.Asked
+	lab   Lab
+	host  notebook.Host
+
+	accels     map[string]string // by kernel
+	noAccel    map[string]error
+	impossible error // why this host cannot measure the kind at all; nil: it can
+}
+
+// NewPlan decides what is run of what is asked, and makes the workloads ready: it builds roots, compiles programs and prepares inputs.
+func NewPlan(ctx context.Context, lab Lab, asked *studyfile.Asked, o workload.Options) (*Plan, error) {
+	ch := asked.Choices
+	p := &planner{asked: asked, lab: lab, host: lab.Host(), accels: map[string]string{}, noAccel: map[string]error{}}
+	p.begin()
+	fitting := p.fitting()
+	if err := worthwhile(fitting, ch.Only); err != nil {
+		return nil, err // checked before a VM is booted to find its accelerator
+	}
+	lab.UseKernels(asked.Kernels())
+	if err := p.findAccelerators(ctx, fitting.Treatments); err != nil {
+		return nil, err
+	}
+	if asked.Config != nil {
+		p.impossible = asked.Config.Possible()
+	}
+	for _, w := range asked.Works {
+		if err := p.add(ctx, w); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(worthwhile(p.Study, ch.Only), ch.Until.Decidable(p.Study)); err != nil {
+		return nil, err
+	}
+	if ch.Begun != nil {
+		if err := p.goesOn(*ch.Begun, ch.SeedChosen); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.make(ctx, asked, o); err != nil {
+		return nil, err
+	}
+	if err := p.busy(ctx, asked.Neighbour, o); err != nil {
+		return nil, err
+	}
+	if err := p.prepare(ctx, lab); err != nil {
+		return nil, err
+	}
+	if err := worthwhile(p.Study, ch.Only); err != nil {
+		return nil, err
+	}
+	p.Study.Hash = asked.Hash(p.Study, p.ready)
+	if p.Study.Design.Looks() > 0 { // not in the hash, so that a folder from before Seen existed can be continued
+		p.Study.Design.Seen = stats.LeastTrials
+	}
+	return p.Plan, nil
+}
+
+// fitting is the study with the treatments for which the host is large enough.
+func (p *planner) fitting() notebook.Study {
+	study := notebook.Study{Name: p.asked.Spec.Name}
+	for _, w := range p.asked.Works {
+		for _, t := range p.asked.Treatments(w, p.host, func(string) string { return "" }, func(notebook.Treatment) bool { return true }) {
+			if err := fits(p.host, t); err != nil {
+				study.LeftOut = append(study.LeftOut, notebook.LeftOut{Treatment: t, Reason: err.Error()})
+			} else {
+				study.Treatments = append(study.Treatments, t)
+			}
+		}
+	}
+	return study
+}
+
+// findAccelerators finds the accelerator for each kernel of the treatments' guests.
+func (p *planner) findAccelerators(ctx context.Context, treatments []notebook.Treatment) error {
+	for _, t := range treatments {
+		k := p.engine(t)
+		if _, asked := p.accels[t.Kernel]; !asked && len(k.Accelerators) > 0 {
+			p.accels[t.Kernel], p.noAccel[t.Kernel] = p.lab.Accelerator(ctx, k, t.Kernel, p.asked.Choices.Accel, p.asked.Spec.AllowEmulation)
+			if err := ctx.Err(); err != nil {
+				return err // an interrupt does not mean that the host lacks something
+			}
+		}
+	}
+	return nil
+}
+
+// begin starts the plan, without treatments.
+func (p *planner) begin() {
+	s, ch := p.asked.Spec, p.asked.Choices
+	p.Plan = &Plan{ready: map[string]*workload.Ready{}, open: map[string]bool{}, engines: p.asked.Engines(), rules: p.asked.Rules(), config: p.asked.Config}
+	p.Study = notebook.Study{
+		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
+		Created: time.Now().UTC(), Design: p.asked.Design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
+		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: p.asked.LoadFrom(), Lengths: s.Lengths,
+	}
+	if p.config != nil {
+		p.Study.Kind, p.Study.Config = p.asked.Kind.Name, p.config.Record()
+	}
+}
+
+// add adds the treatments of a work.
+func (p *planner) add(ctx context.Context, w studyfile.Work) error {
+	can := func(t notebook.Treatment) bool { return fits(p.host, t) == nil && p.lab.Supports(ctx, t) == nil }
+	for _, t := range p.asked.Treatments(w, p.host, func(kernel string) string { return p.accels[kernel] }, can) {
+		if p.rules.BareMetal && t.Platform == notebook.BM {
+			continue
+		}
+		if t.HostCores > 0 && t.HostCores == len(p.host.CPUs) {
+			t.HostCores = 0 // these are all CPUs, which the study may ask for as well
+			t.ID = studyfile.Identify(t)
+		}
+		if slices.ContainsFunc(p.Study.Treatments, func(o notebook.Treatment) bool { return o.ID == t.ID }) {
+			continue
+		}
+		reason := p.leavesOut(ctx, t, w.Workload)
+		if err := ctx.Err(); err != nil {
+			return err // an interrupt does not mean that the host lacks something
+		}
+		if reason != "" {
+			p.Study.LeftOut = append(p.Study.LeftOut, notebook.LeftOut{Treatment: t, Reason: reason})
+			continue
+		}
+		if p.Study.Treatments = append(p.Study.Treatments, t); len(p.Study.Treatments) > notebook.MaxTreatments {
+			return fmt.Errorf("study %s has more than %d configurations, which is the most that a study may have; split it into several", p.Study.Name, notebook.MaxTreatments)
+		}
+		p.describe(t, w)
+	}
+	return nil
+}
+
+// leavesOut says why a treatment of the workload is left out; empty: it is not.
+func (p *planner) leavesOut(ctx context.Context, t notebook.Treatment, w *workload.Workload) string {
+	k := p.engine(t)
+	if err := cmp.Or(fits(p.host, t), neighboursFit(p.host, t)); err != nil {
+		return err.Error()
+	}
+	switch {
+	case w.Service != nil && t.Network == notebook.NetNone && len(k.Provisionings) == 0:
+		return "its service has to be asked, and from the layer network up to the one below bridge a guest has the loopback alone"
+	case w.Service != nil && t.Network == notebook.NetNone:
+		return "its service has to be asked, and without a network nobody can"
+	case w.System && k.Boots() != nil:
+		return k.Boots().Error()
+	case p.noAccel[t.Kernel] != nil && len(k.Accelerators) > 0:
+		return p.noAccel[t.Kernel].Error()
+	}
+	if p.config != nil {
+		if why := p.config.LeavesOut(t, k, w); why != "" {
+			return why
+		}
+	}
+	switch {
+	case p.impossible != nil:
+		return p.impossible.Error()
+	case notebook.FactorAddresses.Of(t) == notebook.AddressesFixed && k.RandomAddresses != "":
+		return "its addresses are always random: " + k.RandomAddresses
+	}
+	if err := p.lab.Supports(ctx, t); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// describe records what a treatment measures and what its guests are made of.
+func (p *planner) describe(t notebook.Treatment, of studyfile.Work) {
+	w := of.Workload
+	if t.Kernel != "" {
+		if p.Study.Kernels == nil {
+			p.Study.Kernels = map[string]notebook.Kernel{}
+		}
+		p.Study.Kernels[t.Kernel] = p.asked.Kernel(t.Kernel)
+	}
+	first, also := w.Primary(), w.Secondary()
+	if p.config != nil {
+		var drawn []string
+		for _, f := range p.Study.Figures {
+			drawn = append(drawn, f.Metric)
+		}
+		first, also = p.config.Metrics(w, drawn)
+	}
+	if p.asked.Beside(of) {
+		also = slices.Concat(also, []notebook.Metric{notebook.OwnShare, notebook.Fairness})
+	}
+	p.Study.Metrics[w.Name] = first
+	p.recordSyncs(w, t)
+	if w.Service != nil {
+		if p.Study.Ports == nil {
+			p.Study.Ports = map[string]int{}
+		}
+		p.Study.Ports[w.Name] = w.Service.Port
+	}
+	if len(also) > 0 {
+		if p.Study.Also == nil {
+			p.Study.Also = map[string][]notebook.Metric{}
+		}
+		p.Study.Also[w.Name] = also
+	}
+}

@@ -1,0 +1,122 @@
+package study
+
+import (
+	"cmp"
+
+	"tare/lab/studyfile"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// progress is how far the run of a study has come: the trials on record, those that its guests were made for, and the treatments
+// that were given up.
+type progress struct {
+	study   *notebook.Study
+	cells   map[cell]*done
+	planned map[cell]int   // measured trials for which a guest was made or will be made
+	last    int            // the latest round begun in an earlier session
+	failed  int            // trials
+	failing map[string]int // by treatment: rounds in a row in which all trials failed
+	gaveUp  map[string]bool
+}
+
+// cell is one treatment in one round.
+type cell struct {
+	treatment string
+	round     int
+}
+
+type done struct {
+	trials int       // recorded measured trials, failed ones included
+	traced int       // recorded traced trials, failed ones included
+	value  stats.Sum // of the measured trials that succeeded
+	values []float64 // the values of these trials
+	took   float64   // the time of these trials, in seconds
+}
+
+func newProgress(s *notebook.Study) *progress {
+	return &progress{study: s, cells: map[cell]*done{}, planned: map[cell]int{}, failing: map[string]int{}, gaveUp: map[string]bool{}}
+}
+
+// made adds a guest that the notebook holds. Its round continues with the number of trials that the guest was made for.
+func (p *progress) made(g notebook.Guest) {
+	p.planned[cell{g.Treatment, g.Round}] = max(0, min(g.Trials, studyfile.MostRounds)) // a file may hold any number
+}
+
+// take adds a trial that the notebook holds.
+func (p *progress) take(t notebook.Trial) {
+	if t.Warmup {
+		return
+	}
+	c := cell{t.Treatment, t.Round}
+	p.last = max(p.last, t.Round)
+	if p.cells[c] == nil {
+		p.cells[c] = &done{}
+	}
+	d := p.cells[c]
+	if t.Failure != "" {
+		p.failed++
+	}
+	if t.Traced {
+		d.traced = max(d.traced, t.Index+1)
+		return
+	}
+	d.trials = max(d.trials, t.Index+1)
+	if t.Failure == "" {
+		d.value.Add(t.Value)
+		d.values = append(d.values, t.Value)
+		d.took += t.ElapsedS
+	}
+}
+
+// recall finds the treatments that earlier sessions gave up.
+func (p *progress) recall() {
+	for _, t := range p.study.Treatments {
+		for round := range p.last + 1 {
+			if d := p.cells[cell{t.ID, round}]; d != nil && d.trials >= p.trials(t.ID, round) {
+				p.judge(t.ID, *d)
+			}
+		}
+	}
+}
+
+// giveUpAfter is the number of rounds in a row in which every trial of a treatment fails before the treatment is given up.
+const giveUpAfter = 2
+
+// judge counts the rounds in a row in which every trial of a treatment failed. It reports whether the treatment is given up.
+func (p *progress) judge(id string, d done) (gaveUp bool) {
+	if d.value.N > 0 {
+		p.failing[id] = 0
+		return false
+	}
+	p.failing[id]++
+	p.gaveUp[id] = p.gaveUp[id] || p.failing[id] >= giveUpAfter
+	return p.gaveUp[id]
+}
+
+// trials is how many measured trials the treatment's guest does in the round.
+func (p *progress) trials(id string, round int) int {
+	return cmp.Or(p.planned[cell{id, round}], p.study.Design.Trials)
+}
+
+// begun is how many rounds before this one the treatment was in.
+func (p *progress) begun(id string, round int) (n int) {
+	for i := range round {
+		if p.cells[cell{id, i}] != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// sums returns a treatment's values in these rounds, by round, and the rounds in order.
+func (p *progress) sums(id string, rounds int) (order []int, of map[int]stats.Sum) {
+	of = map[int]stats.Sum{}
+	for round := range rounds {
+		order = append(order, round)
+		if d := p.cells[cell{id, round}]; d != nil {
+			of[round] = d.value
+		}
+	}
+	return order, of
+}

@@ -1,0 +1,105 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"tare/lab/image"
+	"tare/lab/studyfile"
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+// make makes those workloads ready that at least one treatment uses.
+func (p *Plan) make(ctx context.Context, asked *studyfile.Asked, o workload.Options) error {
+	var used []studyfile.Work
+	var all []*workload.Workload
+	for _, u := range asked.Works {
+		if _, measured := p.Study.Metrics[u.Workload.Name]; measured {
+			used = append(used, u)
+			all = append(all, u.Workload)
+		}
+	}
+	o.Input = asked.Choices.Input
+	if err := workload.Gather(ctx, all, o); err != nil {
+		return err
+	}
+	for _, u := range used {
+		w, label := u.Workload, u.Label()
+		if p.ready[label] != nil {
+			continue
+		}
+		o.Input = asked.Choices.Input
+		if w.Input == nil && len(asked.Works) > 1 {
+			o.Input = "" // the input is for the other workloads
+		}
+		r, err := workload.Make(ctx, w, u.Params, o)
+		if err != nil {
+			return err
+		}
+		p.ready[label], p.open[label] = r, u.Open
+		p.Study.Images[label] = notebook.Image{Reference: r.Image.Reference, Digest: r.Image.Digest, Input: r.Work.Digest}
+	}
+	return nil
+}
+
+// busy makes ready what neighbours of the study's treatments do. of is the workload of a neighbour that is so busy.
+func (p *Plan) busy(ctx context.Context, of func(busy string) (*workload.Workload, error), o workload.Options) error {
+	p.work = map[string]*workload.Ready{}
+	for _, t := range p.Study.Treatments {
+		for _, kind := range p.kinds(t) {
+			if kind == notebook.BusyWork {
+				if w := p.readyOf(t).Workload; w.Length == "" || w.Service != nil {
+					return fmt.Errorf("neighbours: work: of workload %s no length can be chosen (length: in its file), so it ends by itself: cpu: or io: was expected", w.Name)
+				}
+				continue
+			}
+			if p.work[kind] != nil {
+				continue
+			}
+			w, err := of(kind)
+			if err != nil {
+				return err
+			}
+			o.Input = ""
+			if p.work[kind], err = workload.Make(ctx, w, nil, o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// prepare makes what the treatments' guests need. A platform for which that fails is left out, with the reason: the others can
+// still be measured.
+func (p *Plan) prepare(ctx context.Context, lab Lab) error {
+	answers := map[string]error{}
+	var kept []notebook.Treatment
+	for _, t := range p.Study.Treatments {
+		roots := []*image.Image{p.readyOf(t).Image}
+		for _, kind := range p.kinds(t) {
+			roots = append(roots, p.workOf(t, kind).Image)
+		}
+		var err error
+		for _, root := range roots {
+			key := t.Platform + t.Engine + t.Accelerator + t.Kernel + root.Digest
+			answer, asked := answers[key]
+			if !asked {
+				answer = lab.Prepare(ctx, t, root)
+				answers[key] = answer
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			err = cmp.Or(err, answer)
+		}
+		if err != nil {
+			p.Study.LeftOut = append(p.Study.LeftOut, notebook.LeftOut{Treatment: t, Reason: "it cannot be made ready: " + err.Error()})
+			continue
+		}
+		kept = append(kept, t)
+	}
+	p.Study.Treatments = kept
+	return nil
+}

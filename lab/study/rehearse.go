@@ -1,0 +1,100 @@
+package study
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"strings"
+	"time"
+
+	"tare/lab/crowd"
+	"tare/lab/image"
+	"tare/lab/measure"
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+// Rehearse does each workload's work on bare metal without recording it, if the study has bare metal. A command that is
+// missing or fails everywhere is thus found before the study begins. short names the work that is too short for what the design
+// asks on this host.
+func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short []Short, err error) {
+	tried := map[string]bool{}
+	for _, t := range p.Study.Treatments {
+		label := t.Label()
+		ready := p.ready[label]
+		alone := t // without neighbours it is the same work
+		alone.Factors = maps.Clone(t.Factors)
+		delete(alone.Factors, notebook.FactorNeighbours.Name)
+		once := alone.Label()
+		if t.Platform != notebook.BM || ready == nil || tried[once] {
+			continue
+		}
+		tried[once] = true
+		say("rehearsing " + label + " on bare metal")
+		values, cause, err := p.rehearse(ctx, lab, t, ready)
+		if err != nil {
+			return nil, fmt.Errorf("workload %s: rehearsing it: %w", t.Workload, err)
+		}
+		if cause != "" {
+			hint := ""
+			if strings.Contains(cause, "ead-only file system") {
+				hint = " (on bare metal all but {scratch} and /tmp is read-only)"
+			}
+			return nil, fmt.Errorf("workload %s failed when it was tried once on bare metal, before the study: %s%s", t.Workload, cause, hint)
+		}
+		if s, ok := tooShort(rehearsed{p.Study.Design, t, label, ready.Workload, p.open[label], p.apart(label)}, values); ok {
+			short = append(short, s)
+		}
+	}
+	return short, nil
+}
+
+// rehearse makes one trial of the treatment, and more if the length of the work can be chosen.
+func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, ready *workload.Ready) (values []float64, cause string, err error) {
+	id := fmt.Sprintf("rehearsal-%d", os.Getpid()) // cgroups belong to the host, whatever state folder the guest has
+	bench := measure.Bench{Lab: lab, Until: func(usual time.Duration) time.Time { return time.Now().Add(usual) }, Note: func(string) {}}
+	g := p.subject(bench, measure.Cell{Treatment: t, Ready: ready, ID: id, Rehearsal: true})
+	if err := g.Make(ctx); err != nil {
+		return nil, "", err
+	}
+	defer func() { err = errors.Join(err, crowd.Destroy(ctx, g.Guest())) }()
+	cause, err = g.SetUp(ctx)
+	if err == nil && ctx.Err() != nil { // work that Tare cut short says nothing about the workload
+		cause, err = "", errors.Join(ctx.Err(), g.Service().TakeDown(ctx))
+	}
+	if cause != "" || err != nil {
+		return nil, cause, err
+	}
+	defer func() { err = errors.Join(err, g.Service().TakeDown(ctx)) }()
+	began := time.Now()
+	for i := 0; i == 0 || i < rehearsals && ready.Workload.Length != "" && time.Since(began) < rehearsing; i++ {
+		tr, _, err := g.Trial(ctx, measure.Step{Role: measure.Rehearsal})
+		if err := cmp.Or(err, ctx.Err()); err != nil || tr.Failure != "" {
+			return nil, tr.Failure, err
+		}
+		if i > 0 { // the first warms up for the others
+			values = append(values, tr.Value)
+		}
+	}
+	return values, "", nil
+}
+
+const (
+	rehearsals = 33              // of work whose length can be another, at most
+	rehearsing = 5 * time.Second // after which there is no further one
+)
+
+// apart is how far two trials of a round that are compared are apart on average, in lengths of a trial: (n+1)/3 guests, if n guests are
+// in random order.
+func (p *Plan) apart(label string) float64 {
+	n := 0
+	for _, t := range p.Study.Treatments {
+		if t.Label() == label {
+			n++
+		}
+	}
+	return float64(n+1) / 3 * float64(p.Study.Design.Warmups+p.Study.Design.Trials)
+}

@@ -1,0 +1,133 @@
+package study
+
+import (
+	"cmp"
+
+	"tare/notebook"
+	"tare/stats"
+)
+
+// rule is the design's stopping rule: the ratio of each treatment to its baseline is to be known as well as the design asks, or its
+// mean, if it has no baseline. It knows the design and what is on record, and nothing of guests.
+type rule struct {
+	*progress
+	baselines
+}
+
+// open are the questions that are open after so many rounds. known: the rule's questions are all answered. A baseline and its check
+// against itself are in a round as long as a treatment is that they serve.
+func (r rule) open(round int) (open []question, known bool) {
+	d := r.study.Design
+	known = d.Looks() > 0 && round >= d.Floor
+	begin := !known
+	for _, t := range r.study.Treatments {
+		left := d.Most(t) - r.begun(t.ID, round)
+		q := question{of: []string{t.ID}, rounds: left, atMost: r.applies(t) && d.Floor < d.Cap, fixed: begin || !r.applies(t)}
+		if r.gaveUp[t.ID] || !begin && (r.shared[t.ID] || r.accompanies(t)) {
+			continue
+		}
+		if !q.fixed {
+			more, foreseen, answered := r.needs(t, round)
+			if answered {
+				continue
+			}
+			known, q.rounds, q.atMost = false, min(left, more), !foreseen
+		}
+		if b, ok := r.baseline(t); ok && !begin {
+			for _, o := range r.study.Treatments {
+				if of, _ := r.baseline(o); o.ID != t.ID && of.ID == b.ID && (o.ID == b.ID || r.accompanies(o)) {
+					q.of = append(q.of, o.ID)
+				}
+			}
+		}
+		if q.rounds > 0 {
+			open = append(open, q)
+		}
+	}
+	return open, known
+}
+
+// needs is about how many more rounds it takes until the treatment's ratio is known as well as the design asks, or its mean, if it has
+// no baseline. foreseen: the number could be computed; otherwise it is what is left to the design's cap. answered: nothing more is
+// needed. Whether higher or lower values are better changes nothing: a ratio and its inverse are equally far beyond a margin
+// (stats.Quotient.Inverse).
+func (r rule) needs(t notebook.Treatment, round int) (more int, foreseen, answered bool) {
+	d := r.study.Design
+	b, has := r.baseline(t)
+	q := stats.Quotient(r.mean(t, round))
+	if has && b.ID != t.ID {
+		q, _ = r.ratio(t, round)
+	}
+	enough, sure := 0, r.confidence(t, round)
+	if d.Decide > 0 {
+		answered, enough = has && q.Answer(d.Decide) != stats.Open, q.Rounds(d.Decide, sure, sure)
+	} else {
+		answered, enough = stats.Precise(q, d.Precision), q.PreciseRounds(d.Precision, sure)
+	}
+	if floor := r.floor(t, round); d.Seen > 0 && q.N < floor && (answered || enough > 0) { // a stall may not have been seen yet
+		answered, enough = false, max(enough, floor)
+	}
+	return max(cmp.Or(enough, d.Cap)-q.N, 1), enough > 0, answered
+}
+
+// accompanies reports whether a treatment checks the host as long as others run: bare metal against itself, under a design that
+// decides about differences.
+func (r rule) accompanies(t notebook.Treatment) bool { return t.AA && r.study.Design.Decide > 0 }
+
+// applies reports whether the rule ends the treatment's rounds. Otherwise their number is fixed.
+func (r rule) applies(t notebook.Treatment) bool {
+	return r.study.Design.Looks() > 0 && t.Rounds == 0 && t.Representative()
+}
+
+// ratio is the treatment's ratio to its baseline after these rounds.
+func (r rule) ratio(t notebook.Treatment, rounds int) (q stats.Quotient, ok bool) {
+	b, ok := r.baseline(t)
+	if !ok {
+		return q, false
+	}
+	order, sums := r.sums(t.ID, rounds)
+	_, of := r.sums(b.ID, rounds)
+	x, y, _ := stats.Paired(order, sums, of)
+	return stats.Ratio(x, y, r.confidence(t, rounds)), true
+}
+
+// confidence is the confidence of the interval of the treatment's ratio after these rounds. A reader of the study computes the same.
+func (r rule) confidence(t notebook.Treatment, rounds int) stats.Confidence {
+	d := r.study.Design
+	c := stats.Sure(d.Looks())
+	if b, ok := r.baseline(t); ok && b.ID != t.ID && r.applies(t) {
+		c.Precision, c.Floor = d.Precision, r.floor(t, rounds)
+	}
+	return c
+}
+
+// floor is the number of rounds from which the stopping rule may apply to the treatment's ratio, or to its mean if it has no ratio.
+// It follows from the trials of these rounds. Bare metal against itself needs no least number of trials, because a stall affects
+// both arms.
+func (r rule) floor(t notebook.Treatment, rounds int) int {
+	d := r.study.Design
+	if t.AA {
+		return d.Floor
+	}
+	b, has := r.baseline(t)
+	var own, others []stats.Seen
+	for round := range rounds {
+		x, y := r.cells[cell{t.ID, round}], r.cells[cell{b.ID, round}]
+		if x == nil || len(x.values) == 0 || has && (y == nil || len(y.values) == 0) {
+			continue
+		}
+		own = append(own, stats.Seen{Trials: len(x.values), Seconds: x.took})
+		if has {
+			others = append(others, stats.Seen{Trials: len(y.values), Seconds: y.took})
+		}
+	}
+	return stats.Floor(d.Floor, d.Seen, own, others)
+}
+
+// mean is the treatment's mean after these rounds.
+func (r rule) mean(t notebook.Treatment, rounds int) stats.Estimate {
+	order, sums := r.sums(t.ID, rounds)
+	x, _, _ := stats.Paired(order, sums, sums)
+	d := r.study.Design
+	return stats.Mean(x, stats.Sure(d.Looks()))
+}
