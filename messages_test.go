@@ -99,6 +99,7 @@ func literal(e ast.Expr) (value string, ok bool) {
 // A message that a folder records has a sentence, and the sentence knows its arguments.
 func TestMessagesHaveSentences(t *testing.T) {
 	known := sentences(t)
+	said := map[string]bool{}
 	eachCall(t, func(at token.Position, pkg, function string, args []ast.Expr) {
 		switch {
 		case function == "Is" && len(args) == 1:
@@ -113,6 +114,7 @@ func TestMessagesHaveSentences(t *testing.T) {
 				t.Errorf("%s: a code with a sentence in messages.tmpl must stand here", at)
 				return
 			}
+			said[code] = true
 			var given []string
 			for i := 1; i < len(args); i += 2 {
 				name, ok := literal(args[i])
@@ -126,6 +128,11 @@ func TestMessagesHaveSentences(t *testing.T) {
 			}
 		}
 	})
+	for code := range known {
+		if !said[code] {
+			t.Errorf("no code says %s: its sentence can go", code)
+		}
+	}
 }
 
 // eachCall calls do for each call of a function or method in the module.

@@ -133,7 +133,7 @@ func (t trials) report() (broken error) {
 	fmt.Printf("\nRequests to start containers, on one core, with an engine that does nothing (medians of rounds)\n")
 	of := map[float64][]map[string]float64{}
 	for _, tr := range t {
-		if tr.Failure != "" {
+		if tr.Failure != nil {
 			return fmt.Errorf("%s: %s", tr.Treatment, tr.Failure)
 		}
 		seen, err := notebook.SeenOf[arrivals.Seen](&tr)

@@ -36,7 +36,7 @@ func Example() {
 	err = errors.Join(
 		w.Guest(notebook.Guest{ID: "g0", Treatment: "bm"}),
 		w.Trial(notebook.Trial{Treatment: "bm", Guest: "g0", Value: 4.2}),
-		w.Trial(notebook.Trial{Treatment: "bm", Guest: "g0", Index: 1, Failure: "exit status 1"}),
+		w.Trial(notebook.Trial{Treatment: "bm", Guest: "g0", Index: 1, Failure: notebook.TextMessage("exit status 1")}),
 		w.Close())
 	if err != nil {
 		fmt.Println(err)
@@ -50,7 +50,7 @@ func Example() {
 	}
 	fmt.Printf("%s: CHR %.2f\n", f.Study.Name, f.Host.CHR(f.Study.Treatments[0]))
 	err = f.Trials(func(t *notebook.Trial) error {
-		if t.Failure != "" {
+		if t.Failure != nil {
 			fmt.Printf("trial %d failed: %s\n", t.Index, t.Failure)
 			return nil
 		}

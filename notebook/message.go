@@ -87,6 +87,15 @@ func ErrorMessage(err error) *Message {
 	return TextMessage(err.Error())
 }
 
+// Error is an error that is told as a message. Its text is for a developer: whoever prints it has the sentence in package words.
+type Error struct{ Says *Message }
+
+// Error implements error.
+func (e *Error) Error() string { return e.Says.String() }
+
+// Message is what [ErrorMessage] makes of the error.
+func (e *Error) Message() *Message { return e.Says }
+
 // Is says whether the code is the one given. It is false for nil.
 func (s *Message) Is(code string) bool { return s != nil && s.Code == code }
 

@@ -117,12 +117,12 @@ type Company struct {
 
 // Neighbour is one of them.
 type Neighbour struct {
-	Busy    string  `json:"busy"`           // one of Busy
-	Seat    int     `json:"seat"`           // the CPUs that it has, where they are its own: 0 are the measured guest's
-	RanS    float64 `json:"ran_s"`          // CPU time
-	WaitedS float64 `json:"waited_s"`       // that it was ready to run and another ran, of all its threads
-	Moved   int64   `json:"moved"`          // bytes, to and from disks
-	Idle    string  `json:"idle,omitempty"` // why it does not count as busy
+	Busy    string   `json:"busy"`           // one of Busy
+	Seat    int      `json:"seat"`           // the CPUs that it has, where they are its own: 0 are the measured guest's
+	RanS    float64  `json:"ran_s"`          // CPU time
+	WaitedS float64  `json:"waited_s"`       // that it was ready to run and another ran, of all its threads
+	Moved   int64    `json:"moved"`          // bytes, to and from disks
+	Idle    *Message `json:"idle,omitempty"` // why it does not count as busy
 }
 
 // The secondary metrics of a study whose guests have neighbours.

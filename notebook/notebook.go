@@ -427,7 +427,7 @@ type Trial struct {
 	Value      float64            `json:"value"`             // the workload's metric; meaningless when Failure is set
 	ElapsedS   float64            `json:"elapsed_s"`         // by the ruler's clock, inside the guest
 	HostS      float64            `json:"host_s"`            // the same interval by the host's clock, and the way to the ruler and back with it (about Guest.RoundTripS); folders from before that have it taken off
-	Failure    string             `json:"failure,omitempty"` // empty: it succeeded
+	Failure    *Message           `json:"failure,omitempty"` // nil: it succeeded
 	Exit       int                `json:"exit"`
 	Signal     string             `json:"signal,omitempty"`
 	Usage      Usage              `json:"usage"`             // of the work; a service's is not known by trial

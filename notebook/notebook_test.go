@@ -50,7 +50,7 @@ func someTrial(i int) Trial {
 		t.Trace.Inside = &Trace{Looked: []string{}, Wall: seen.Wall}
 	}
 	if i%5 == 4 {
-		t.Failure, t.Exit, t.Signal, t.Output = "killed for memory – „zu wenig“", -1, "SIGKILL", "x\x00y\u2028\xff"
+		t.Failure, t.Exit, t.Signal, t.Output = TextMessage("killed for memory – „zu wenig“"), -1, "SIGKILL", "x\x00y\u2028\xff"
 		t.Warnings = []*Message{Say("clocks-differ", "guest", 1.5, "host", 2), TextMessage("warm <cache>")}
 	}
 	return t

@@ -98,7 +98,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 	h.must("run", "./same.yaml", "--out", "R")
 	beside := 0
 	for _, tr := range h.trials("R") {
-		if tr.Failure != "" {
+		if tr.Failure != nil {
 			t.Errorf("%s: %s", tr.Treatment, tr.Failure)
 		}
 		if strings.Contains(tr.Treatment, "neighbours=none") {

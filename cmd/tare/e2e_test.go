@@ -549,7 +549,7 @@ func TestWithDockerKilledAtAnyMoment(t *testing.T) {
 	}
 	seen := map[string]int{}
 	if err := f.Trials(func(tr *notebook.Trial) error {
-		if tr.Failure != "" {
+		if tr.Failure != nil {
 			t.Errorf("failed: %+v", tr)
 		}
 		if !tr.Warmup {
@@ -669,7 +669,7 @@ design: {rounds: {floor: 3, cap: 6}, trials: 1, warmups: 1, timeout: 1m}
 			continue
 		}
 		which := fmt.Sprint(tr.Treatment, tr.Round, tr.Index)
-		if tr.Failure != "" || seen[which] || i >= len(before) && tr.Round < reached {
+		if tr.Failure != nil || seen[which] || i >= len(before) && tr.Round < reached {
 			t.Errorf("trial %d, round %d of %s after round %d: %q; seen before: %v", tr.Index, tr.Round, tr.Treatment, reached, tr.Failure, seen[which])
 		}
 		seen[which], reached = true, max(reached, tr.Round)

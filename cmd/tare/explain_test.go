@@ -230,7 +230,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 			continue
 		}
 		n++
-		if tr.Failure != "" || tr.Trace == nil || tr.Trace.Inside == nil {
+		if tr.Failure != nil || tr.Trace == nil || tr.Trace.Inside == nil {
 			t.Fatalf("%+v", tr)
 		}
 		in := tr.Trace.Inside

@@ -30,7 +30,7 @@ design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
 		f := tr.Figures
 		of, _, _ := strings.Cut(tr.Treatment, " ")
 		switch {
-		case tr.Failure != "" || tr.Value <= 0 || tr.Value > 60:
+		case tr.Failure != nil || tr.Value <= 0 || tr.Value > 60:
 			t.Errorf("%s: %g, %s", tr.Treatment, tr.Value, tr.Failure)
 		case strings.HasPrefix(of, "uriparser{"), strings.HasPrefix(of, "fio-mapped{") && f["operations_per_second"] > 0,
 			strings.HasPrefix(of, "httpd{") && f["requests_per_second"] > 0 && 0 < f["p50"] && f["p50"] <= f["p99"]:

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/desk/words"
 	"tare/lab/remote/remotetest"
 	"tare/notebook"
 )
@@ -64,9 +65,9 @@ design: {rounds: {floor: 2, cap: 2}, trials: 1, warmups: 0, timeout: 1m}
 	all := h.trials("R")
 	for _, tr := range all {
 		networks[tr.Treatment] = true
-		if tr.Failure != "" {
+		if tr.Failure != nil {
 			failed++
-			if !strings.Contains(tr.Failure, "the connection was lost: ") {
+			if !strings.Contains(words.Message(tr.Failure), "the connection was lost: ") {
 				t.Errorf("%s failed: %s", tr.Treatment, tr.Failure)
 			}
 			continue

@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"tare/desk/words"
 )
 
 func main() {
@@ -50,8 +52,8 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "tare: interrupted")
 		return 130
 	}
-	said := strings.TrimSpace(strings.Replace(err.Error(), "\n\nDid you mean this?\n\t", "; did you mean ", 1)) // cobra's, of an unknown command
-	fmt.Fprintln(os.Stderr, "tare:", plain(short(strings.ReplaceAll(said, "\n", "; "))))                        // one line, also of joined errors
+	said := strings.TrimSpace(strings.Replace(words.Error(err), "\n\nDid you mean this?\n\t", "; did you mean ", 1)) // cobra's, of an unknown command
+	fmt.Fprintln(os.Stderr, "tare:", plain(short(strings.ReplaceAll(said, "\n", "; "))))                             // one line, also of joined errors
 	return 1
 }
 

@@ -133,7 +133,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 
 	study("many", guests)
 	trials := h.trials("many")
-	if len(trials) != 1 || trials[0].Failure != "" || len(notebooktest.Seen[memory.Seen](&trials[0]).Weights) != 1 || notebooktest.Seen[memory.Seen](&trials[0]).Weights[0].Guests != guests || trials[0].Value*(1<<20) < each {
+	if len(trials) != 1 || trials[0].Failure != nil || len(notebooktest.Seen[memory.Seen](&trials[0]).Weights) != 1 || notebooktest.Seen[memory.Seen](&trials[0]).Weights[0].Guests != guests || trials[0].Value*(1<<20) < each {
 		t.Fatalf("%d guests with %d MiB each were to be weighed: %+v", guests, each>>20, trials)
 	}
 	if said := h.must("clean"); said != "Nothing to do.\n" {

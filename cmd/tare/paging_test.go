@@ -69,7 +69,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 	}
 	const own, file = 4096, 1024 // pages
 	for _, tr := range trials {
-		if tr.Failure != "" || len(notebooktest.Seen[paging.Seen](&tr).PageTables) != 1 || notebooktest.Seen[paging.Seen](&tr).PageFaults == nil {
+		if tr.Failure != nil || len(notebooktest.Seen[paging.Seen](&tr).PageTables) != 1 || notebooktest.Seen[paging.Seen](&tr).PageFaults == nil {
 			t.Fatalf("%s: %s, %d readings, faults %v", tr.Treatment, tr.Failure, len(notebooktest.Seen[paging.Seen](&tr).PageTables), notebooktest.Seen[paging.Seen](&tr).PageFaults)
 		}
 		p, f := notebooktest.Seen[paging.Seen](&tr).PageTables[0], notebooktest.Seen[paging.Seen](&tr).PageFaults

@@ -138,13 +138,13 @@ func (p *progress) Guest(round int, t notebook.Treatment, done, all int, atMost 
 
 // Trial implements study.Watcher.
 func (p *progress) Trial(t notebook.Treatment, tr notebook.Trial, q stats.Quotient) {
-	if tr.Failure != "" && !p.failures[t.ID+tr.Failure] { // the same cause is said once
-		p.failures[t.ID+tr.Failure] = true
+	if cause := words.Message(tr.Failure); cause != "" && !p.failures[t.ID+cause] { // the same cause is said once
+		p.failures[t.ID+cause] = true
 		which := ""
 		if tr.Traced {
 			which = ", traced"
 		}
-		p.note(fmt.Sprintf("failed: %s, round %d%s: %s", t.ID, tr.Round+1, which, tr.Failure))
+		p.note(fmt.Sprintf("failed: %s, round %d%s: %s", t.ID, tr.Round+1, which, cause))
 	}
 	if q.HasInterval() && (t.Platform != notebook.BM || t.AA) {
 		p.ratios[t.ID] = fmt.Sprintf("ratio %.3g (%.3g to %.3g)", q.Value, q.Low, q.High)
@@ -156,8 +156,8 @@ func (p *progress) Trial(t notebook.Treatment, tr notebook.Trial, q stats.Quotie
 func (p *progress) Preparing(what string) { p.note("mostly preparation: " + what) }
 
 // GaveUp implements study.Watcher.
-func (p *progress) GaveUp(t notebook.Treatment, cause string) {
-	p.note(fmt.Sprintf("given up: %s: every trial failed: %s", t.ID, cause))
+func (p *progress) GaveUp(t notebook.Treatment, cause *notebook.Message) {
+	p.note(fmt.Sprintf("given up: %s: every trial failed: %s", t.ID, words.Message(cause)))
 }
 
 func (p *progress) draw() {

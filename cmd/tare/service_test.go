@@ -220,7 +220,7 @@ design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
 	h.must("run", "./network.yaml", "--out", "R")
 	n := 0
 	for _, tr := range h.trials("R") {
-		if tr.Failure != "" {
+		if tr.Failure != nil {
 			t.Errorf("%s: %s", tr.Treatment, tr.Failure)
 			continue
 		}
@@ -290,10 +290,10 @@ func TestBadLuckWithAService(t *testing.T) {
 			said := lines[len(lines)-1]
 			if notebook.Exists(filepath.Join(h.dir, out)) {
 				all := h.trials(out)
-				if len(all) == 0 || all[0].Failure == "" {
+				if len(all) == 0 || all[0].Failure == nil {
 					t.Fatalf("no failed trial in the record: %+v", all)
 				}
-				said = all[0].Failure
+				said = words.Message(all[0].Failure)
 			}
 			if !strings.Contains(strings.ReplaceAll(said, "workload shop", "workload ./shop"), c.want) || strings.Contains(said, "\n") {
 				t.Errorf("got  %s\nwant … %s …", said, c.want)

@@ -93,7 +93,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 		t.Errorf("%d trials, want those of bare metal, its twin and a container", len(trials))
 	}
 	for _, tr := range trials {
-		if tr.Failure != "" {
+		if tr.Failure != nil {
 			t.Errorf("%s: %s", tr.Treatment, tr.Failure)
 			continue
 		}
@@ -156,7 +156,7 @@ allow_emulation: true
 			t.Errorf("%s: QEMU's copy of the kernel has %.0f bytes, the file %.0f", tr.Treatment, got, want)
 		}
 		t.Logf("%s: kernel memory %.3f MiB", tr.Treatment, tr.Figures[memory.Kernel.Name])
-		if tr.Failure != "" || tr.Value < 50 || tr.Value > 600 {
+		if tr.Failure != nil || tr.Value < 50 || tr.Value > 600 {
 			t.Errorf("a VM of 512 MB: %.1f MiB, %s; want more than its guest's programs take, and not much more than all of it", tr.Value, tr.Failure)
 		}
 	}

@@ -116,7 +116,7 @@ func (l *lab) write(t testing.TB) string {
 					x.Figures = map[string]float64{"p99": 10 / x.Value, "requests_per_second": x.Value}
 				}
 				if l.fail != nil {
-					x.Failure = l.fail(tr.ID, round, i)
+					x.Failure = notebook.TextMessage(l.fail(tr.ID, round, i))
 				}
 				must(json.NewEncoder(&trials).Encode(x))
 			}

@@ -111,7 +111,7 @@ func (r *reader) folder(dir string) error {
 	done := map[cellKey]cellDone{}
 	err = f.Trials(func(t *notebook.Trial) error {
 		folder.Trials++
-		if t.Failure != "" {
+		if t.Failure != nil {
 			folder.Failed++
 		}
 		if t.Round != lastRound {
@@ -203,7 +203,7 @@ func (c *cellDone) add(t *notebook.Trial) {
 	switch {
 	case t.Traced:
 		c.traced++
-	case t.Failure == "":
+	case t.Failure == nil:
 		c.good++
 		fallthrough
 	default:
@@ -368,12 +368,12 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) error {
 		t.traced.trial(t.cell(Block{folder, n.Round}), n)
 	}
 	if !n.Measured() {
-		if n.Failure != "" {
+		if n.Failure != nil {
 			who := ofWarmup
 			if n.Traced {
 				who = ofTraced
 			}
-			t.said.add(who, notebook.TextMessage(n.Failure), "")
+			t.said.add(who, n.Failure, "")
 		}
 		return nil
 	}
@@ -384,11 +384,11 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) error {
 	c.Beside.Add(n.Beside)
 	if n.Guest != "" {
 		k := guestKey{folder, n.Guest}
-		t.guests[k] = t.guests[k] || n.Failure == ""
+		t.guests[k] = t.guests[k] || n.Failure == nil
 	}
-	if n.Failure != "" {
+	if n.Failure != nil {
 		t.row.Failed++
-		t.causes.add(ofTrial, notebook.TextMessage(n.Failure), "")
+		t.causes.add(ofTrial, n.Failure, "")
 		if timedOut(n, limitS) {
 			c.Stopped.Add(n.ElapsedS)
 		}

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -16,8 +17,8 @@ const (
 	maxText  = 500
 )
 
-// texts counts what was said, each kind once. Two texts are of one kind when they are of one source and differ in their
-// numbers alone.
+// texts counts what was said, each kind once. Two texts are of one kind when they are of one source and have the same code
+// and, but for numbers, the same arguments.
 type texts struct {
 	all     []*text
 	byKind  map[textKind]*text
@@ -62,7 +63,7 @@ type text struct {
 // add counts a message, and who said it.
 func (t *texts) add(of source, m *notebook.Message, who string) {
 	m = Bounded(m)
-	kind := textKind{of, withoutNumbers(m.String())}
+	kind := textKind{of, kindOf(m)}
 	e := t.byKind[kind]
 	if e == nil {
 		if len(t.all) >= maxTexts {
@@ -131,6 +132,23 @@ func each(all []string, f func(string) string) (out []string) {
 		out = append(out, f(s))
 	}
 	return out
+}
+
+// kindOf is a message without its numbers.
+func kindOf(m *notebook.Message) string {
+	var b strings.Builder
+	b.WriteString(m.Code)
+	for _, name := range slices.Sorted(maps.Keys(m.Args)) {
+		b.WriteString("\n" + name + "\t")
+		switch v := m.Args[name].(type) {
+		case float64:
+		case *notebook.Message:
+			b.WriteString("(" + kindOf(v) + ")")
+		default: // a text from outside may have numbers
+			b.WriteString(withoutNumbers(fmt.Sprint(v)))
+		}
+	}
+	return b.String()
 }
 
 // commonest is the cause said most often, the first of those.

@@ -46,7 +46,7 @@ func (c *TracedCell) Figure(i int) stats.Sum {
 // Trace is what tracers saw of one treatment, over all its traced trials.
 type Trace struct {
 	Trials, Failed int
-	Cause          string                  // of the first that failed
+	Cause          *notebook.Message       // of the first that failed
 	Silent         int                     // succeeded, and without anything from a tracer
 	Asked          map[string]bool         // tracers that were to observe them
 	Saw            map[string]bool         // tracers that observed them, if only in part
@@ -114,9 +114,9 @@ func more(to, n int64) int64 { return min(to+min(max(n, 0), mostCount), mostCoun
 // trial takes a traced trial.
 func (t *tracing) trial(cell *Cell, n *notebook.Trial) {
 	t.Trials++
-	if n.Failure != "" {
+	if n.Failure != nil {
 		t.Failed++
-		t.Cause = cmp.Or(t.Cause, bounded(n.Failure))
+		t.Cause = cmp.Or(t.Cause, Bounded(n.Failure))
 		return
 	}
 	if cell.Traced == nil {

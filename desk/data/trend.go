@@ -91,7 +91,7 @@ func (r *reader) base(row *Row) *Row {
 
 // timedOut says whether a trial was killed at its time limit: it would have taken longer, nobody knows how much.
 func timedOut(t *notebook.Trial, limitS float64) bool {
-	return t.Failure != "" && limitS > 0 && t.ElapsedS >= limitS
+	return t.Failure != nil && limitS > 0 && t.ElapsedS >= limitS
 }
 
 // stopped notes what trials that were stopped at the time limit leave of a ratio of execution times. They are in no mean, and each would have

@@ -25,7 +25,7 @@ func trending(seed uint64, own, both float64) *notebooktest.Folder {
 		}
 		t.Value *= 1 + by*float64(t.Index)
 		if t.Index > t.Round%9 { // no guest does more
-			t.Failure, t.Value, t.ElapsedS = "not done", 0, 0
+			t.Failure, t.Value, t.ElapsedS = notebook.TextMessage("not done"), 0, 0
 		}
 	}
 	return f
@@ -84,11 +84,11 @@ func TestTimeoutsBoundARatio(t *testing.T) {
 		f.Trial = func(t *notebook.Trial) {
 			for _, id := range ended {
 				if t.Treatment == id && t.Round%10 == 9 {
-					t.Failure, t.Value, t.ElapsedS = "killed after 8.001s, the time it was given", 0, 8.001
+					t.Failure, t.Value, t.ElapsedS = notebook.TextMessage("killed after 8.001s, the time it was given"), 0, 8.001
 				}
 			}
 			if t.Round == 3 && t.Treatment == "cn crun pinned large" {
-				t.Failure, t.Value, t.ElapsedS = "exit status 1", 0, 1 // it says nothing of how long it would have taken
+				t.Failure, t.Value, t.ElapsedS = notebook.TextMessage("exit status 1"), 0, 1 // it says nothing of how long it would have taken
 			}
 		}
 		s, err := data.Read([]string{f.Write(t)}, data.Options{})

@@ -1,6 +1,9 @@
 package explain
 
-import "tare/desk/data"
+import (
+	"tare/desk/data"
+	"tare/notebook"
+)
 
 // Doubts about an account, beside those of package data.
 type (
@@ -29,7 +32,7 @@ type (
 	// SomeTracedFailed: so many of its traced trials failed and were not used.
 	SomeTracedFailed struct {
 		Failed, Of int
-		Cause      string // of the first
+		Cause      *notebook.Message // of the first
 	}
 	// EventsLost: the tracers lost so many events.
 	EventsLost struct{ Events int64 }

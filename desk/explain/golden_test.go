@@ -37,10 +37,10 @@ var scenes = []struct {
 		l.unseen = 0.3
 		l.edit = func(x *notebook.Trial) {
 			if strings.HasPrefix(x.Treatment, "cn docker") && x.Traced && x.Round < 2 {
-				x.Failure = "killed for memory\x1b[2J"
+				x.Failure = notebook.TextMessage("killed for memory\x1b[2J")
 			}
 			if strings.HasPrefix(x.Treatment, "cn runc") && x.Traced {
-				x.Failure = "the output is wrong"
+				x.Failure = notebook.TextMessage("the output is wrong")
 			}
 			if strings.HasPrefix(x.Treatment, "cn crun pinned") && x.Traced {
 				x.Trace.Lost = 17

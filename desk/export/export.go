@@ -174,13 +174,13 @@ func rows(dir string, put func(*Row) error) error {
 			}
 		}
 		r.Command, r.Warnings = list(t.Command), list(words.MessagesOf(t.Warnings))
-		if t.Failure == "" {
+		if t.Failure == nil {
 			r.Value = &t.Value
 		}
 		if r.Figures = t.Figures; r.Figures == nil {
 			r.Figures = map[string]float64{}
 		}
-		r.ElapsedS, r.HostS, r.Failure, r.Exit, r.Signal, r.Output = t.ElapsedS, t.HostS, word(t.Failure), int64(t.Exit), word(t.Signal), word(t.Output)
+		r.ElapsedS, r.HostS, r.Failure, r.Exit, r.Signal, r.Output = t.ElapsedS, t.HostS, word(words.Message(t.Failure)), int64(t.Exit), word(t.Signal), word(t.Output)
 		u := t.Usage
 		r.UserS, r.SystemS, r.MaxRSS, r.MinFlt, r.MajFlt, r.VCSw, r.IVCSw = u.UserS, u.SystemS, u.MaxRSS, u.MinFlt, u.MajFlt, u.VCSw, u.IVCSw
 		if l := t.Load; l != nil {

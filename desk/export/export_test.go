@@ -44,7 +44,7 @@ func folder(t *testing.T, trials bool) string {
 				Figures: map[string]float64{"p99": 9.5, "errors": 0}, Load: &notebook.Load{CPUs: []int{0, 1}, Shared: true, UserS: 0.5, SystemS: 0.25}}),
 			w.Trial(notebook.Trial{Treatment: "bm", Guest: "g0", Traced: true, Start: at, Value: 6, Trace: &notebook.Trace{
 				Wall: map[string]float64{"user": 5}, Figures: map[string]float64{"switches": 7}, Lost: 3}}),
-			w.Trial(notebook.Trial{Treatment: "cn", Round: 1, Index: 2, Start: at, Failure: "killed", Exit: -1, Signal: "SIGKILL", Output: "=1+1\n\x00\"é", Warnings: []*notebook.Message{notebook.TextMessage("a"), notebook.Say("clocks-differ", "guest", 1, "host", 2.25)}}),
+			w.Trial(notebook.Trial{Treatment: "cn", Round: 1, Index: 2, Start: at, Failure: notebook.TextMessage("killed"), Exit: -1, Signal: "SIGKILL", Output: "=1+1\n\x00\"é", Warnings: []*notebook.Message{notebook.TextMessage("a"), notebook.Say("clocks-differ", "guest", 1, "host", 2.25)}}),
 		}
 		if err := errors.Join(errs...); err != nil {
 			t.Fatal(err)

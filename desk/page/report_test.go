@@ -48,7 +48,7 @@ func folder(t *testing.T) string {
 				one.Value = r.Mean * (1 + 0.004*math.Sin(float64(round*31+i*7+k*3)))
 				one.ElapsedS, one.HostS = one.Value, one.Value
 				if i == 6 && round == 1 && k == 2 {
-					one.Failure, one.Exit, one.Output, one.Value = "killed after 120 s", -1, "x265 [info]: </script><img src=x onerror=alert(1)>", 0
+					one.Failure, one.Exit, one.Output, one.Value = notebook.TextMessage("killed after 120 s"), -1, "x265 [info]: </script><img src=x onerror=alert(1)>", 0
 				}
 				if i == 7 && k == 0 {
 					one.Warnings = []*notebook.Message{notebook.TextMessage("the guest's clock and the host's disagree by 1.4 %")}

@@ -76,7 +76,7 @@ func explainedSample() *explain.Accounts {
 		part(explain.Hypervisor, 0, 0, gap), part(explain.Unexplained, 0.07, 0.11, gap))
 	d.Lost, d.Failed = 12, 1
 	d.Stacks = []notebook.Stack{{Frames: []string{"schedule", "futex_wait_queue", "futex_wait", "do_futex", "__x64_sys_futex", "do_syscall_64"}, Seconds: 1.31, Count: 2204}}
-	d.Doubts = []data.Doubt{explain.SomeTracedFailed{Failed: 1, Of: 15, Cause: "killed after 120 s"}, explain.EventsLost{Events: 12}, explain.TracerMissing{Tracer: "hypervisor", Why: data.Missing{Why: "no tracepoint kvm:kvm_exit here"}, Partly: true}}
+	d.Doubts = []data.Doubt{explain.SomeTracedFailed{Failed: 1, Of: 15, Cause: notebook.TextMessage("killed after 120 s")}, explain.EventsLost{Events: 12}, explain.TracerMissing{Tracer: "hypervisor", Why: data.Missing{Why: "no tracepoint kvm:kvm_exit here"}, Partly: true}}
 	d.Spread = []notebook.Distribution{
 		hump("work", notebook.OnCPU, "", 5200, 1.4e-3), hump("work", notebook.RunQueue, "", 5200, 9e-5), hump("work", notebook.OffCPU, notebook.WallThrottled, 431, 5e-2),
 		hump("work", notebook.OffCPU, notebook.WallFutex, 800, 4e-4), hump("work", notebook.BlockIO, "vda write", 310, 1e-3), hump("ruler", notebook.OnCPU, "", 9, 1e-5), {Role: "work", What: notebook.OffCPU, Of: notebook.WallSleep, Unit: "s"},

@@ -28,7 +28,7 @@ func TestExplainedTrialsAreNotMeasured(t *testing.T) {
 		for _, tr := range l.study.Treatments {
 			x := notebook.Trial{Treatment: tr.ID, Round: round, Traced: true, Start: at, Value: 900, ElapsedS: 900}
 			if tr.Platform == notebook.CN {
-				x.Failure = "killed"
+				x.Failure = notebook.TextMessage("killed")
 			}
 			if err := json.NewEncoder(&more).Encode(x); err != nil {
 				t.Fatal(err)

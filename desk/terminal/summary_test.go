@@ -134,7 +134,7 @@ func (l *lab) write(t testing.TB) string {
 					x.Figures = l.also(tr.ID, x.Value)
 				}
 				if l.fail != nil && i >= 0 {
-					x.Failure = l.fail(tr.ID, round, i)
+					x.Failure = notebook.TextMessage(l.fail(tr.ID, round, i))
 				}
 				if l.warn != nil && i >= 0 {
 					if s := l.warn(tr.ID, round, i); s != "" {

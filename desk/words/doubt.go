@@ -34,6 +34,7 @@ func parseSentences() {
 		"against": against, "claimed": Claimed, "cores": cores, "count": Count[int], "count64": Count[int64], "doubt": Doubt,
 		"dec": func(n int) int { return n - 1 }, "duration": Duration, "host": hostOf, "interval": Interval, "join": strings.Join, "label": notebook.Label, "message": Message, "missing": Missing,
 		"name": Name, "plain": Plain, "quantity": Quantity, "selector": Selector, "selectors": Selectors, "text": Text, "was": was,
+		"printable":  func(m *notebook.Message) string { return data.Printable(Message(m)) },
 		"counts":     func(all []int) string { return here("%d", all) },
 		"ratios":     func(all []float64) string { return here("%.3g", all) },
 		"hostFor":    func(cores, chr float64) string { return fmt.Sprintf("%.0f", cores/chr) },

@@ -40,7 +40,7 @@ func TestMachines(t *testing.T) {
 	if got := words.Machines(read()); len(got) != 2 || got[0] != "ffmpeg, vm pinned kvm with huge-pages=2M large: 0.50 times the usual machine, too few rounds for an interval" {
 		t.Errorf("after one round: %q", got)
 	}
-	f.Trial = func(x *notebook.Trial) { x.Failure = "killed" }
+	f.Trial = func(x *notebook.Trial) { x.Failure = notebook.TextMessage("killed") }
 	if got := words.Machines(read()); len(got) != 0 {
 		t.Errorf("of what failed: %q", got)
 	}

@@ -2,6 +2,7 @@ package words
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -76,6 +77,18 @@ func Message(m *notebook.Message) string {
 		return m.String()
 	}
 	return b.String()
+}
+
+// Error is what an error says. Where it wraps one that is told as a message, the sentence stands for that one's text.
+func Error(err error) string {
+	var says interface {
+		error
+		Message() *notebook.Message
+	}
+	if !errors.As(err, &says) {
+		return err.Error()
+	}
+	return strings.Replace(err.Error(), says.Error(), Message(says.Message()), 1)
 }
 
 // MessagesOf are the sentences of several messages.

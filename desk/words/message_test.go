@@ -1,7 +1,10 @@
 package words
 
 import (
+	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"tare/notebook"
 )
@@ -23,6 +26,94 @@ func TestMessagesThatHaveNoSentence(t *testing.T) {
 	} {
 		if got := Message(x.m); got != x.want {
 			t.Errorf("%v: %q, want %q", x.m, got, x.want)
+		}
+	}
+}
+
+// The sentences of the core's messages, as folders of the first format hold them.
+func TestSentencesOfMessages(t *testing.T) {
+	say := notebook.Say
+	exit := say("exit", "status", 3, "said", "no such file")
+	for _, x := range []struct {
+		m    *notebook.Message
+		want string
+	}{
+		{exit, "exit status 3: no such file"},
+		{say("exit", "status", 3, "said", ""), "exit status 3"},
+		{say("signal", "signal", "SIGSEGV", "said", ""), "killed by SIGSEGV"},
+		{say("timed-out", "after", 1500*time.Millisecond, "said", "at work"), "killed after 1.5s, the time it was given: at work"},
+		{say("out-of-memory", "signal", "SIGKILL"), "out of memory: the kernel killed it (SIGKILL)"},
+		{say("out-of-memory-in-part", "status", 1, "said", "fork failed"), "out of memory: the kernel killed a part of it (exit status 1): fork failed"},
+		{say("host-out-of-memory", "processes", 2, "cause", "the guest is gone"), "out of memory: the host's kernel killed 2 of its processes meanwhile: the guest is gone"},
+		{say("device-stuck", "cause", say("timed-out", "after", time.Second, "said", ""), "devices", "gpu=0"), "killed after 1s, the time it was given; if a kernel of gpu=0 never returned, the device may have to be reset"},
+		{say("checking", "cause", exit), "checking its output: exit status 3: no such file"},
+		{say("wrong-output", "cause", exit), "its output is wrong: exit status 3: no such file"},
+		{say("output-cut", "kib", 1024), "it printed more than the 1024 KiB that are read, so its figures may be cut off"},
+		{say("nothing-matches", "expression", `a=(\S+)`, "metric", "x", "there", say("printed-last", "line", "bye")), `nothing in its output matches "a=(\\S+)", by which its x is found: the last of it is "bye"`},
+		{say("no-number-matches", "metric", "x", "text", "-2", "expression", "(.*)"), `its x is "-2" by "(.*)": a number of zero or more was expected`},
+		{say("no-line", "key", "n", "there", say("printed-nothing")), `it printed no line "n" with a number: it printed nothing`},
+		{say("no-number", "key", "n", "line", "n=nan"), `it printed no "n" that is a number of zero or more: "n=nan"`},
+		{say("no-figure", "key", "p99", "line", `{"p99":null}`), `it printed no "p99" that is a number of zero or more: {"p99":null}`},
+		{say("no-csv", "error", "wrong number of fields", "there", say("printed-last", "line", "1")), `comma-separated values were expected as its output: wrong number of fields; the last of it is "1"`},
+		{say("no-csv-rows", "there", say("printed-last", "line", "a,b")), `comma-separated values with a line of names and one of numbers at least were expected as its output: the last of it is "a,b"`},
+		{say("no-column", "key", "speed", "columns", "time,rate"), `its output has no column "speed", but "time,rate"`},
+		{say("no-number-in-column", "key", "rate", "text", "slow"), `"rate" is "slow" in the last line of its output: a number of zero or more was expected`},
+		{say("no-json", "error", "unexpected EOF", "there", say("printed-last", "line", "{")), `one JSON document was expected as its output: "unexpected EOF"; the last of it is "{"`},
+		{say("no-json-line", "line", "mean 0.1"), `a line with a JSON object of numbers was expected at the end of its output, not "mean 0.1"`},
+		{say("no-number-at", "key", "a.1", "there", say("json-list", "where", "a", "items", 1)), `its output has no "a.1" that is a number of zero or more: "a" is a list of 1`},
+		{say("no-number-at", "key", "a.1", "there", say("json-object", "where", "a", "names", "b, c")), `its output has no "a.1" that is a number of zero or more: "a" has "b, c"`},
+		{say("no-number-at", "key", "a", "there", say("json-value", "where", "a", "value", "-1")), `its output has no "a" that is a number of zero or more: "a" is "-1"`},
+		{say("requests-failed", "requests", 7, "said", "7 of 9: connection reset"), "7 of its requests failed: 7 of 9: connection reset"},
+		{say("of-guest-of", "guest", 3, "of", 4, "cause", exit), "guest 3 of 4: exit status 3: no such file"},
+		{say("no-guest", "cause", say("diagnosed", "cause", "no hello", "diagnosis", "the kernel panicked")), "no guest: no hello (the kernel panicked)"},
+		{say("no-room", "left_mib", 200, "kept_mib", 100, "each_mib", 150, "guests", 5), "the host has 200 MiB of memory left, of which 100 are kept, and a guest takes about 150: it has room for 5 such guests"},
+		{say("guest-failed-before"), "not run: its guest had failed before it"},
+		{say("ruler-silent", "cause", "EOF"), "the ruler did not answer: EOF"},
+		{say("limits-unread", "cause", "EOF"), "its limits cannot be read: EOF"},
+		{say("not-booted", "cause", "EOF"), "its system did not come up: EOF"},
+		{say("work-ended-at-once", "cause", exit), "its work ended at once: exit status 3: no such file"},
+		{say("no-address"), "its service has no address: the guest has no network that a load could ask through"},
+		{say("no-load-place", "cause", "EOF"), "no place for its load: EOF"},
+		{say("of-load-place", "cause", "EOF"), "its load's place: EOF"},
+		{say("warming", "cause", "EOF"), "warming its service: EOF"},
+		{say("service-ended", "cause", "EOF"), "its service ended: EOF"},
+		{say("service-ended-in-warm-up", "cause", "EOF"), "its service ended while it was warmed: EOF"},
+		{say("service-ended-in-start", "cause", say("service-exited", "said", "")), "its service ended before it was ready: exit status 0; a service stays in the foreground; it said: nothing"},
+		{say("service-not-ready", "within", 2*time.Minute, "answer", exit, "said", "still starting"), "its service was not ready in 2m0s: the last question gave: exit status 3: no such file; the service said: still starting"},
+		{say("service-not-ready", "within", 2*time.Minute, "answer", nil, "said", ""), "its service was not ready in 2m0s: the last question gave: nothing; the service said: nothing"},
+		{say("service-ended-under-load", "guest", 2, "cause", "EOF"), "the service of guest 2 ended under its load: EOF"},
+		{say("load-failed", "guest", 2, "cause", "EOF"), "the load of guest 2: EOF"},
+		{say("clock-drifted", "from_s", 0.05, "to_s", -7200, "in_s", time.Second), "the clock of the load's machine ran away, or was set: it went from 0.050 s to -7200.000 s ahead of this host's in 1.000 s; is its time kept (NTP)?"},
+		{say("no-seats", "cause", "EOF"), "its neighbours have no CPUs: EOF"},
+		{say("of-neighbour", "neighbour", 2, "cause", "EOF"), "neighbour 2: EOF"},
+		{say("of-neighbour-of", "neighbour", 2, "of", 3, "cause", "EOF"), "neighbour 2 of 3: EOF"},
+		{say("neighbour-ended", "neighbour", 2, "cause", "EOF"), "neighbour 2 ended: EOF"},
+		{say("neighbours-unread", "cause", "EOF"), "what its neighbours do cannot be read: EOF"},
+		{say("neighbour-idle", "neighbour", 2, "of", 3, "cause", say("did-nothing")), "neighbour 2 of 3 was not busy: it neither ran nor moved a byte"},
+		{say("moved-little", "bytes", 4096, "in_s", time.Second), "it moved 4096 bytes to and from disks in 1 s"},
+		{say("ran-little", "ran_s", 0.12345, "waited_s", 0.0, "of_s", time.Second, "cores", 0.5), "it ran for 0.123 s and was ready to for 0 s, of 1 s on 0.5 cores"},
+		{say("of-load", "cause", say("left-cgroup", "cpus", "1")), "its load: one of its processes left the cgroup in which the kernel holds it to CPUs 1"},
+		{say("cpu-set-changed", "cpus", "1"), "its CPU set was changed or removed while it ran, so it could use other CPUs than 1"},
+		{say("other-cpus-used", "used_s", 0.25, "cpus", "1"), "it used 0.25 s of CPU time on other CPUs than 1"},
+		{say("too-much-cpu-time", "cpus", "1"), "it used more CPU time than CPUs 1 have in the time that it took"},
+		{say("cpus-unproven", "cpus", "1", "why", "no count"), "it cannot be shown that it stayed on CPUs 1: no count"},
+	} {
+		if got := Message(x.m); got != x.want {
+			t.Errorf("%v:\n%s, want\n%s", x.m, got, x.want)
+		}
+	}
+}
+
+// An error that is told as a message keeps what wraps it.
+func TestErrorsThatAreMessages(t *testing.T) {
+	says := &notebook.Error{Says: notebook.Say("no-seats", "cause", "EOF")}
+	for err, want := range map[error]string{
+		errors.New("disk full"): "disk full",
+		says:                    "its neighbours have no CPUs: EOF",
+		fmt.Errorf("workload w: %w (a hint)", says): "workload w: its neighbours have no CPUs: EOF (a hint)",
+	} {
+		if got := Error(err); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package crowd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -45,54 +44,56 @@ func (c *Company) All(own []Guest) []Guest {
 }
 
 // Beside makes the neighbours of a treatment's guest and starts their work. cause says why that failed.
-func Beside(ctx context.Context, h Host, first Guest, t notebook.Treatment, work func(kind string) *workload.Ready) (c *Company, cause string, err error) {
+func Beside(ctx context.Context, h Host, first Guest, t notebook.Treatment, work func(kind string) *workload.Ready) (c *Company, cause *notebook.Message, err error) {
 	n := notebook.NeighboursOf(t)
 	if n.None() {
-		return nil, "", nil
+		return nil, nil, nil
 	}
 	c, cause = NewCompany(h, t, n.PerCore > 0, work)
-	if cause != "" {
+	if cause != nil {
 		return nil, cause, nil
 	}
 	cause, err = c.Add(ctx, first, n.Kinds(c.seats)...)
-	if cause != "" || err != nil {
+	if cause != nil || err != nil {
 		return nil, cause, errors.Join(err, c.Leave(ctx))
 	}
-	return c, "", nil
+	return c, nil, nil
 }
 
 // NewCompany makes a Company without neighbours. work returns the work of a neighbour that is busy in the given way. spread
 // distributes the neighbours over all CPUs of the host in turn, so that each CPU has equally many guests.
-func NewCompany(h Host, t notebook.Treatment, spread bool, work func(kind string) *workload.Ready) (c *Company, cause string) {
+func NewCompany(h Host, t notebook.Treatment, spread bool, work func(kind string) *workload.Ready) (c *Company, cause *notebook.Message) {
 	seats, err := h.Seats(t)
 	if err != nil {
-		return nil, "its neighbours have no CPUs: " + err.Error()
+		return nil, notebook.Say("no-seats", "cause", err)
 	}
-	return &Company{host: h, of: t, work: work, seats: seats, spread: spread}, ""
+	return &Company{host: h, of: t, work: work, seats: seats, spread: spread}, nil
 }
 
 // Add adds one neighbour of each of these kinds and waits until all have begun.
-func (c *Company) Add(ctx context.Context, first Guest, kinds ...string) (cause string, err error) {
+func (c *Company) Add(ctx context.Context, first Guest, kinds ...string) (cause *notebook.Message, err error) {
 	began := len(c.guests)
 	c.full = false
 	for i, kind := range kinds {
 		if ctx.Err() != nil {
-			return "", nil // the caller checks ctx
+			return nil, nil // the caller checks ctx
 		}
-		nth := fmt.Sprintf("neighbour %d of %d", began+i+1, began+len(kinds))
+		no := func(cause any) (*notebook.Message, error) {
+			return notebook.Say("of-neighbour-of", "neighbour", began+i+1, "of", began+len(kinds), "cause", cause), nil
+		}
 		each, err := (append([]Guest{first}, c.guests...))[len(c.guests)].Resident() // all guests are alike
 		if err != nil {
-			return nth + ": " + err.Error(), nil
+			return no(err)
 		}
-		if cause := Room(1+len(c.guests), each, c.of.Instance.Memory); cause != "" {
+		if cause := Room(1+len(c.guests), each, c.of.Instance.Memory); cause != nil {
 			c.full = true
-			return nth + ": " + cause, nil
+			return no(cause)
 		}
 		pctx, cancel := context.WithTimeout(ctx, ProvisionTimeout)
 		g, err := c.host.Provision(pctx, Want{Treatment: c.of, ID: NewID(), Work: c.work(kind), Seat: c.seat(len(c.guests), kind)})
 		cancel()
 		if err != nil {
-			return nth + ": no guest: " + err.Error(), nil
+			return no(notebook.Say("no-guest", "cause", err))
 		}
 		c.guests, c.kinds = append(c.guests, g), append(c.kinds, kind)
 	}
@@ -102,11 +103,11 @@ func (c *Company) Add(ctx context.Context, first Guest, kinds ...string) (cause 
 		c.works, started = append(c.works, s), append(started, b)
 	}
 	for i, b := range started {
-		if cause := c.works[began+i].HasBegun(b); cause != "" {
-			return fmt.Sprintf("neighbour %d: %s", began+i+1, cause), nil
+		if cause := c.works[began+i].HasBegun(b); cause != nil {
+			return notebook.Say("of-neighbour", "neighbour", began+i+1, "cause", cause), nil
 		}
 	}
-	return "", nil
+	return nil, nil
 }
 
 // seat returns the seat of neighbour i, counted from 0. Neighbours that do the same work as the guest compete for something other
@@ -147,9 +148,9 @@ const (
 // Watch reads what the neighbours and the measured guest have done so far. The function it returns reports what they did since
 // then. why says which neighbour was not busy, so that the trial did not have the neighbours it should have had. over reports that
 // a neighbour has ended. Nothing may be measured during either call.
-func (c *Company) Watch(own Guest) func() (did *notebook.Company, why string, over bool) {
+func (c *Company) Watch(own Guest) func() (did *notebook.Company, why *notebook.Message, over bool) {
 	if c == nil {
-		return func() (*notebook.Company, string, bool) { return nil, "", false }
+		return func() (*notebook.Company, *notebook.Message, bool) { return nil, nil, false }
 	}
 	read := func() (all []proc.Demand, used time.Duration, err error) {
 		for _, g := range c.guests {
@@ -164,10 +165,10 @@ func (c *Company) Watch(own Guest) func() (did *notebook.Company, why string, ov
 	}
 	before, had, err := read()
 	began := time.Now()
-	return func() (did *notebook.Company, why string, over bool) {
+	return func() (did *notebook.Company, why *notebook.Message, over bool) {
 		took := time.Since(began)
 		if i := slices.IndexFunc(c.works, (*Service).Over); i >= 0 {
-			return nil, fmt.Sprintf("neighbour %d ended: %s", i+1, c.works[i].How()), true
+			return nil, notebook.Say("neighbour-ended", "neighbour", i+1, "cause", c.works[i].How()), true
 		}
 		var after []proc.Demand
 		var has time.Duration
@@ -175,14 +176,14 @@ func (c *Company) Watch(own Guest) func() (did *notebook.Company, why string, ov
 			after, has, err = read()
 		}
 		if err != nil {
-			return nil, "what its neighbours do cannot be read: " + err.Error(), false
+			return nil, notebook.Say("neighbours-unread", "cause", err), false
 		}
 		did = &notebook.Company{OfS: took.Seconds(), OwnS: max(has-had, 0).Seconds()}
 		for i, kind := range c.kinds {
 			a, b := after[i], before[i]
 			n := notebook.Neighbour{Busy: kind, Seat: c.seat(i, kind), RanS: max(a.Ran-b.Ran, 0).Seconds(), WaitedS: max(a.Waited-b.Waited, 0).Seconds(), Moved: max(a.Moved-b.Moved, 0)}
-			if n.Idle = idle(n, took, c.of.Instance.Cores); n.Idle != "" && why == "" {
-				why = fmt.Sprintf("neighbour %d of %d was not busy: %s", i+1, len(c.kinds), n.Idle)
+			if n.Idle = idle(n, took, c.of.Instance.Cores); n.Idle != nil && why == nil {
+				why = notebook.Say("neighbour-idle", "neighbour", i+1, "of", len(c.kinds), "cause", n.Idle)
 			}
 			did.Neighbours = append(did.Neighbours, n)
 		}
@@ -192,12 +193,12 @@ func (c *Company) Watch(own Guest) func() (did *notebook.Company, why string, ov
 
 // Accompanied reports what a trial's neighbours did, and fails the trial where they were not busy as required. over reports that a
 // neighbour has ended.
-func Accompanied(tr *notebook.Trial, busy func() (*notebook.Company, string, bool)) (did *notebook.Company, over bool) {
+func Accompanied(tr *notebook.Trial, busy func() (*notebook.Company, *notebook.Message, bool)) (did *notebook.Company, over bool) {
 	did, why, over := busy()
-	if why != "" && tr.Failure == "" {
+	if why != nil && tr.Failure == nil {
 		tr.Failure = why
 	}
-	if f := did.Figures(); len(f) > 0 && tr.Failure == "" {
+	if f := did.Figures(); len(f) > 0 && tr.Failure == nil {
 		if tr.Figures == nil {
 			tr.Figures = map[string]float64{}
 		}
@@ -206,15 +207,15 @@ func Accompanied(tr *notebook.Trial, busy func() (*notebook.Company, string, boo
 	return did, over
 }
 
-// idle says why a neighbour was not busy for a time; empty if it was busy.
-func idle(n notebook.Neighbour, took time.Duration, cores float64) string {
+// idle says why a neighbour was not busy for a time; nil if it was busy.
+func idle(n notebook.Neighbour, took time.Duration, cores float64) *notebook.Message {
 	switch want := busyShare * cores * took.Seconds(); {
 	case n.Busy == notebook.BusyIO && n.Moved < busyBytes:
-		return fmt.Sprintf("it moved %d bytes to and from disks in %.3g s", n.Moved, took.Seconds())
+		return notebook.Say("moved-little", "bytes", n.Moved, "in_s", took)
 	case n.Busy == notebook.BusyWork && n.RanS == 0 && n.Moved == 0:
-		return "it neither ran nor moved a byte"
+		return notebook.Say("did-nothing")
 	case n.Busy == notebook.BusyCPU && n.RanS+n.WaitedS < want:
-		return fmt.Sprintf("it ran for %.3g s and was ready to for %.3g s, of %.3g s on %.3g cores", n.RanS, n.WaitedS, took.Seconds(), cores)
+		return notebook.Say("ran-little", "ran_s", n.RanS, "waited_s", n.WaitedS, "of_s", took, "cores", cores)
 	}
-	return ""
+	return nil
 }

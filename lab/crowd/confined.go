@@ -1,7 +1,6 @@
 package crowd
 
 import (
-	"fmt"
 	"time"
 
 	"tare/lab/engine"
@@ -21,34 +20,36 @@ func Stayed(g Guest, s *Service) func(tr *notebook.Trial) {
 		elapsed := time.Duration(tr.ElapsedS * float64(time.Second))
 		if its != nil {
 			tr.Confined = its(tr.Usage, elapsed)
-			fail(tr, "", tr.Confined)
+			fail(tr, escaped(tr.Confined))
 		}
 		if load != nil {
-			fail(tr, "its load: ", load(notebook.Usage{}, 0))
+			if why := escaped(load(notebook.Usage{}, 0)); why != nil {
+				fail(tr, notebook.Say("of-load", "cause", why))
+			}
 		}
 	}
 }
 
 // fail marks a trial that left its CPUs as failed, unless it has already failed.
-func fail(tr *notebook.Trial, who string, c *notebook.Confined) {
-	if why := escaped(c); why != "" && tr.Failure == "" {
-		tr.Failure = who + why
+func fail(tr *notebook.Trial, why *notebook.Message) {
+	if tr.Failure == nil {
+		tr.Failure = why
 	}
 }
 
-// escaped says how a guest left its CPUs; empty if it did not.
-func escaped(c *notebook.Confined) string {
+// escaped says how a guest left its CPUs; nil if it did not.
+func escaped(c *notebook.Confined) *notebook.Message {
 	switch c.Escape {
 	case "":
-		return ""
+		return nil
 	case notebook.EscapeSet:
-		return "its CPU set was changed or removed while it ran, so it could use other CPUs than " + c.CPUs
+		return notebook.Say("cpu-set-changed", "cpus", c.CPUs)
 	case notebook.EscapeLeft:
-		return "one of its processes left the cgroup in which the kernel holds it to CPUs " + c.CPUs
+		return notebook.Say("left-cgroup", "cpus", c.CPUs)
 	case notebook.EscapeForeign:
-		return fmt.Sprintf("it used %.3g s of CPU time on other CPUs than %s", *c.ForeignS, c.CPUs)
+		return notebook.Say("other-cpus-used", "used_s", *c.ForeignS, "cpus", c.CPUs)
 	case notebook.EscapeTime:
-		return "it used more CPU time than CPUs " + c.CPUs + " have in the time that it took"
+		return notebook.Say("too-much-cpu-time", "cpus", c.CPUs)
 	}
-	return "it cannot be shown that it stayed on CPUs " + c.CPUs + ": " + c.Why
+	return notebook.Say("cpus-unproven", "cpus", c.CPUs, "why", c.Why)
 }

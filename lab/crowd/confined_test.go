@@ -1,22 +1,21 @@
 package crowd
 
 import (
-	"errors"
-	"strings"
 	"testing"
 
 	"tare/notebook"
 )
 
 func TestATrialThatHasFailedKeepsItsCause(t *testing.T) {
-	tr := notebook.Trial{Failure: errors.ErrUnsupported.Error()}
-	fail(&tr, "", &notebook.Confined{CPUs: "1", Escape: notebook.EscapeLeft})
-	if tr.Failure != errors.ErrUnsupported.Error() {
+	tr := notebook.Trial{Failure: notebook.TextMessage("the disk is full")}
+	left := escaped(&notebook.Confined{CPUs: "1", Escape: notebook.EscapeLeft})
+	fail(&tr, left)
+	if tr.Failure.Text() != "the disk is full" {
 		t.Errorf("%q", tr.Failure)
 	}
-	tr.Failure = ""
-	fail(&tr, "its load: ", &notebook.Confined{CPUs: "1", Escape: notebook.EscapeLeft})
-	if !strings.HasPrefix(tr.Failure, "its load: one of its processes left") {
+	tr.Failure = nil
+	fail(&tr, left)
+	if !tr.Failure.Equal(notebook.Say("left-cgroup", "cpus", "1")) {
 		t.Errorf("%q", tr.Failure)
 	}
 }

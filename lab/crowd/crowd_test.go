@@ -25,7 +25,7 @@ func TestWhoIsBusy(t *testing.T) {
 		{notebook.Neighbour{Busy: "work"}, false},
 		{notebook.Neighbour{Busy: "io", Moved: 64 << 10}, true},
 	} {
-		if got := idle(c.n, time.Second, 1) == ""; got != c.busy {
+		if got := idle(c.n, time.Second, 1) == nil; got != c.busy {
 			t.Errorf("%+v: busy %v", c.n, got)
 		}
 	}
@@ -42,6 +42,11 @@ func TestASaturatedLoadIsAWarning(t *testing.T) {
 	}
 }
 
+// quiet is a guest of which its platform knows nothing.
+type quiet struct{ Guest }
+
+func (quiet) Diagnose() string { return "" }
+
 // When the kernel kills a ruler for want of memory, the ruler's own count of such kills is lost, and the host's count tells.
 func TestARulerThatIsGoneForMemory(t *testing.T) {
 	proc := fstest.MapFS{"vmstat": {Data: []byte("nr_free_pages 5\noom_kill 7\n")}}
@@ -49,14 +54,14 @@ func TestARulerThatIsGoneForMemory(t *testing.T) {
 	hostProc = proc
 	gone := fmt.Errorf("the guest's %w", ruler.ErrGone)
 	said := MemoryKills()
-	if got := said(gone); got != "" {
+	if got := said(gone, quiet{}); got.Is("host-out-of-memory") {
 		t.Errorf("nothing was killed: %q", got)
 	}
 	proc["vmstat"] = &fstest.MapFile{Data: []byte("nr_free_pages 5\noom_kill 9\n")}
-	if got := said(gone); got != "out of memory: the host's kernel killed 2 of its processes meanwhile: " {
+	if got := said(gone, quiet{}); !got.Equal(notebook.Say("host-out-of-memory", "processes", 2, "cause", gone)) {
 		t.Errorf("two were killed: %q", got)
 	}
-	if got := said(errors.New("another")); got != "" {
+	if got := said(errors.New("another"), quiet{}); got.Is("host-out-of-memory") {
 		t.Errorf("a ruler that lives: %q", got)
 	}
 }

@@ -3,7 +3,6 @@ package crowd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -30,26 +29,26 @@ type Group struct {
 
 // Another adds one more guest to the group; cause says why it cannot. each is the memory that one guest takes, in bytes, as far as
 // known.
-func (c *Group) Another(ctx context.Context, each int64) (g Guest, cause string) {
+func (c *Group) Another(ctx context.Context, each int64) (g Guest, cause *notebook.Message) {
 	if len(c.Guests) == 0 {
 		c.Guests = []Guest{c.First}
-		return c.First, ""
+		return c.First, nil
 	}
-	if cause := Room(len(c.Guests), each, 0); cause != "" {
+	if cause := Room(len(c.Guests), each, 0); cause != nil {
 		return nil, cause
 	}
 	ctx, cancel := context.WithTimeout(ctx, ProvisionTimeout)
 	defer cancel()
 	g, err := c.Host.Provision(ctx, Want{Treatment: c.Treatment, ID: NewID(), Work: c.Ready})
 	if err != nil {
-		return nil, "no guest: " + err.Error()
+		return nil, notebook.Say("no-guest", "cause", err)
 	}
 	c.Guests = append(c.Guests, g)
-	return g, ""
+	return g, nil
 }
 
 // Begin starts the work of the latest guest and waits until it has begun.
-func (c *Group) Begin(ctx context.Context) (cause string, err error) {
+func (c *Group) Begin(ctx context.Context) (cause *notebook.Message, err error) {
 	g := c.Guests[len(c.Guests)-1]
 	var s *Service
 	switch {
@@ -68,18 +67,18 @@ func (c *Group) Begin(ctx context.Context) (cause string, err error) {
 
 // BeginAll starts the work of all guests together, so that work which ends by itself is still running in the first guest when it
 // begins in the last. cause says why the work of a guest did not begin.
-func (c *Group) BeginAll(ctx context.Context) (cause string, err error) {
+func (c *Group) BeginAll(ctx context.Context) (cause *notebook.Message, err error) {
 	if c.Ready.Workload.Service != nil {
 		for i, g := range c.Guests {
 			s, cause, err := Serve(ctx, c.Host, g, c.Treatment, NewID(), c.Ready, c.Timeout)
 			if s != nil {
 				c.Works = append(c.Works, s)
 			}
-			if cause != "" || err != nil {
-				return fmt.Sprintf("guest %d: %s", i+1, cause), err
+			if cause != nil || err != nil {
+				return notebook.Say("of-guest", "guest", i+1, "cause", cause), err
 			}
 		}
-		return "", nil
+		return nil, nil
 	}
 	var started []ruler.Begun
 	for _, g := range c.Guests {
@@ -87,8 +86,8 @@ func (c *Group) BeginAll(ctx context.Context) (cause string, err error) {
 		c.Works, started = append(c.Works, s), append(started, b)
 	}
 	for i, b := range started {
-		if why := c.Works[i].HasBegun(b); why != "" && cause == "" {
-			cause = fmt.Sprintf("guest %d: %s", i+1, why)
+		if why := c.Works[i].HasBegun(b); why != nil && cause == nil {
+			cause = notebook.Say("of-guest", "guest", i+1, "cause", why)
 		}
 	}
 	return cause, nil
@@ -108,17 +107,15 @@ func (c *Group) Leave(ctx context.Context) (err error) {
 }
 
 // Boot waits until the whole system in the guest has booted; cause says why it has not.
-func Boot(ctx context.Context, g Guest, ready *workload.Ready, t notebook.Treatment) (cause string) {
+func Boot(ctx context.Context, g Guest, ready *workload.Ready, t notebook.Treatment) (cause *notebook.Message) {
 	order := ready.Workload.Order(ready.Workload.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
 	order.Timeout = Patience(t, BootTime)
 	res, _, err := g.Ruler().Run(ctx, order)
-	switch {
-	case ctx.Err() != nil:
-		return ""
-	case err != nil:
-		return "its system did not come up: " + err.Error() + Diagnosis(g)
-	case workload.Failure(res) != "":
-		return "its system did not come up: " + workload.Failure(res) + Diagnosis(g)
+	if cause = notebook.ErrorMessage(err); err == nil {
+		cause = workload.Failure(res)
 	}
-	return ""
+	if ctx.Err() != nil || cause == nil {
+		return nil
+	}
+	return notebook.Say("not-booted", "cause", Diagnosed(cause, g))
 }

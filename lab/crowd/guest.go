@@ -105,27 +105,30 @@ func Patience(t notebook.Treatment, d time.Duration) time.Duration {
 	return d
 }
 
-// Diagnosis is what the guest's platform knows about why its ruler stopped answering, in parentheses; may be empty.
-func Diagnosis(g Guest) string {
+// Diagnosed is a cause with what the guest's platform knows about why its ruler stopped answering, if it knows anything.
+func Diagnosed(cause *notebook.Message, g Guest) *notebook.Message {
 	if a := g.Diagnose(); a != "" {
-		return " (" + a + ")"
+		return notebook.Say("diagnosed", "cause", cause, "diagnosis", a)
 	}
-	return ""
+	return cause
 }
+
+// Silent is why a guest's ruler did not answer.
+func Silent(err error, g Guest) *notebook.Message { return Diagnosed(notebook.ErrorMessage(err), g) }
 
 // hostProc is the host's /proc.
 var hostProc = os.DirFS("/proc")
 
-// MemoryKills counts the processes that the host's kernel has killed for want of memory. The function it returns explains an error
-// of a ruler that is gone: it says how many were killed since. The ruler's own count is lost with the ruler.
-func MemoryKills() func(error) string {
+// MemoryKills counts the processes that the host's kernel has killed for want of memory. The function it returns is Silent for a
+// ruler that may be gone for that reason: it adds how many were killed since. The ruler's own count is lost with the ruler.
+func MemoryKills() func(error, Guest) *notebook.Message {
 	before := ruler.OOMKills(hostProc)
-	return func(err error) string {
+	return func(err error, g Guest) *notebook.Message {
 		n := ruler.OOMKills(hostProc) - before
 		if n < 1 || !errors.Is(err, ruler.ErrGone) {
-			return ""
+			return Silent(err, g)
 		}
-		return fmt.Sprintf("out of memory: the host's kernel killed %d of its processes meanwhile: ", n)
+		return notebook.Say("host-out-of-memory", "processes", n, "cause", Silent(err, g))
 	}
 }
 

@@ -2,7 +2,6 @@ package crowd
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"tare/lab/proc"
@@ -21,20 +20,19 @@ const (
 // Room says why the host should not get another guest: the memory left is less than what one guest takes, the reserve, and promised
 // together. guests is their number so far, each is what one of them takes, and promised is what one of them may still grow by. The
 // last two are in bytes.
-func Room(guests int, each, promised int64) string {
+func Room(guests int, each, promised int64) *notebook.Message {
 	left, err := proc.Host.Memory("MemAvailable")
 	if err != nil {
-		return err.Error()
+		return notebook.ErrorMessage(err)
 	}
 	all, err := proc.Host.Memory("MemTotal")
 	if err != nil {
-		return err.Error()
+		return notebook.ErrorMessage(err)
 	}
 	if keep := int64(Reserve*float64(all)) + promised; left-each < keep {
-		return fmt.Sprintf("the host has %d MiB of memory left, of which %d are kept, and a guest takes about %d: it has room for %d such guests",
-			left/notebook.MiB, keep/notebook.MiB, each/notebook.MiB, guests)
+		return notebook.Say("no-room", "left_mib", left/notebook.MiB, "kept_mib", keep/notebook.MiB, "each_mib", each/notebook.MiB, "guests", guests)
 	}
-	return ""
+	return nil
 }
 
 // Settle waits until the guests' memory has stopped growing; restless says that it did not.

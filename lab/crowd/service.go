@@ -3,7 +3,6 @@ package crowd
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"tare/lab/ruler"
@@ -51,27 +50,27 @@ func (s *Service) Guests(g Guest) []Guest {
 
 // Serve starts the workload's service in the guest, makes the place of its load, waits until the service answers there, and warms
 // it up. timeout is for each command of the load.
-func Serve(ctx context.Context, h Host, g Guest, t notebook.Treatment, id string, ready *workload.Ready, timeout time.Duration) (_ *Service, cause string, err error) {
+func Serve(ctx context.Context, h Host, g Guest, t notebook.Treatment, id string, ready *workload.Ready, timeout time.Duration) (_ *Service, cause *notebook.Message, err error) {
 	w := ready.Workload
 	at := g.Address()
 	if !at.Listen.IsValid() || !at.Connect.IsValid() {
-		return nil, "its service has no address: the guest has no network that a load could ask through", nil
+		return nil, notebook.Say("no-address"), nil
 	}
 	began := time.Now()
 	s := Begin(ctx, g, t, ready, w.Order(w.Service.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: at.Listen}))
 	place, load, perr := h.Load(ctx, t, id, ready)
 	if perr != nil {
-		return nil, "no place for its load: " + perr.Error(), s.TakeDown(ctx)
+		return nil, notebook.Say("no-load-place", "cause", perr), s.TakeDown(ctx)
 	}
 	s.Place, s.Load = place, load
-	if cause := s.Await(ctx); cause != "" {
+	if cause := s.Await(ctx); cause != nil {
 		return nil, cause, s.TakeDown(ctx)
 	}
 	s.Took = time.Since(began)
-	if cause := s.warm(ctx, timeout); cause != "" {
+	if cause := s.warm(ctx, timeout); cause != nil {
 		return nil, cause, s.TakeDown(ctx)
 	}
-	return s, "", nil
+	return s, nil, nil
 }
 
 // Start starts the workload's command in the guest, and returns a channel that is closed when the command has begun.
@@ -84,14 +83,14 @@ func Start(ctx context.Context, g Guest, ready *workload.Ready, t notebook.Treat
 }
 
 // HasBegun waits until the command has begun; cause says that it ended before.
-func (s *Service) HasBegun(b ruler.Begun) (cause string) {
+func (s *Service) HasBegun(b ruler.Begun) (cause *notebook.Message) {
 	select {
 	case <-b:
 	case <-s.alive.Done():
 		select {
 		case <-b: // it has begun and ended: the next check sees the end
 		default:
-			cause = "its work ended at once: " + s.How()
+			cause = notebook.Say("work-ended-at-once", "cause", s.How())
 		}
 	}
 	return cause
@@ -120,57 +119,57 @@ func (s *Service) Ask(argv []string, timeout time.Duration) ruler.Order {
 }
 
 // warm runs the warm-up load, where the workload has one; cause says why it failed.
-func (s *Service) warm(ctx context.Context, timeout time.Duration) (cause string) {
+func (s *Service) warm(ctx context.Context, timeout time.Duration) (cause *notebook.Message) {
 	warm := s.Ready.Workload.Load.Warm
 	if len(warm) == 0 || ctx.Err() != nil {
-		return ""
+		return nil
 	}
 	asking, enough := s.During(ctx)
 	defer enough()
 	res, _, err := s.Place.Ruler().Run(asking, s.Ask(warm, timeout))
 	switch {
 	case ctx.Err() != nil:
-		return ""
+		return nil
 	case s.Over():
-		return "its service ended while it was warmed: " + s.How()
+		return notebook.Say("service-ended-in-warm-up", "cause", s.How())
 	case err != nil:
-		return "warming its service: " + err.Error() + Diagnosis(s.Place)
-	case workload.Failure(res) != "":
-		return "warming its service: " + workload.Failure(res)
+		return notebook.Say("warming", "cause", Silent(err, s.Place))
+	case workload.Failure(res) != nil:
+		return notebook.Say("warming", "cause", workload.Failure(res))
 	}
-	return ""
+	return nil
 }
 
 // Await asks until the service answers; cause says why it does not. cause is also empty when ctx ends, which the caller checks.
-func (s *Service) Await(ctx context.Context) (cause string) {
+func (s *Service) Await(ctx context.Context) (cause *notebook.Message) {
 	w := s.Ready.Workload
 	within := w.Service.Starting(!s.Treatment.Representative())
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	ask := s.Ask(w.Load.Ready, readyTimeout)
-	answer := "nothing"
+	var answer *notebook.Message
 	asking, enough := s.During(ctx)
 	defer enough()
 	for {
 		res, _, err := s.Place.Ruler().Run(asking, ask)
 		switch {
-		case err == nil && workload.Failure(res) == "":
-			return ""
+		case err == nil && workload.Failure(res) == nil:
+			return nil
 		case err == nil:
 			answer = workload.Failure(res)
 		case asking.Err() == nil:
-			return "its load's place: " + err.Error() + Diagnosis(s.Place)
+			return notebook.Say("of-load-place", "cause", Silent(err, s.Place))
 		}
 		select {
 		case <-s.alive.Done():
-			return "its service ended before it was ready: " + s.How()
+			return notebook.Say("service-ended-in-start", "cause", s.How())
 		case <-ctx.Done():
 			if context.Cause(ctx) != context.DeadlineExceeded {
-				return ""
+				return nil
 			}
 			s.stop()
 			<-s.alive.Done()
-			return fmt.Sprintf("its service was not ready in %v: the last question gave: %s; the service said: %s", within, answer, s.said())
+			return notebook.Say("service-not-ready", "within", within, "answer", answer, "said", workload.LastWords(s.res))
 		case <-time.After(cmp.Or(s.Pause, readyPause)):
 		}
 	}
@@ -194,21 +193,14 @@ func (s *Service) During(ctx context.Context) (context.Context, context.CancelFu
 func (s *Service) Over() bool { return s.alive.Err() != nil }
 
 // How says how the service ended.
-func (s *Service) How() string {
+func (s *Service) How() *notebook.Message {
 	if s.err != nil {
-		return s.err.Error() + Diagnosis(s.Guest)
+		return Silent(s.err, s.Guest)
 	}
-	if cause := workload.Failure(s.res); cause != "" {
+	if cause := workload.Failure(s.res); cause != nil {
 		return cause
 	}
-	return "exit status 0; a service stays in the foreground; it said: " + s.said()
-}
-
-func (s *Service) said() string {
-	if said := workload.LastWords(s.res); said != "" {
-		return said
-	}
-	return "nothing"
+	return notebook.Say("service-exited", "said", workload.LastWords(s.res))
 }
 
 // Notes are the notes on the load's place for a guest's record.
@@ -238,13 +230,12 @@ func (s *Service) Clock(ctx context.Context) (ahead, bound time.Duration, err er
 }
 
 // Wander says that the clock of the load's machine drifted from this host's during a trial, so that its times cannot be trusted;
-// empty if it did not.
-func Wander(ahead, bound, later, laterBound, took time.Duration) string {
+// nil if it did not.
+func Wander(ahead, bound, later, laterBound, took time.Duration) *notebook.Message {
 	if off := later - ahead; off.Abs() > bound+laterBound+ClockFloor+time.Duration(ClockShare*float64(took)) {
-		return fmt.Sprintf("the clock of the load's machine ran away, or was set: it went from %.3f s to %.3f s ahead of this host's in %.3f s; is its time kept (NTP)?",
-			ahead.Seconds(), later.Seconds(), took.Seconds())
+		return notebook.Say("clock-drifted", "from_s", ahead, "to_s", later, "in_s", took)
 	}
-	return ""
+	return nil
 }
 
 // Usage is what the load used. ahead and bound are the offset of its clock at the beginning, and the error of that.
@@ -279,25 +270,25 @@ func (s *Service) TakeDown(ctx context.Context) error {
 	return Destroy(ctx, s.Place)
 }
 
-// Again repeats the load of a service until ctx ends; the text says how the load failed before that. i is the index of the guest,
-// for that text.
-func (s *Service) Again(ctx context.Context, i int, timeout time.Duration) string {
+// Again repeats the load of a service until ctx ends; the message says how the load failed before that. i is the index of the guest,
+// for the message.
+func (s *Service) Again(ctx context.Context, i int, timeout time.Duration) *notebook.Message {
 	for ctx.Err() == nil {
 		asking, enough := s.During(ctx)
 		res, _, err := s.Place.Ruler().Run(asking, s.Ask(s.Ready.Workload.Load.Command, timeout))
 		enough()
 		switch {
 		case ctx.Err() != nil:
-			return ""
+			return nil
 		case s.Over():
-			return fmt.Sprintf("the service of guest %d ended under its load: %s", i+1, s.How())
+			return notebook.Say("service-ended-under-load", "guest", i+1, "cause", s.How())
 		case err != nil:
-			return fmt.Sprintf("the load of guest %d: %v", i+1, err)
-		case workload.Failure(res) != "":
-			return fmt.Sprintf("the load of guest %d: %s", i+1, workload.Failure(res))
+			return notebook.Say("load-failed", "guest", i+1, "cause", err)
+		case workload.Failure(res) != nil:
+			return notebook.Say("load-failed", "guest", i+1, "cause", workload.Failure(res))
 		}
 	}
-	return ""
+	return nil
 }
 
 // Alive is done when the service has ended or was stopped.

@@ -238,7 +238,7 @@ type Subject interface {
 	// to trial. The caller of SetUp or Make takes it down before the guest is removed.
 	Service() *crowd.Service
 	// SetUp makes the guest ready for its trials; cause says why that failed.
-	SetUp(ctx context.Context) (cause string, err error)
+	SetUp(ctx context.Context) (cause *notebook.Message, err error)
 	// Trial makes one trial. over: the guest can no longer be used. An error ends the study: something is left that would disturb
 	// the next measurement. If ctx ends first, the result is meaningless.
 	Trial(ctx context.Context, s Step) (tr notebook.Trial, over bool, err error)

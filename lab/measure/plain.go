@@ -40,9 +40,9 @@ func (p *Plain) Guest() crowd.Guest { return p.guest }
 func (p *Plain) Service() *crowd.Service { return p.service }
 
 // SetUp implements Subject: it starts the workload's service, if it has one.
-func (p *Plain) SetUp(ctx context.Context) (cause string, err error) {
+func (p *Plain) SetUp(ctx context.Context) (cause *notebook.Message, err error) {
 	if p.Ready.Workload.Service == nil {
-		return "", nil
+		return nil, nil
 	}
 	p.service, cause, err = crowd.Serve(ctx, p.Bench, p.guest, p.Treatment, p.ID, p.Ready, p.Timeout)
 	return cause, err
@@ -77,28 +77,28 @@ func (p *Plain) Time(ctx context.Context, s Step) (tr notebook.Trial, over bool,
 	if s.Role == Traced {
 		seen = p.trace(&order, clock)
 	}
-	outOfMemory := crowd.MemoryKills()
+	silent := crowd.MemoryKills()
 	out, rerr := p.run(ctx, where, order)
 	if seen != nil {
 		if err := seen(&tr); err != nil {
-			tr.Failure = err.Error()
+			tr.Failure = notebook.ErrorMessage(err)
 			return tr, true, err
 		}
 	}
 	switch {
 	case rerr != nil && ctx.Err() == nil && p.service != nil && p.service.Over():
-		tr.Failure = "its service ended: " + p.service.How()
+		tr.Failure = notebook.Say("service-ended", "cause", p.service.How())
 		return tr, true, nil
 	case rerr != nil:
-		tr.Failure = outOfMemory(rerr) + rerr.Error() + crowd.Diagnosis(where)
+		tr.Failure = silent(rerr, where)
 		return tr, true, nil
 	}
 	p.record(&tr, out, where.Ruler().RoundTrip(), order)
 	if p.service != nil && p.service.Over() {
-		tr.Failure = "its service ended: " + p.service.How()
+		tr.Failure = notebook.Say("service-ended", "cause", p.service.How())
 		return tr, true, nil
 	}
-	if tr.Failure != "" {
+	if tr.Failure != nil {
 		tr.Output = workload.Tail(out.Result)
 		return tr, false, nil
 	}
@@ -145,13 +145,13 @@ func (p *Plain) record(tr *notebook.Trial, out outcome, roundTrip time.Duration,
 	if off := max(out.Elapsed-out.host, out.host-roundTrip-out.Elapsed); off > crowd.ClockFloor+time.Duration(crowd.ClockShare*float64(out.host)) {
 		tr.Warnings = append(tr.Warnings, notebook.Say("clocks-differ", "guest", tr.ElapsedS, "host", tr.HostS))
 	}
-	if tr.Failure = workload.Failure(out.Result); tr.Failure == "" {
+	if tr.Failure = workload.Failure(out.Result); tr.Failure == nil {
 		tr.Failure = crowd.Wander(out.ahead, out.bound, out.later, out.laterBound, out.host)
 	}
 	if names := notebook.FactorDevices.Of(p.Treatment); out.TimedOut && names != "" {
-		tr.Failure += "; if a kernel of " + names + " never returned, the device may have to be reset"
+		tr.Failure = notebook.Say("device-stuck", "cause", tr.Failure, "devices", names)
 	}
-	if tr.Failure == "" {
+	if tr.Failure == nil {
 		tr.Value, tr.Figures, tr.Failure = w.Figures(out.Result)
 		tr.Warnings = append(tr.Warnings, w.Warnings(tr.Figures)...)
 	}
@@ -164,11 +164,11 @@ func (p *Plain) check(ctx context.Context, tr *notebook.Trial) (over bool) {
 	order.Timeout, order.KeepScratch = p.Timeout, true
 	res, _, err := p.guest.Ruler().Run(ctx, order)
 	if err != nil {
-		tr.Failure = "checking its output: " + err.Error() + crowd.Diagnosis(p.guest)
+		tr.Failure = notebook.Say("checking", "cause", crowd.Silent(err, p.guest))
 		return true
 	}
-	if cause := workload.Failure(res); cause != "" {
-		tr.Failure, tr.Output = "its output is wrong: "+cause, workload.Tail(res)
+	if cause := workload.Failure(res); cause != nil {
+		tr.Failure, tr.Output = notebook.Say("wrong-output", "cause", cause), workload.Tail(res)
 	}
 	return false
 }

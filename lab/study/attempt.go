@@ -32,16 +32,16 @@ type attempt struct {
 	subject measure.Subject
 	company *crowd.Company
 
-	working   time.Duration // time of measured trials
-	trials    int           // measured trials
-	lastCause string        // why the last one failed
+	working   time.Duration     // time of measured trials
+	trials    int               // measured trials
+	lastCause *notebook.Message // why the last one failed
 }
 
 // run makes the guest, and removes it when its trials are done.
 func (a *attempt) run(ctx context.Context, todo []measure.Step) (err error) {
 	a.subject = a.plan.subject(a.bench, measure.Cell{Treatment: a.t, Ready: a.plan.readyOf(a.t), ID: a.guest.ID})
 	if err := a.subject.Make(ctx); err != nil {
-		return a.rest(ctx, todo, "no guest: "+err.Error())
+		return a.rest(ctx, todo, notebook.Say("no-guest", "cause", err))
 	}
 	defer func() {
 		if derr := crowd.Destroy(ctx, a.subject.Guest()); derr != nil {
@@ -60,7 +60,7 @@ func (a *attempt) run(ctx context.Context, todo []measure.Step) (err error) {
 	if err != nil {
 		return err
 	}
-	if cause != "" {
+	if cause != nil {
 		return a.rest(ctx, todo, cause)
 	}
 	a.company, cause, err = crowd.Beside(ctx, a.bench, a.subject.Guest(), a.t, func(busy string) *workload.Ready { return a.plan.workOf(a.t, busy) })
@@ -72,24 +72,24 @@ func (a *attempt) run(ctx context.Context, todo []measure.Step) (err error) {
 			err = fmt.Errorf("%s: a neighbour could not be removed: %w; `tare clean` tries again", a.t.ID, cerr)
 		}
 	}()
-	if cause != "" && ctx.Err() == nil {
+	if cause != nil && ctx.Err() == nil {
 		return a.rest(ctx, todo, cause)
 	}
 	return a.do(ctx, todo)
 }
 
 // setUp makes the guest ready for its trials and records it; cause says why that failed.
-func (a *attempt) setUp(ctx context.Context) (cause string, err error) {
+func (a *attempt) setUp(ctx context.Context) (cause *notebook.Message, err error) {
 	rec := &a.guest
 	rec.NoFlush = a.plan.engine(a.t).Lacks(engine.NoFlush)
-	if why := a.describe(ctx); why != nil {
-		return why.Error(), nil
+	if cause = a.describe(ctx); cause != nil {
+		return cause, nil
 	}
 	if cause, err = a.subject.SetUp(ctx); err != nil {
-		return "", err
+		return nil, err
 	}
 	if ctx.Err() != nil {
-		return "", context.Canceled
+		return nil, context.Canceled
 	}
 	if s := a.subject.Service(); s != nil {
 		rec.ReadyS = s.Took.Seconds()
@@ -100,7 +100,7 @@ func (a *attempt) setUp(ctx context.Context) (cause string, err error) {
 
 // rest records the remaining trials as failed, so that no planned trial goes missing. If ctx has ended it records nothing: a trial
 // that Tare cut short says nothing about the platform.
-func (a *attempt) rest(ctx context.Context, todo []measure.Step, cause string) error {
+func (a *attempt) rest(ctx context.Context, todo []measure.Step, cause *notebook.Message) error {
 	if ctx.Err() != nil {
 		return context.Canceled
 	}
@@ -108,7 +108,7 @@ func (a *attempt) rest(ctx context.Context, todo []measure.Step, cause string) e
 		if err := a.record(notebook.Trial{Index: s.Index, Traced: s.Role == measure.Traced, Start: time.Now().UTC(), Failure: cause}); err != nil {
 			return err
 		}
-		cause = "not run: its guest had failed before it"
+		cause = notebook.Say("guest-failed-before")
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (a *attempt) record(tr notebook.Trial) error {
 	if err := a.book.Trial(tr); err != nil {
 		return err
 	}
-	if !tr.Traced && tr.Failure != "" {
+	if !tr.Traced && tr.Failure != nil {
 		a.lastCause = tr.Failure
 	}
 	a.take(tr)
@@ -158,7 +158,7 @@ func (a *attempt) do(ctx context.Context, todo []measure.Step) error {
 		case over && !s.Counts():
 			return a.rest(ctx, todo, tr.Failure)
 		case over:
-			return a.rest(ctx, todo[i+1-warmups:], "not run: its guest had failed before it")
+			return a.rest(ctx, todo[i+1-warmups:], notebook.Say("guest-failed-before"))
 		}
 	}
 	return nil
@@ -188,8 +188,8 @@ func (a *attempt) trial(ctx context.Context, s measure.Step) (tr notebook.Trial,
 	return tr, over, err
 }
 
-// describe fills in the guest's record. An error means that the guest does not answer.
-func (a *attempt) describe(ctx context.Context) error {
+// describe fills in the guest's record; cause says that the guest does not answer.
+func (a *attempt) describe(ctx context.Context) (cause *notebook.Message) {
 	ctx, cancel := context.WithTimeout(ctx, crowd.AskTimeout)
 	defer cancel()
 	if a.subject.Service() != nil { // the ruler runs it, and only an idle ruler can answer more
@@ -201,7 +201,7 @@ func (a *attempt) describe(ctx context.Context) error {
 	}
 	costs, err := g.Ruler().Cost(ctx, n)
 	if err != nil {
-		return fmt.Errorf("the ruler did not answer: %w%s", err, crowd.Diagnosis(g))
+		return notebook.Say("ruler-silent", "cause", crowd.Silent(err, g))
 	}
 	var seconds []float64
 	for _, c := range costs {
@@ -210,19 +210,21 @@ func (a *attempt) describe(ctx context.Context) error {
 	a.guest.RulerCostS, a.guest.RulerCostN = stats.Median(seconds), len(seconds)
 	for range 5 { // the fastest is close to the time of the way itself
 		if _, err := g.Ruler().Ping(ctx); err != nil {
-			return fmt.Errorf("the ruler did not answer: %w%s", err, crowd.Diagnosis(g))
+			return notebook.Say("ruler-silent", "cause", crowd.Silent(err, g))
 		}
 	}
 	return a.limits()
 }
 
 // limits fills in what can be read of a guest at any time.
-func (a *attempt) limits() (err error) {
+func (a *attempt) limits() *notebook.Message {
 	g, rec := a.subject.Guest(), &a.guest
 	rec.RoundTripS = g.Ruler().RoundTrip().Seconds()
-	if rec.Limits, err = g.Limits(); err != nil {
-		return fmt.Errorf("its limits cannot be read: %w", err)
+	limits, err := g.Limits()
+	if err != nil {
+		return notebook.Say("limits-unread", "cause", err)
 	}
+	rec.Limits = limits
 	f := g.Facts()
 	rec.Kernel, rec.KernelSource, rec.Machine, rec.Notes = f.Kernel, f.KernelSource, f.Machine, f.Notes
 	return nil

@@ -12,11 +12,11 @@ func TestATrialThatLeavesItsCPUs(t *testing.T) {
 	foreign := 0.25
 	for escape, cause := range map[notebook.Escape]string{
 		"":                     "",
-		notebook.EscapeSet:     "its CPU set was changed",
-		notebook.EscapeLeft:    "left the cgroup",
-		notebook.EscapeForeign: "0.25 s of CPU time on other CPUs than 1",
-		notebook.EscapeTime:    "more CPU time than CPUs 1 have",
-		notebook.EscapeUnseen:  "cannot be shown that it stayed on CPUs 1: no count",
+		notebook.EscapeSet:     "cpu-set-changed cpus=1",
+		notebook.EscapeLeft:    "left-cgroup cpus=1",
+		notebook.EscapeForeign: "other-cpus-used cpus=1 used_s=0.25",
+		notebook.EscapeTime:    "too-much-cpu-time cpus=1",
+		notebook.EscapeUnseen:  "cpus-unproven cpus=1 why=no count",
 	} {
 		plan := fakePlan(plain, bmT, cnT)
 		bm := plan.Study.Treatments[0].ID
@@ -32,11 +32,11 @@ func TestATrialThatLeavesItsCPUs(t *testing.T) {
 			if (tr.Confined != nil) != (tr.Treatment == bm) {
 				t.Errorf("%q: the record of %s has %v", escape, tr.Treatment, tr.Confined)
 			}
-			if tr.Treatment != bm || strings.HasPrefix(tr.Failure, "not run") {
+			if tr.Treatment != bm || strings.HasPrefix(tr.Failure.String(), "guest-failed-before") {
 				continue
 			}
 			n++
-			if (tr.Failure == "") != (cause == "") || !strings.Contains(tr.Failure, cause) || tr.Confined.Escape != escape {
+			if (tr.Failure == nil) != (cause == "") || !strings.Contains(tr.Failure.String(), cause) || tr.Confined.Escape != escape {
 				t.Errorf("%q: %q, %+v; want %q", escape, tr.Failure, tr.Confined, cause)
 			}
 		}

@@ -74,7 +74,7 @@ func TestExplainedTrialsFeedNoRatio(t *testing.T) {
 		if !tr.Warmup {
 			orders[tr.Treatment+fmt.Sprint(tr.Round)] += fmt.Sprint(tr.Traced, tr.Index, " ")
 		}
-		if tr.Traced != (tr.Trace != nil) || tr.Failure != "" {
+		if tr.Traced != (tr.Trace != nil) || tr.Failure != nil {
 			t.Errorf("explained %v, tracers %+v, failure %q", tr.Traced, tr.Trace, tr.Failure)
 		}
 		if tr.Traced && !slices.Equal(tr.Trace.Looked, []string{"begin", "end"}) {
@@ -148,7 +148,7 @@ func TestTracersThatCannotLookOnAreMissing(t *testing.T) {
 	}
 	for _, tr := range book.trials {
 		switch {
-		case tr.Failure != "":
+		case tr.Failure != nil:
 			t.Errorf("failed: %s", tr.Failure)
 		case tr.Traced && (len(tr.Trace.Missing) != 2 || tr.Trace.Missing[notebook.TracerIO] != l.blind.Error() || len(tr.Trace.Looked) != 0):
 			t.Errorf("tracers %+v", tr.Trace)
@@ -164,7 +164,7 @@ func TestTracersThatStayEndTheRun(t *testing.T) {
 	if !errors.Is(err, l.sticks) || l.live != 0 || l.looks != 1 {
 		t.Fatalf("%v; %d guests left, %d looks", err, l.live, l.looks)
 	}
-	if last := book.trials[len(book.trials)-1]; !last.Traced || !strings.Contains(last.Failure, "device busy") {
+	if last := book.trials[len(book.trials)-1]; !last.Traced || !strings.Contains(last.Failure.String(), "device busy") {
 		t.Errorf("the last trial is %+v", last)
 	}
 }
@@ -186,7 +186,7 @@ func TestExplainedTrialsThatFailGiveNothingUp(t *testing.T) {
 		t.Fatalf("%q, %v, notes %q, %d failed", reason, err, r.Notes(), r.Failed())
 	}
 	for _, tr := range book.trials {
-		if (tr.Failure != "") != tr.Traced || tr.Traced && tr.Trace == nil {
+		if (tr.Failure != nil) != tr.Traced || tr.Traced && tr.Trace == nil {
 			t.Errorf("%+v", tr)
 		}
 	}
@@ -205,7 +205,7 @@ func TestARoundIsJudgedOnce(t *testing.T) {
 	l := &fakeLab{elapsed: steady}
 	r := &Run{Plan: plan, Lab: l, Book: &fakeBook{}}
 	for i := range 2 {
-		r.Take(notebook.Trial{Treatment: id, Index: i, Failure: "exit status 1"})
+		r.Take(notebook.Trial{Treatment: id, Index: i, Failure: notebook.TextMessage("exit status 1")})
 	}
 	if _, err := r.Do(t.Context()); err != nil || givenUp(r) != 0 || l.looks != 8 {
 		t.Errorf("%v, notes %q, %d looks; want none given up and 8", err, r.Notes(), l.looks)
@@ -292,7 +292,7 @@ func TestAnExplainedService(t *testing.T) {
 			continue
 		}
 		n++
-		if tr.Failure != "" || !near(tr.Trace.Wall, map[string]float64{notebook.WallUser: 0.25, notebook.WallSystem: 0.75}) {
+		if tr.Failure != nil || !near(tr.Trace.Wall, map[string]float64{notebook.WallUser: 0.25, notebook.WallSystem: 0.75}) {
 			t.Errorf("%q, wall %v", tr.Failure, tr.Trace.Wall)
 		}
 		if inside := tr.Trace.Missing[measure.MissingInside]; (inside != "") != (tr.Treatment == "vm") {

@@ -138,7 +138,7 @@ func TestATrialBesideNeighbours(t *testing.T) {
 			t.Errorf("%s: %d trials", c.text, book.measured())
 		}
 		for _, tr := range book.trials {
-			if tr.Failure != "" || tr.Company == nil || len(tr.Company.Neighbours) != n || tr.Company.Neighbours[0].RanS <= 0 || tr.Figures[notebook.Fairness.Name] < 0.9 {
+			if tr.Failure != nil || tr.Company == nil || len(tr.Company.Neighbours) != n || tr.Company.Neighbours[0].RanS <= 0 || tr.Figures[notebook.Fairness.Name] < 0.9 {
 				t.Errorf("%s: %+v, company %+v", c.text, tr, tr.Company)
 			}
 		}
@@ -152,9 +152,9 @@ func TestANeighbourThatIsNotBusy(t *testing.T) {
 		set  func(*street)
 		want string
 	}{
-		{"idles", func(s *street) { s.idles = 2 }, "neighbour 2 of 2 was not busy: it ran for 0 s"},
-		{"dies", func(s *street) { s.dies = 2 }, "neighbour 2"},
-		{"refused", func(s *street) { s.refused = 1 }, "neighbour 1 of 2: no guest: the bridge is full"},
+		{"idles", func(s *street) { s.idles = 2 }, "neighbour-idle cause=ran-little "},
+		{"dies", func(s *street) { s.dies = 2 }, "neighbour-ended "},
+		{"refused", func(s *street) { s.refused = 1 }, "of-neighbour-of cause=no-guest cause=the bridge is full neighbour=1 of=2"},
 	} {
 		s := &street{fakeLab: fakeLab{elapsed: steady}}
 		c.set(s)
@@ -168,7 +168,7 @@ func TestANeighbourThatIsNotBusy(t *testing.T) {
 			t.Errorf("%s: %d guests left, %d of %d trials failed", c.name, s.live, r.Failed(), book.measured())
 		}
 		for _, tr := range book.trials {
-			if !strings.HasPrefix(tr.Failure, c.want) && !strings.HasPrefix(tr.Failure, "not run: ") {
+			if !strings.HasPrefix(tr.Failure.String(), c.want) && !strings.HasPrefix(tr.Failure.String(), "guest-failed-before") {
 				t.Errorf("%s: %q, want %q", c.name, tr.Failure, c.want)
 			}
 		}
@@ -205,7 +205,7 @@ func TestAnEngineThatStopsAnsweringUnderLoad(t *testing.T) {
 		}
 		figures := 0
 		for _, tr := range book.trials {
-			if tr.Treatment == "alone" && tr.Failure == "" && !tr.Warmup {
+			if tr.Treatment == "alone" && tr.Failure == nil && !tr.Warmup {
 				figures++
 			}
 		}
@@ -229,7 +229,7 @@ func TestMemoryThatWouldRunOut(t *testing.T) {
 		if _, err := (&Run{Plan: neighbourly("cpu:9"), Lab: s, Book: book}).Do(t.Context()); err != nil || s.live != 0 || s.most != 5 || book.measured() != 2 {
 			t.Errorf("%v: %d guests at most, %d left, %d trials", err, s.most, s.live, book.measured())
 		}
-		if why := book.trials[0].Failure; !strings.HasPrefix(why, "neighbour 5 of 9: the host has ") || !strings.Contains(why, "it has room for 5 such guests") {
+		if why := book.trials[0].Failure.String(); !strings.HasPrefix(why, "of-neighbour-of cause=no-room ") || !strings.Contains(why, "guests=5") || !strings.HasSuffix(why, "neighbour=5 of=9") {
 			t.Errorf("%q", why)
 		}
 	})

@@ -54,7 +54,7 @@ func (p *progress) take(t notebook.Trial) {
 		p.cells[c] = &done{}
 	}
 	d := p.cells[c]
-	if t.Failure != "" {
+	if t.Failure != nil {
 		p.failed++
 	}
 	if t.Traced {
@@ -62,7 +62,7 @@ func (p *progress) take(t notebook.Trial) {
 		return
 	}
 	d.trials = max(d.trials, t.Index+1)
-	if t.Failure == "" {
+	if t.Failure == nil {
 		d.value.Add(t.Value)
 		d.values = append(d.values, t.Value)
 		d.took += t.ElapsedS

@@ -38,12 +38,12 @@ func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short
 		if err != nil {
 			return nil, fmt.Errorf("workload %s: rehearsing it: %w", t.Workload, err)
 		}
-		if cause != "" {
+		if cause != nil {
 			hint := ""
-			if strings.Contains(cause, "ead-only file system") {
+			if strings.Contains(cause.String(), "ead-only file system") { // as programs say it
 				hint = " (on bare metal all but {scratch} and /tmp is read-only)"
 			}
-			return nil, fmt.Errorf("workload %s failed when it was tried once on bare metal, before the study: %s%s", t.Workload, cause, hint)
+			return nil, fmt.Errorf("workload %s failed when it was tried once on bare metal, before the study: %w%s", t.Workload, &notebook.Error{Says: cause}, hint)
 		}
 		if s, ok := tooShort(rehearsed{p.Study.Design, t, label, ready.Workload, p.open[label], p.apart(label)}, values); ok {
 			short = append(short, s)
@@ -53,33 +53,33 @@ func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short
 }
 
 // rehearse makes one trial of the treatment, and more if the length of the work can be chosen.
-func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, ready *workload.Ready) (values []float64, cause string, err error) {
+func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, ready *workload.Ready) (values []float64, cause *notebook.Message, err error) {
 	id := fmt.Sprintf("rehearsal-%d", os.Getpid()) // cgroups belong to the host, whatever state folder the guest has
 	bench := measure.Bench{Lab: lab, Until: func(usual time.Duration) time.Time { return time.Now().Add(usual) }, Note: func(string) {}}
 	g := p.subject(bench, measure.Cell{Treatment: t, Ready: ready, ID: id, Rehearsal: true})
 	if err := g.Make(ctx); err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, crowd.Destroy(ctx, g.Guest())) }()
 	cause, err = g.SetUp(ctx)
 	if err == nil && ctx.Err() != nil { // work that Tare cut short says nothing about the workload
-		cause, err = "", errors.Join(ctx.Err(), g.Service().TakeDown(ctx))
+		cause, err = nil, errors.Join(ctx.Err(), g.Service().TakeDown(ctx))
 	}
-	if cause != "" || err != nil {
+	if cause != nil || err != nil {
 		return nil, cause, err
 	}
 	defer func() { err = errors.Join(err, g.Service().TakeDown(ctx)) }()
 	began := time.Now()
 	for i := 0; i == 0 || i < rehearsals && ready.Workload.Length != "" && time.Since(began) < rehearsing; i++ {
 		tr, _, err := g.Trial(ctx, measure.Step{Role: measure.Rehearsal})
-		if err := cmp.Or(err, ctx.Err()); err != nil || tr.Failure != "" {
+		if err := cmp.Or(err, ctx.Err()); err != nil || tr.Failure != nil {
 			return nil, tr.Failure, err
 		}
 		if i > 0 { // the first warms up for the others
 			values = append(values, tr.Value)
 		}
 	}
-	return values, "", nil
+	return values, nil, nil
 }
 
 const (

@@ -22,11 +22,10 @@ type Watcher interface {
 	// Trial: a trial has ended. ratio is the treatment's current ratio to bare metal, if it can be computed.
 	Trial(t notebook.Treatment, tr notebook.Trial, ratio stats.Quotient)
 	// GaveUp: a treatment that always fails is not tried again.
-	GaveUp(t notebook.Treatment, cause string)
+	GaveUp(t notebook.Treatment, cause *notebook.Message)
 	// Preparing: nearly all the time of a workload's guests goes into preparing them. The text says so, and what would help.
 	Preparing(what string)
 }
-
 
 // Run is one run of a plan.
 type Run struct {

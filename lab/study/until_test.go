@@ -133,7 +133,7 @@ func (f *foreteller) Guest(round int, _ notebook.Treatment, done, all int, atMos
 	f.rounds, f.done, f.all, f.atMost = append(f.rounds, round), append(f.done, done), append(f.all, all), append(f.atMost, atMost)
 }
 func (f *foreteller) Trial(notebook.Treatment, notebook.Trial, stats.Quotient) {}
-func (f *foreteller) GaveUp(notebook.Treatment, string)                        {}
+func (f *foreteller) GaveUp(notebook.Treatment, *notebook.Message)             {}
 func (f *foreteller) Preparing(what string)                                    { f.preparing = append(f.preparing, what) }
 
 // How many guests there will be is told as a number where it is fixed or can be foreseen. Before that it is the most that there may be.

@@ -178,31 +178,31 @@ func (w *Workload) whole() bool {
 
 // Figures finds the workload's metrics in what its measured command printed. A command that printed one of them not, or no number of zero or more, or
 // counted errors in its last line, has failed; cause says what was looked for and what was there. Of a workload whose metric is a time, all are empty.
-func (w *Workload) Figures(r ruler.Result) (metric float64, also map[string]float64, cause string) {
+func (w *Workload) Figures(r ruler.Result) (metric float64, also map[string]float64, cause *notebook.Message) {
 	if !w.prints() {
-		return r.Elapsed.Seconds(), nil, ""
+		return r.Elapsed.Seconds(), nil, nil
 	}
 	// Of the two outputs one alone may have been cut off.
 	if limit := w.outputLimit(); w.whole() && r.Truncated && !(len(r.Stdout) < limit && len(r.Stderr) == limit) {
-		return 0, nil, fmt.Sprintf("it printed more than the %d KiB that are read, so its figures may be cut off", limit>>10)
+		return 0, nil, notebook.Say("output-cut", "kib", limit>>10)
 	}
 	var number lookup
 	get := func(m Metric, key string) (v float64, ok bool) {
-		why := ""
+		var why *notebook.Message
 		if m.Match != "" {
 			v, why = m.matched(r.Stdout)
 		} else {
 			if number == nil {
-				if number, why = w.keyed(r); cause == "" {
+				if number, why = w.keyed(r); cause == nil {
 					cause = why
 				}
 			}
 			v, why = number(key)
 		}
-		if cause == "" && !m.Optional {
+		if cause == nil && !m.Optional {
 			cause = why
 		}
-		return v, why == ""
+		return v, why == nil
 	}
 	metric = r.Elapsed.Seconds()
 	if w.Metric.From+w.Metric.Match != "" {
@@ -232,15 +232,15 @@ func (w *Workload) Warnings(figures map[string]float64) (all []*notebook.Message
 }
 
 // lookup is the number that an output has at a key, with why there is none.
-type lookup func(key string) (v float64, why string)
+type lookup func(key string) (v float64, why *notebook.Message)
 
 // keyed reads an output as the workload says, and says what is wrong with it.
-func (w *Workload) keyed(r ruler.Result) (lookup, string) {
+func (w *Workload) keyed(r ruler.Result) (lookup, *notebook.Message) {
 	switch w.Output {
 	case OutputJSON:
 		return document(r.Stdout)
 	case OutputValues:
-		return values(r.Stdout), ""
+		return values(r.Stdout), nil
 	case OutputCSV:
 		return table(r.Stdout)
 	}
@@ -263,23 +263,32 @@ func figure(text string) (float64, bool) {
 }
 
 // there is the end of an output, for a cause.
-func there(out []byte) string {
+func there(out []byte) *notebook.Message {
 	last := lastLine(out)
 	if last == "" {
-		return "it printed nothing"
+		return notebook.Say("printed-nothing")
 	}
-	return fmt.Sprintf("the last of it is %.80q", last)
+	return notebook.Say("printed-last", "line", short(last))
 }
 
+// Lengths in runes to which texts in causes are cut.
+const (
+	shortText = 80
+	longText  = 200
+)
+
+// short is the beginning of a text, for a cause.
+func short(text string) string { return fmt.Sprintf("%.*s", shortText, text) }
+
 // matched is the number of the expression's last match.
-func (m *Metric) matched(out []byte) (float64, string) {
+func (m *Metric) matched(out []byte) (float64, *notebook.Message) {
 	re, err := m.pattern()
 	if err != nil {
 		panic(err) // it was compiled when the workload was read
 	}
 	all := re.FindAllSubmatchIndex(out, -1)
 	if all == nil {
-		return 0, fmt.Sprintf("nothing in its output matches %q, by which its %s is found: %s", m.Match, m.Name, there(out))
+		return 0, notebook.Say("nothing-matches", "expression", m.Match, "metric", m.Name, "there", there(out))
 	}
 	var text []byte
 	if last := all[len(all)-1]; last[2] >= 0 {
@@ -287,15 +296,15 @@ func (m *Metric) matched(out []byte) (float64, string) {
 	}
 	v, ok := figure(string(bytes.TrimSpace(text)))
 	if !ok {
-		return 0, fmt.Sprintf("its %s is %.80q by %q: a number of zero or more was expected", m.Name, text, m.Match)
+		return 0, notebook.Say("no-number-matches", "metric", m.Name, "text", short(string(text)), "expression", m.Match)
 	}
-	return v, ""
+	return v, nil
 }
 
 // values looks for lines that begin with a key.
 func values(out []byte) lookup {
-	return func(key string) (v float64, why string) {
-		why = fmt.Sprintf("it printed no line %q with a number: %s", key, there(out))
+	return func(key string) (v float64, why *notebook.Message) {
+		why = notebook.Say("no-line", "key", key, "there", there(out))
 		for line := range bytes.Lines(out) {
 			rest, ok := strings.CutPrefix(strings.TrimSpace(string(line)), key)
 			after := strings.TrimLeft(rest, " \t")
@@ -311,9 +320,9 @@ func values(out []byte) lookup {
 			_, none := strconv.ParseFloat(text, 64)
 			switch n, ok := figure(text); { // the last line counts
 			case ok:
-				v, why = n, ""
+				v, why = n, nil
 			case marked || none == nil: // a sentence that begins with the key says nothing
-				why = fmt.Sprintf("it printed no %q that is a number of zero or more: %.80q", key, strings.TrimSpace(string(line)))
+				why = notebook.Say("no-number", "key", key, "line", short(strings.TrimSpace(string(line))))
 			}
 		}
 		return v, why
@@ -321,36 +330,36 @@ func values(out []byte) lookup {
 }
 
 // table reads comma-separated values with the columns' names in the first line.
-func table(out []byte) (lookup, string) {
+func table(out []byte) (lookup, *notebook.Message) {
 	r := csv.NewReader(bytes.NewReader(out))
 	r.TrimLeadingSpace = true
 	rows, err := r.ReadAll()
-	cause := ""
+	var cause *notebook.Message
 	switch {
 	case err != nil:
-		cause = fmt.Sprintf("comma-separated values were expected as its output: %v; %s", err, there(out))
+		cause = notebook.Say("no-csv", "error", err, "there", there(out))
 	case len(rows) < 2:
-		cause = "comma-separated values with a line of names and one of numbers at least were expected as its output: " + there(out)
+		cause = notebook.Say("no-csv-rows", "there", there(out))
 	}
-	return func(key string) (float64, string) {
-		if cause != "" {
+	return func(key string) (float64, *notebook.Message) {
+		if cause != nil {
 			return 0, cause
 		}
 		column := slices.Index(rows[0], key)
 		if column < 0 {
-			return 0, fmt.Sprintf("its output has no column %q, but %.200q", key, strings.Join(rows[0], ","))
+			return 0, notebook.Say("no-column", "key", key, "columns", fmt.Sprintf("%.*s", longText, strings.Join(rows[0], ",")))
 		}
 		text := rows[len(rows)-1][column]
 		v, ok := figure(strings.TrimSpace(text))
 		if !ok {
-			return 0, fmt.Sprintf("%q is %.80q in the last line of its output: a number of zero or more was expected", key, text)
+			return 0, notebook.Say("no-number-in-column", "key", key, "text", short(text))
 		}
-		return v, ""
+		return v, nil
 	}, cause
 }
 
 // document reads a JSON document.
-func document(out []byte) (lookup, string) {
+func document(out []byte) (lookup, *notebook.Message) {
 	var all any
 	d := json.NewDecoder(bytes.NewReader(out))
 	d.UseNumber()
@@ -360,21 +369,21 @@ func document(out []byte) (lookup, string) {
 			err = errors.New("something follows the document")
 		}
 	}
-	cause := ""
+	var cause *notebook.Message
 	if err != nil {
-		cause = fmt.Sprintf("one JSON document was expected as its output: %.80q; %s", err.Error(), there(out))
+		cause = notebook.Say("no-json", "error", short(err.Error()), "there", there(out))
 	}
-	return func(path string) (float64, string) {
-		if cause != "" {
+	return func(path string) (float64, *notebook.Message) {
+		if cause != nil {
 			return 0, cause
 		}
 		at, rest := walk(all, path)
 		if n, is := at.(json.Number); is && rest == "" {
 			if v, ok := figure(n.String()); ok {
-				return v, ""
+				return v, nil
 			}
 		}
-		return 0, fmt.Sprintf("its output has no %q that is a number of zero or more: %s", path, found(at, strings.TrimSuffix(strings.TrimSuffix(path, rest), ".")))
+		return 0, notebook.Say("no-number-at", "key", path, "there", found(at, strings.TrimSuffix(strings.TrimSuffix(path, rest), ".")))
 	}, cause
 }
 
@@ -406,39 +415,37 @@ func walk(v any, path string) (at any, rest string) {
 }
 
 // found says what is at a place of a document.
-func found(v any, where string) string {
+func found(v any, where string) *notebook.Message {
 	if where == "" {
 		where = "it"
 	}
+	where = short(where)
 	switch v := v.(type) {
 	case map[string]any:
-		return fmt.Sprintf("%.80q has %.200q", where, strings.Join(slices.Sorted(maps.Keys(v)), ", "))
+		return notebook.Say("json-object", "where", where, "names", fmt.Sprintf("%.*s", longText, strings.Join(slices.Sorted(maps.Keys(v)), ", ")))
 	case []any:
-		return fmt.Sprintf("%.80q is a list of %d", where, len(v))
+		return notebook.Say("json-list", "where", where, "items", len(v))
 	}
-	return fmt.Sprintf("%.80q is %.80q", where, fmt.Sprint(v))
+	return notebook.Say("json-value", "where", where, "value", short(fmt.Sprint(v)))
 }
 
 // Printed reads a command's last line, a JSON object of numbers, and says what is wrong with it. number gives the number of a key, or says why there is none.
-func Printed(r ruler.Result) (number func(key string) (float64, string), cause string) {
+func Printed(r ruler.Result) (number func(key string) (float64, *notebook.Message), cause *notebook.Message) {
 	lines := bytes.Split(bytes.TrimSpace(r.Stdout), []byte("\n"))
 	last := lines[len(lines)-1]
 	var all map[string]*float64 // nil: null, which is how JavaScript prints a number that is none
 	if err := json.Unmarshal(last, &all); err != nil {
-		cause = fmt.Sprintf("a line with a JSON object of numbers was expected at the end of its output, not %.80q", last)
+		cause = notebook.Say("no-json-line", "line", short(string(last)))
 	} else if n, ok := all[ErrorsKey]; ok && n == nil {
-		cause = fmt.Sprintf("it printed no %q that is a number of zero or more: null", ErrorsKey)
+		cause = notebook.Say("no-figure", "key", ErrorsKey, "line", "null")
 	} else if ok && *n != 0 {
-		cause = fmt.Sprintf("%g of its requests failed", *n)
-		if said := lastLine(r.Stderr); said != "" {
-			cause += ": " + said
-		}
+		cause = notebook.Say("requests-failed", "requests", *n, "said", lastLine(r.Stderr))
 	}
-	return func(key string) (float64, string) {
+	return func(key string) (float64, *notebook.Message) {
 		// A figure that is none says so by its absence.
 		if v := all[key]; v != nil && possible(*v) {
-			return *v, ""
+			return *v, nil
 		}
-		return 0, fmt.Sprintf("it printed no %q that is a number of zero or more: %.200s", key, strings.ToValidUTF8(string(last), "?"))
+		return 0, notebook.Say("no-figure", "key", key, "line", fmt.Sprintf("%.*s", longText, strings.ToValidUTF8(string(last), "?")))
 	}, cause
 }

@@ -20,15 +20,15 @@ import (
 func TestANumberThatIsNone(t *testing.T) {
 	w := &Workload{Metric: Metric{From: "mean"}, Also: []Metric{{Metric: notebook.Metric{Name: "p99"}}}}
 	for out, want := range map[string]string{
-		`{"mean":null,"p99":1,"errors":0}`: `it printed no "mean" that is a number of zero or more: {"mean":null,"p99":1,"errors":0}`,
-		`{"mean":1,"p99":null}`:            `it printed no "p99" that is a number of zero or more: {"mean":1,"p99":null}`,
-		`{"mean":1,"p99":1,"errors":null}`: `it printed no "errors" that is a number of zero or more: null`,
-		`{"mean":1,"p99":1e61}`:            `it printed no "p99" that is a number of zero or more: {"mean":1,"p99":1e61}`,
-		`{"mean":1e-61,"p99":1}`:           `it printed no "mean" that is a number of zero or more: {"mean":1e-61,"p99":1}`,
+		`{"mean":null,"p99":1,"errors":0}`: `no-figure key=mean line={"mean":null,"p99":1,"errors":0}`,
+		`{"mean":1,"p99":null}`:            `no-figure key=p99 line={"mean":1,"p99":null}`,
+		`{"mean":1,"p99":1,"errors":null}`: `no-figure key=errors line=null`,
+		`{"mean":1,"p99":1e61}`:            `no-figure key=p99 line={"mean":1,"p99":1e61}`,
+		`{"mean":1e-61,"p99":1}`:           `no-figure key=mean line={"mean":1e-61,"p99":1}`,
 		`{"mean":1,"p99":1e60}`:            "",
 		`{"mean":1,"p99":0}`:               "",
 	} {
-		if _, _, cause := w.Figures(ruler.Result{Stdout: []byte(out)}); cause != want {
+		if _, _, cause := w.Figures(ruler.Result{Stdout: []byte(out)}); cause.String() != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", out, cause, want)
 		}
 	}
@@ -43,8 +43,8 @@ func TestAFigureThatSomeTrialsHave(t *testing.T) {
 	for out, want := range map[string]string{
 		`{"time":1,"rate":2,"calls":3}`: "map[calls:3 rate:2] ",
 		`{"time":1,"calls":3}`:          "map[calls:3] ",
-		`{"time":1,"rate":2}`:           `map[calls:0 rate:2] it printed no "calls" that is a number of zero or more: {"time":1,"rate":2}`,
-		`{"calls":3}`:                   `map[calls:3] it printed no "time" that is a number of zero or more: {"calls":3}`,
+		`{"time":1,"rate":2}`:           `map[calls:0 rate:2] no-figure key=calls line={"time":1,"rate":2}`,
+		`{"calls":3}`:                   `map[calls:3] no-figure key=time line={"calls":3}`,
 	} {
 		if _, also, cause := w.Figures(ruler.Result{Stdout: []byte(out)}); fmt.Sprint(also, " ", cause) != want {
 			t.Errorf("%s:\ngot  %v %s\nwant %s", out, also, cause, want)
@@ -62,10 +62,10 @@ func FuzzFigures(f *testing.F) {
 	w := &Workload{Metric: Metric{From: "mean"}, Also: []Metric{{Metric: notebook.Metric{Name: "p99"}}}}
 	f.Fuzz(func(t *testing.T, out, said []byte) {
 		v, also, cause := w.Figures(ruler.Result{Stdout: out, Stderr: said})
-		if strings.Contains(cause, "\n") {
+		if strings.Contains(cause.String(), "\n") {
 			t.Errorf("more than a line: %q", cause)
 		}
-		if cause == "" && (v < 0 || math.IsNaN(v) || math.IsInf(v, 0) || len(also) != 1 || also["p99"] < 0) {
+		if cause == nil && (v < 0 || math.IsNaN(v) || math.IsInf(v, 0) || len(also) != 1 || also["p99"] < 0) {
 			t.Errorf("%q: %v %v and no failure", out, v, also)
 		}
 	})
@@ -98,44 +98,44 @@ func TestFiguresOfAnOutput(t *testing.T) {
 			"Begin\nHPL_N=1000\nHPL_NB=80\nStarSTREAM_Copy=3.5\nStarSTREAM_Copy_x=9\nAvgPingPongLatency_usec=1.2e-01\n", 3.5, map[string]float64{"latency": 0.12, "HPL_N": 1000}, ""},
 		{"metric: {name: ops, unit: 1/s, from: bogo ops}\noutput: values", "  bogo ops:   12.5 ops/s\nbogo ops are counted\n", 12.5, nil, ""},
 		{"metric: {name: n, unit: '1', from: n}\noutput: values", "n 1\nn\t2\nn = 3\n", 3, nil, ""}, // the last
-		{"metric: {name: n, unit: '1', from: n}\noutput: values", "n=3\nn=nan\n", 0, nil, `it printed no "n" that is a number of zero or more: "n=nan"`},
-		{"metric: {name: n, unit: '1', from: n}\noutput: values", "n 3\nn -1\n", 0, nil, `it printed no "n" that is a number of zero or more: "n -1"`},
-		{"metric: {name: n, unit: '1', from: n}\noutput: values", "nn=3\nthe end\n", 0, nil, `it printed no line "n" with a number: the last of it is "the end"`},
-		{"metric: {name: n, unit: '1', from: n}\noutput: values", "", 0, nil, `it printed no line "n" with a number: it printed nothing`},
+		{"metric: {name: n, unit: '1', from: n}\noutput: values", "n=3\nn=nan\n", 0, nil, `no-number key=n line=n=nan`},
+		{"metric: {name: n, unit: '1', from: n}\noutput: values", "n 3\nn -1\n", 0, nil, `no-number key=n line=n -1`},
+		{"metric: {name: n, unit: '1', from: n}\noutput: values", "nn=3\nthe end\n", 0, nil, "no-line key=n there=printed-last line=the end"},
+		{"metric: {name: n, unit: '1', from: n}\noutput: values", "", 0, nil, "no-line key=n there=printed-nothing"},
 
 		{"metric: {name: iops, unit: 1/s, better: higher, from: jobs.0.read.iops}\noutput: json\nalso: [{name: p95, unit: ns, from: jobs.0.read.percentile.95.000000}]",
 			`{"jobs": [{"read": {"iops": 1.5e3, "percentile": {"95.000000": 17}}}]}` + "\n", 1500, map[string]float64{"p95": 17}, ""},
-		{"metric: {name: iops, unit: 1/s, from: jobs.1.read}\noutput: json", `{"jobs": [{"read": 1}]}`, 0, nil, `its output has no "jobs.1.read" that is a number of zero or more: "jobs" is a list of 1`},
-		{"metric: {name: iops, unit: 1/s, from: jobs.0.write}\noutput: json", `{"jobs": [{"read": 1, "name": "x"}]}`, 0, nil, `its output has no "jobs.0.write" that is a number of zero or more: "jobs.0" has "name, read"`},
-		{"metric: {name: iops, unit: 1/s, from: a.b}\noutput: json", `{"a": {"b": "fast"}}`, 0, nil, `its output has no "a.b" that is a number of zero or more: "a.b" is "fast"`},
-		{"metric: {name: iops, unit: 1/s, from: a}\noutput: json", `{"a": -1}`, 0, nil, `its output has no "a" that is a number of zero or more: "a" is "-1"`},
-		{"metric: {name: iops, unit: 1/s, from: a}\noutput: json", `{"a": 1} and more`, 0, nil, `one JSON document was expected as its output: "something follows the document"; the last of it is "{\"a\": 1} and more"`},
-		{"metric: {name: iops, unit: 1/s, from: a}\noutput: json", `{"a": `, 0, nil, `one JSON document was expected as its output: "unexpected EOF"; the last of it is "{\"a\":"`},
+		{"metric: {name: iops, unit: 1/s, from: jobs.1.read}\noutput: json", `{"jobs": [{"read": 1}]}`, 0, nil, "no-number-at key=jobs.1.read there=json-list items=1 where=jobs"},
+		{"metric: {name: iops, unit: 1/s, from: jobs.0.write}\noutput: json", `{"jobs": [{"read": 1, "name": "x"}]}`, 0, nil, "no-number-at key=jobs.0.write there=json-object names=name, read where=jobs.0"},
+		{"metric: {name: iops, unit: 1/s, from: a.b}\noutput: json", `{"a": {"b": "fast"}}`, 0, nil, "no-number-at key=a.b there=json-value value=fast where=a.b"},
+		{"metric: {name: iops, unit: 1/s, from: a}\noutput: json", `{"a": -1}`, 0, nil, "no-number-at key=a there=json-value value=-1 where=a"},
+		{"metric: {name: iops, unit: 1/s, from: a}\noutput: json", `{"a": 1} and more`, 0, nil, `no-json error=something follows the document there=printed-last line={"a": 1} and more`},
+		{"metric: {name: iops, unit: 1/s, from: a}\noutput: json", `{"a": `, 0, nil, `no-json error=unexpected EOF there=printed-last line={"a":`},
 
 		{"metric: {name: rate, unit: 1/s, from: rate}\noutput: csv\nalso: [{name: p99, unit: ms}]", "time,rate,p99\n1,5,2\n2, 6,\"3\"\n", 6, map[string]float64{"p99": 3}, ""},
-		{"metric: {name: rate, unit: 1/s, from: speed}\noutput: csv", "time,rate\n1,5\n", 0, nil, `its output has no column "speed", but "time,rate"`},
-		{"metric: {name: rate, unit: 1/s, from: rate}\noutput: csv", "time,rate\n", 0, nil, `comma-separated values with a line of names and one of numbers at least were expected`},
-		{"metric: {name: rate, unit: 1/s, from: rate}\noutput: csv", "time,rate\n1,slow\n", 0, nil, `"rate" is "slow" in the last line of its output: a number of zero or more was expected`},
-		{"metric: {name: rate, unit: 1/s, from: rate}\noutput: csv", "time,rate\n1\n", 0, nil, `comma-separated values were expected as its output: record on line 2: wrong number of fields`},
+		{"metric: {name: rate, unit: 1/s, from: speed}\noutput: csv", "time,rate\n1,5\n", 0, nil, "no-column columns=time,rate key=speed"},
+		{"metric: {name: rate, unit: 1/s, from: rate}\noutput: csv", "time,rate\n", 0, nil, "no-csv-rows there=printed-last line=time,rate"},
+		{"metric: {name: rate, unit: 1/s, from: rate}\noutput: csv", "time,rate\n1,slow\n", 0, nil, "no-number-in-column key=rate text=slow"},
+		{"metric: {name: rate, unit: 1/s, from: rate}\noutput: csv", "time,rate\n1\n", 0, nil, "no-csv error=record on line 2: wrong number of fields there=printed-last line=1"},
 
 		{"metric: {name: rating, unit: MIPS, better: higher, match: '^Tot:.* ([0-9]+) *$'}", "Tot: 1 2\nTot:  3 4  \nTotal 5\n", 4, nil, ""},
-		{"metric: {name: x, unit: s, match: 'a=(\\S+)|b=\\S+'}", "a=1\nb=2\n", 0, nil, `its x is "" by "a=(\\S+)|b=\\S+": a number of zero or more was expected`},
-		{"metric: {name: x, unit: s, match: 'a=(\\S+)'}", "a=-2\n", 0, nil, `its x is "-2" by "a=(\\S+)": a number of zero or more was expected`},
-		{"metric: {name: x, unit: s, match: 'a=(\\S+)'}", "b=2\nfailed: no memory\n", 0, nil, `nothing in its output matches "a=(\\S+)", by which its x is found: the last of it is "failed: no memory"`},
+		{"metric: {name: x, unit: s, match: 'a=(\\S+)|b=\\S+'}", "a=1\nb=2\n", 0, nil, `no-number-matches expression=a=(\S+)|b=\S+ metric=x text=`},
+		{"metric: {name: x, unit: s, match: 'a=(\\S+)'}", "a=-2\n", 0, nil, `no-number-matches expression=a=(\S+) metric=x text=-2`},
+		{"metric: {name: x, unit: s, match: 'a=(\\S+)'}", "b=2\nfailed: no memory\n", 0, nil, `nothing-matches expression=a=(\S+) metric=x there=printed-last line=failed: no memory`},
 		// A time with figures beside it; and a last line beside an expression.
 		{"metric: {name: execution time, unit: s}\nalso: [{name: x, unit: '1', match: 'x=([0-9]+)'}]", "x=7\nbye\n", 2, map[string]float64{"x": 7}, ""},
 		{"metric: {name: mean, unit: s, from: mean}\nalso: [{name: x, unit: '1', match: 'x=([0-9]+)'}]", "x=7\n{\"mean\": 0.5, \"errors\": 0}\n", 0.5, map[string]float64{"x": 7}, ""},
-		{"metric: {name: mean, unit: s, from: mean}\nalso: [{name: x, unit: '1', match: 'x=([0-9]+)'}]", "x=7\n{\"mean\": 0.5, \"errors\": 2}\n", 0, nil, "2 of its requests failed"},
+		{"metric: {name: mean, unit: s, from: mean}\nalso: [{name: x, unit: '1', match: 'x=([0-9]+)'}]", "x=7\n{\"mean\": 0.5, \"errors\": 2}\n", 0, nil, "requests-failed requests=2 said="},
 	} {
 		w := metricsOf(t, c.metrics)
 		v, also, cause := w.Figures(ruler.Result{Stdout: []byte(c.out), Elapsed: 2e9})
 		if c.cause != "" {
-			if !strings.HasPrefix(cause, c.cause) {
+			if !strings.HasPrefix(cause.String(), c.cause) {
 				t.Errorf("%s\nof %q: %s\nwant %s", c.metrics, c.out, cause, c.cause)
 			}
 			continue
 		}
-		if cause != "" || v != c.value || fmt.Sprint(also) != fmt.Sprint(orNone(c.also)) {
+		if cause != nil || v != c.value || fmt.Sprint(also) != fmt.Sprint(orNone(c.also)) {
 			t.Errorf("%s\nof %q: %v, %v, %s; want %v, %v", c.metrics, c.out, v, also, cause, c.value, c.also)
 		}
 	}
@@ -170,11 +170,11 @@ func TestWhatIsWrongInMetrics(t *testing.T) {
 func TestAnOutputThatWasCutOff(t *testing.T) {
 	out := []byte(strings.Repeat("x=7\n", ruler.MaxOutput/4))
 	w := metricsOf(t, "metric: {name: x, unit: s, match: 'x=([0-9]+)'}")
-	const cause = "it printed more than the 1024 KiB that are read, so its figures may be cut off"
-	if _, _, said := w.Figures(ruler.Result{Stdout: out, Truncated: true}); said != cause {
+	const cause = "output-cut kib=1024"
+	if _, _, said := w.Figures(ruler.Result{Stdout: out, Truncated: true}); said.String() != cause {
 		t.Error(said)
 	}
-	if v, _, said := w.Figures(ruler.Result{Stdout: out[:8], Stderr: out, Truncated: true}); said != "" || v != 7 {
+	if v, _, said := w.Figures(ruler.Result{Stdout: out[:8], Stderr: out, Truncated: true}); said != nil || v != 7 {
 		t.Errorf("only its standard error was: %v, %s", v, said)
 	}
 	if o := w.Order(w.Command, nil, &image.Image{}, Seat{}); o.OutputLimit != ruler.MaxOutput {
@@ -184,7 +184,7 @@ func TestAnOutputThatWasCutOff(t *testing.T) {
 	if o := w.Order(w.Command, nil, &image.Image{}, Seat{}); o.OutputLimit != outputLimit {
 		t.Errorf("%d bytes of output are read", o.OutputLimit)
 	}
-	if v, _, said := w.Figures(ruler.Result{Stdout: []byte("…\n{\"x\": 1}\n"), Truncated: true}); said != "" || v != 1 {
+	if v, _, said := w.Figures(ruler.Result{Stdout: []byte("…\n{\"x\": 1}\n"), Truncated: true}); said != nil || v != 1 {
 		t.Errorf("%v, %s", v, said)
 	}
 	if n := len(Tail(ruler.Result{Stdout: out, Stderr: out})); n != 2*outputLimit {
@@ -295,10 +295,10 @@ func FuzzOutputs(f *testing.F) {
 				of.Metric.From = key
 			}
 			v, also, cause := of.Figures(ruler.Result{Stdout: out, Truncated: truncated})
-			if strings.Contains(cause, "\n") || len(cause) > 4*1000+10*len(key) {
-				t.Errorf("%q: a cause of %d bytes: %q", of.Output, len(cause), cause)
+			if strings.Contains(cause.String(), "\n") || len(cause.String()) > 4*1000+10*len(key) {
+				t.Errorf("%q: a cause of %d bytes: %q", of.Output, len(cause.String()), cause)
 			}
-			if cause == "" && (!possible(v) || len(also) != 1 || !possible(also["y"])) {
+			if cause == nil && (!possible(v) || len(also) != 1 || !possible(also["y"])) {
 				t.Errorf("%q: %v %v and no failure", of.Output, v, also)
 			}
 		}
@@ -326,11 +326,11 @@ func TestFiguresOfRealPrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 		v, also, cause := w.Figures(ruler.Result{Stdout: out})
-		if cause != "" || v != c.value || !maps.Equal(also, c.also) || !w.Primary().MoreIsBetter() {
+		if cause != nil || v != c.value || !maps.Equal(also, c.also) || !w.Primary().MoreIsBetter() {
 			t.Errorf("%s: %v, %v, %s; want %v, %v", c.output, v, also, cause, c.value, c.also)
 		}
 		// Cut off anywhere before its figures, it has failed.
-		if _, _, cause := w.Figures(ruler.Result{Stdout: out[:len(out)/3]}); cause == "" {
+		if _, _, cause := w.Figures(ruler.Result{Stdout: out[:len(out)/3]}); cause == nil {
 			t.Errorf("%s: a third of it has all figures", c.output)
 		}
 	}

@@ -69,7 +69,7 @@ func TestFiguresOfHPCC(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, also, cause := w.Figures(ruler.Result{Stdout: []byte(summary + "stream_array_of_cache=0.5\n")})
-	if cause != "" || !(v > 0) || len(also) != len(w.Also) {
+	if cause != nil || !(v > 0) || len(also) != len(w.Also) {
 		t.Fatalf("HPL %v, %d of %d other figures; %s", v, len(also), len(w.Also), cause)
 	}
 	for name, v := range also {

@@ -182,7 +182,7 @@ func TestMicroworkloadsAndTheirChecks(t *testing.T) {
 			answer := filepath.Join(m.values["scratch"], "answer")
 			m.refused(m.w.Check, answer) // there is none
 			out := m.must(m.w.Command)
-			if _, _, cause := m.w.Figures(ruler.Result{Stdout: out}); cause != "" {
+			if _, _, cause := m.w.Figures(ruler.Result{Stdout: out}); cause != nil {
 				t.Errorf("its figures: %s", cause)
 			}
 			m.must(m.w.Check)
@@ -214,7 +214,7 @@ func TestMicroworkloadsSayWhatTheyUsed(t *testing.T) {
 	figure := func(m *micro, name string) float64 {
 		t.Helper()
 		_, also, cause := m.w.Figures(ruler.Result{Stdout: m.must(m.w.Command)})
-		if cause != "" {
+		if cause != nil {
 			t.Error(cause)
 		}
 		return also[name]
@@ -245,7 +245,7 @@ func TestTheIOMicroworkloadWithoutDirectIO(t *testing.T) {
 	out := m.must([]string{"/usr/bin/unshare", "--mount", "/bin/sh", "-euc", `mount -t ramfs none "$1"; exec "$2" run 20 "$1/file" "$3"`,
 		"sh", "{file}", "{work}/io", "{scratch}/answer"})
 	m.must(m.w.Check)
-	if _, also, cause := m.w.Figures(ruler.Result{Stdout: out}); cause != "" || also["direct"] != 0 {
+	if _, also, cause := m.w.Figures(ruler.Result{Stdout: out}); cause != nil || also["direct"] != 0 {
 		t.Errorf("figures %v, %s; direct was expected to be 0", also, cause)
 	}
 }
@@ -285,7 +285,7 @@ func TestNetworkMicroworkload(t *testing.T) {
 	} {
 		m := serving(t, "ladder-network", given)
 		seconds, _, cause := m.w.Figures(ruler.Result{Stdout: m.must(m.w.Load.Command)})
-		if cause != "" || seconds <= 0 {
+		if cause != nil || seconds <= 0 {
 			t.Errorf("%v: %g s, %s", given, seconds, cause)
 		}
 	}

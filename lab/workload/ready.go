@@ -338,7 +338,7 @@ func (w *Workload) prepare(ctx context.Context, root *image.Image, work *image.T
 		return nil, fmt.Errorf("workload %s: preparing it: %w", w.Name, err)
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if cause := Failure(r); cause != "" {
+	if cause := Failure(r); cause != nil {
 		what := "its data"
 		if w.Input != nil {
 			what = "its input"
@@ -346,7 +346,7 @@ func (w *Workload) prepare(ctx context.Context, root *image.Image, work *image.T
 		if o.Input != "" {
 			what = "the input " + o.Input
 		}
-		return nil, fmt.Errorf("workload %s: %s cannot be prepared: %s", w.Name, what, cause)
+		return nil, fmt.Errorf("workload %s: %s cannot be prepared: %w", w.Name, what, &notebook.Error{Says: cause})
 	}
 	entries, err := os.ReadDir(scratch)
 	if err != nil {
@@ -449,27 +449,24 @@ func LastWords(r ruler.Result) string {
 	return lastLine(r.Stdout)
 }
 
-// Failure says why a result is not a good trial; "" if it is one.
-func Failure(r ruler.Result) string {
+// Failure says why a result is not a good trial; nil if it is one.
+func Failure(r ruler.Result) *notebook.Message {
 	said := LastWords(r)
-	if said != "" {
-		said = ": " + said
-	}
 	switch {
 	case r.Error != "":
-		return r.Error
+		return notebook.TextMessage(r.Error)
 	case r.TimedOut:
-		return fmt.Sprintf("killed after %s, the time it was given%s", r.Elapsed.Round(time.Millisecond), said)
+		return notebook.Say("timed-out", "after", r.Elapsed.Round(time.Millisecond), "said", said)
 	case r.Signal != "" && r.OOMKills > 0:
-		return "out of memory: the kernel killed it (" + r.Signal + ")"
+		return notebook.Say("out-of-memory", "signal", r.Signal)
 	case r.Exit != 0 && r.OOMKills > 0:
-		return fmt.Sprintf("out of memory: the kernel killed a part of it (exit status %d)%s", r.Exit, said)
+		return notebook.Say("out-of-memory-in-part", "status", r.Exit, "said", said)
 	case r.Signal != "":
-		return "killed by " + r.Signal + said
+		return notebook.Say("signal", "signal", r.Signal, "said", said)
 	case r.Exit != 0:
-		return fmt.Sprintf("exit status %d%s", r.Exit, said)
+		return notebook.Say("exit", "status", r.Exit, "said", said)
 	}
-	return ""
+	return nil
 }
 
 // lastLine is the last line that says something, in printable text of bounded length.

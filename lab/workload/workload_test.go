@@ -193,18 +193,18 @@ func TestFailure(t *testing.T) {
 	}{
 		{ruler.Result{}, ""},
 		{ruler.Result{Error: "no such command"}, "no such command"},
-		{ruler.Result{Exit: 3, Stderr: []byte("a\nbad \x1b[31mthing\n\n")}, "exit status 3: bad ?[31mthing"},
-		{ruler.Result{Exit: 3, Stdout: []byte("only here")}, "exit status 3: only here"},
-		{ruler.Result{Signal: "SIGKILL", OOMKills: 1}, "out of memory: the kernel killed it (SIGKILL)"},
-		{ruler.Result{Signal: "SIGSEGV"}, "killed by SIGSEGV"},
-		{ruler.Result{TimedOut: true, Signal: "SIGKILL", Elapsed: 2 * time.Second}, "killed after 2s, the time it was given"},
+		{ruler.Result{Exit: 3, Stderr: []byte("a\nbad \x1b[31mthing\n\n")}, "exit said=bad ?[31mthing status=3"},
+		{ruler.Result{Exit: 3, Stdout: []byte("only here")}, "exit said=only here status=3"},
+		{ruler.Result{Signal: "SIGKILL", OOMKills: 1}, "out-of-memory signal=SIGKILL"},
+		{ruler.Result{Signal: "SIGSEGV"}, "signal said= signal=SIGSEGV"},
+		{ruler.Result{TimedOut: true, Signal: "SIGKILL", Elapsed: 2 * time.Second}, "timed-out after=2 said="},
 	} {
-		if got := Failure(c.r); got != c.want {
+		if got := Failure(c.r); got.String() != c.want {
 			t.Errorf("%+v: %q, want %q", c.r, got, c.want)
 		}
 	}
-	if got := Failure(ruler.Result{Exit: 1, Stderr: []byte(strings.Repeat("x", 5000))}); len(got) > 400 {
-		t.Errorf("a cause of %d bytes", len(got))
+	if got := Failure(ruler.Result{Exit: 1, Stderr: []byte(strings.Repeat("x", 5000))}); len(got.String()) > 400 {
+		t.Errorf("a cause of %d bytes", len(got.String()))
 	}
 }
 

@@ -33,7 +33,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	f.Study.Design.Warmups, f.Study.Explain = 1, notebook.DefaultTracers
 	f.Trial = func(x *notebook.Trial) {
 		if x.Treatment == "bm large" && x.Round == 1 && !x.Warmup {
-			x.Failure = "killed"
+			x.Failure = notebook.TextMessage("killed")
 		}
 	}
 	dir := f.Write(t)
@@ -52,7 +52,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		case x.Traced:
 			traced++
 		}
-		if x.Failure != "" {
+		if x.Failure != nil {
 			failed++
 		}
 		return nil

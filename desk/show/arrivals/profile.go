@@ -48,7 +48,7 @@ type profile struct {
 // Trial adds the samples of a measured trial.
 func (p *profile) Trial(_ data.Block, t *notebook.Trial) error {
 	seen, err := notebook.SeenOf[kind.Seen](t)
-	if seen.Profile != nil && t.Measured() && t.Failure == "" {
+	if seen.Profile != nil && t.Measured() && t.Failure == nil {
 		p.add(seen.Profile)
 	}
 	return err

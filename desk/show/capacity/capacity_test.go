@@ -32,7 +32,7 @@ func knownServices(t *testing.T) *data.Summary {
 			s := kind.Step{Rate: int(rate), Throughput: min(rate, limit), Mean: 0.002 / max(0.02, 1-rate/limit), Tail: 0.006 / max(0.02, 1-rate/limit)}
 			s.Met = s.Tail <= 0.05
 			if rate > 2.5*limit {
-				s.Failure = "7 of its requests failed"
+				s.Failure = notebook.TextMessage("7 of its requests failed")
 			}
 			x.Seen = kind.Seen{Steps: append(notebooktest.Seen[kind.Seen](x).Steps, s)}
 			if !s.Met {

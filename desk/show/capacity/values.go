@@ -44,7 +44,7 @@ type rate struct {
 // Trial adds the steps of a measured trial.
 func (c *curve) Trial(b data.Block, t *notebook.Trial) error {
 	seen, err := notebook.SeenOf[kind.Seen](t)
-	if steps := seen.Steps; t.Measured() && t.Failure == "" && len(steps) > 0 {
+	if steps := seen.Steps; t.Measured() && t.Failure == nil && len(steps) > 0 {
 		c.add(b, steps)
 	}
 	return err
@@ -65,7 +65,7 @@ func (c *curve) add(b data.Block, steps []kind.Step) {
 			c.at[s.Rate] = r
 		}
 		r.steps++
-		if s.Failure != "" || !(s.Tail > 0) || !(s.Mean > 0) || !stats.Finite(s.Tail) {
+		if s.Failure != nil || !(s.Tail > 0) || !(s.Mean > 0) || !stats.Finite(s.Tail) {
 			r.failed++
 			continue
 		}

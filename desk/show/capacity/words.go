@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,11 @@ import (
 	"tare/desk/words"
 	kind "tare/notebook/kinds/capacity"
 )
+
+//go:embed messages.tmpl
+var messages string
+
+var _ = words.AddMessages(messages)
 
 var phrases = words.Phrases{Amount: amount, Answer: carries}
 

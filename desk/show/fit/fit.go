@@ -28,7 +28,7 @@ type Found struct {
 	Guests  int
 	Decided bool // at 95 %
 	RanOut  string
-	Why     string
+	Why     *notebook.Message
 }
 
 // Doubt makes Found a [data.Doubt], so that it appears with the notes on its row.
@@ -39,8 +39,8 @@ type searches struct{ all []data.Doubt }
 
 func (s *searches) Trial(_ data.Block, t *notebook.Trial) error {
 	seen, err := notebook.SeenOf[kind.Seen](t)
-	if f := seen.Fitted; f != nil && t.Measured() && t.Failure == "" && len(s.all) < mostFound {
-		s.all = append(s.all, Found{f.Guests, f.Decided, data.Shortened(f.RanOut), data.Shortened(f.Why)})
+	if f := seen.Fitted; f != nil && t.Measured() && t.Failure == nil && len(s.all) < mostFound {
+		s.all = append(s.all, Found{f.Guests, f.Decided, data.Shortened(f.RanOut), data.Bounded(f.Why)})
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -17,14 +18,14 @@ func TestASearchIsToldOfWithItsRow(t *testing.T) {
 		f := notebooktest.New(2).Add("cn crun pinned 1/1GB", 0.25)
 		f.Rounds, f.Study.Design.Trials, f.Study.Kind, f.Study.Config = rounds, 1, kind.Name, &kind.Config{Metric: "p95", Factor: 1.5, To: 512}
 		f.Trial = func(x *notebook.Trial) {
-			x.Seen = kind.Seen{Fitted: &kind.Fitted{Guests: 4, Decided: true, RanOut: kind.OutOfCPU, Why: "it waited"}}
+			x.Seen = kind.Seen{Fitted: &kind.Fitted{Guests: 4, Decided: true, RanOut: kind.OutOfCPU, Why: notebook.TextMessage("it waited")}}
 		}
 		s, err := data.Read([]string{f.Write(t)}, data.Options{Kinds: []data.Kind{&Kind}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		told := slices.DeleteFunc(slices.Clone(s.Rows[0].Doubts), func(d data.Doubt) bool { _, ok := d.(Found); return !ok })
-		if len(told) != want || told[0] != (Found{4, true, kind.OutOfCPU, "it waited"}) {
+		if len(told) != want || !reflect.DeepEqual(told[0], Found{4, true, kind.OutOfCPU, notebook.TextMessage("it waited")}) {
 			t.Errorf("of %d searches: %v", rounds, told)
 		}
 	}
@@ -33,8 +34,8 @@ func TestASearchIsToldOfWithItsRow(t *testing.T) {
 // The result of a search is one clause.
 func TestWhatWasFoundIsSaid(t *testing.T) {
 	for found, want := range map[Found]string{
-		{Guests: 1}:                           "1 guest fits, which the runs do not decide; more were not tried",
-		{4, true, kind.OutOfCPU, "it waited"}: "4 guests fit, sure at 95 %; what runs out first is CPU: it waited",
+		{Guests: 1}: "1 guest fits, which the runs do not decide; more were not tried",
+		{4, true, kind.OutOfCPU, notebook.TextMessage("it waited")}: "4 guests fit, sure at 95 %; what runs out first is CPU: it waited",
 	} {
 		if said := words.Doubt(found); said != want {
 			t.Errorf("%q, want %q", said, want)

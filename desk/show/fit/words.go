@@ -1,11 +1,17 @@
 package fit
 
 import (
+	_ "embed"
 	"fmt"
 
 	"tare/desk/data"
 	"tare/desk/words"
 )
+
+//go:embed messages.tmpl
+var messages string
+
+var _ = words.AddMessages(messages)
 
 // Say is the sentence for the result of a search.
 func (f Found) Say() string {
@@ -21,7 +27,7 @@ func (f Found) Say() string {
 	if f.RanOut == "" {
 		return said + "; more were not tried"
 	}
-	return said + "; what runs out first is " + words.Plain(f.RanOut) + ": " + words.Plain(f.Why)
+	return said + "; what runs out first is " + words.Plain(f.RanOut) + ": " + words.Plain(words.Message(f.Why))
 }
 
 // amount is the number of guests that fit, ahead of the metric's mean.

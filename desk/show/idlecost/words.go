@@ -1,6 +1,7 @@
 package idlecost
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 
@@ -8,6 +9,11 @@ import (
 	"tare/desk/data"
 	"tare/desk/words"
 )
+
+//go:embed messages.tmpl
+var messages string
+
+var _ = words.AddMessages(messages)
 
 // metric is the name of the slowdown next to a number of idle guests, as in a study.
 func metric(guests int) string {

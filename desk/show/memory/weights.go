@@ -160,7 +160,7 @@ func inMiB(bytes int64) float64 { return float64(bytes) / notebook.MiB }
 // Trial adds the weights of a measured trial, as far as its study says that they are taken.
 func (w *tally) Trial(b data.Block, t *notebook.Trial) error {
 	seen, err := notebook.SeenOf[kind.Seen](t)
-	if t.Measured() && t.Failure == "" {
+	if t.Measured() && t.Failure == nil {
 		w.add(b, seen.Weights)
 	}
 	return err

@@ -1,6 +1,7 @@
 package starting
 
 import (
+	_ "embed"
 	"html/template"
 	"strings"
 
@@ -9,6 +10,11 @@ import (
 	"tare/desk/words"
 	"tare/notebook"
 )
+
+//go:embed messages.tmpl
+var messages string
+
+var _ = words.AddMessages(messages)
 
 // said says how a row's guests were saved, and why others were not.
 func said(r *data.Row) (all []string) {

@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"net/netip"
 	"strconv"
@@ -194,7 +193,7 @@ func startAndMeet(ctx context.Context, a measure.Ahead) (crowd.Guest, error) {
 }
 
 // SetUp implements measure.Subject: nothing runs in the first container.
-func (*subject) SetUp(context.Context) (string, error) { return "", nil }
+func (*subject) SetUp(context.Context) (*notebook.Message, error) { return nil, nil }
 
 // Trial implements measure.Subject: it makes containers ahead and starts them at the treatment's rate.
 func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial, over bool, err error) {
@@ -212,12 +211,12 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 		tr.HostS = time.Since(tr.Start).Seconds()
 		err = errors.Join(err, u.remove(ctx))
 	}()
-	if tr.Failure = u.create(ctx); tr.Failure != "" || ctx.Err() != nil {
+	if tr.Failure = u.create(ctx); tr.Failure != nil || ctx.Err() != nil {
 		return tr, true, nil
 	}
 	b.CreatedS = time.Since(tr.Start).Seconds()
 	if u.room, err = newRoom(); err != nil {
-		tr.Failure = err.Error()
+		tr.Failure = notebook.ErrorMessage(err)
 		return tr, true, nil
 	}
 	var profiling profiling
@@ -238,14 +237,14 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 			tr.Warnings, err = append(tr.Warnings, notebook.Say("no-profile", "cause", err)), nil
 		}
 	}
-	for _, r := range u.starts[:n] {
-		if r.Failure != notMade {
+	for i, r := range u.starts[:n] {
+		if !u.guests[i].refused {
 			b.Starts = append(b.Starts, r)
 		}
 	}
 	if n = len(b.Starts); n < b.Planned && ctx.Err() == nil {
-		b.Stopped = context.Cause(pacing).Error()
-		tr.Warnings = append(tr.Warnings, notebook.Say("requests-stopped", "made", n, "planned", b.Planned, "cause", context.Cause(pacing)))
+		b.Stopped = notebook.ErrorMessage(context.Cause(pacing))
+		tr.Warnings = append(tr.Warnings, notebook.Say("requests-stopped", "made", n, "planned", b.Planned, "cause", b.Stopped))
 	}
 	stop(nil)
 	if ctx.Err() != nil {
@@ -254,17 +253,18 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 	tr.Figures = b.Figures()
 	tr.Value = tr.Figures[record.StartMean.Name]
 	maps.Copy(tr.Figures, seen.Profile.Figures())
-	failed, first := 0, ""
+	failed := 0
+	var first *notebook.Message
 	for i, r := range b.Starts {
-		if r.Failure != "" {
-			if failed++; first == "" {
-				first = fmt.Sprintf("container %d: %s", i+1, r.Failure)
+		if r.Failure != nil {
+			if failed++; first == nil {
+				first = notebook.Say("of-container", "container", i+1, "cause", r.Failure)
 			}
 		}
 	}
 	switch {
 	case failed > 0: // a mean over the others only would be that of a better engine
-		tr.Failure = fmt.Sprintf("%d of %d starts failed at %d a second: %s", failed, n, rate, first)
+		tr.Failure = notebook.Say("starts-failed", "failed", failed, "of", n, "rate", rate, "first", first)
 	default:
 		tr.Failure = u.inForce()
 	}

@@ -56,10 +56,10 @@ func TestRoomIsForeseen(t *testing.T) {
 	if err := (&hostRoom{memory: memory, threads: threads}).admit(); err != nil {
 		t.Errorf("the first: %v", err)
 	}
-	if err := (&hostRoom{memory: memory, threads: threads, keep: memory}).admit(); err == nil || !strings.Contains(err.Error(), "MiB of memory left") {
+	if err := (&hostRoom{memory: memory, threads: threads, keep: memory}).admit(); err == nil || !strings.Contains(err.Error(), "no-memory") {
 		t.Errorf("where all memory is kept: %v, want an error that names it", err)
 	}
-	if err := (&hostRoom{memory: memory, threads: threads + 1e9, n: 1}).admit(); err == nil || !strings.Contains(err.Error(), "processes and threads") {
+	if err := (&hostRoom{memory: memory, threads: threads + 1e9, n: 1}).admit(); err == nil || !strings.Contains(err.Error(), "no-threads") {
 		t.Errorf("of containers with a thousand million threads: %v, want an error that names them", err)
 	}
 }
@@ -178,14 +178,14 @@ func TestAnEngineThatDoesNothing(t *testing.T) {
 	tr := raise(t.Context(), t, "200", l)
 	seen := notebooktest.Seen[record.Seen](&tr)
 	b := seen.Bringup
-	if tr.Failure != "" || b == nil {
+	if tr.Failure != nil || b == nil {
 		t.Fatalf("%+v", tr)
 	}
-	if len(b.Starts) != 20 || b.Planned != 20 || b.Offered != 200 || b.Stopped != "" || l.asked.Load() != 20 {
+	if len(b.Starts) != 20 || b.Planned != 20 || b.Offered != 200 || b.Stopped != nil || l.asked.Load() != 20 {
 		t.Fatalf("%d requests were made of %d, %d came: %+v", len(b.Starts), b.Planned, l.asked.Load(), b)
 	}
 	for i, s := range b.Starts {
-		if want := float64(i) / 200; s.AtS < want-1e-9 || s.AtS > want+1e-9 || !(s.LateS >= 0 && s.CallS >= s.LateS && s.HelloS >= s.LateS && s.AnswerS >= s.HelloS) || s.Failure != "" {
+		if want := float64(i) / 200; s.AtS < want-1e-9 || s.AtS > want+1e-9 || !(s.LateS >= 0 && s.CallS >= s.LateS && s.HelloS >= s.LateS && s.AnswerS >= s.HelloS) || s.Failure != nil {
 			t.Errorf("request %d, due at %g s: %+v", i, want, s)
 		}
 	}
@@ -204,7 +204,7 @@ func TestAnEngineThatDoesNothing(t *testing.T) {
 }
 
 // anyContainer matches a container's number, which depends on chance: several containers are made at the same time.
-var anyContainer = regexp.MustCompile(`container [0-9]+`)
+var anyContainer = regexp.MustCompile(`container=[0-9]+`)
 
 // Whatever an engine does, the trial ends soon, with the requests that were made, their figures and the reason, and no container
 // remains.
@@ -217,26 +217,26 @@ func TestEnginesThatFailUnderLoad(t *testing.T) {
 		made    int
 		figures bool
 	}{
-		"one is not started":           {&starter{fails: 4}, "", "1 of 20 starts failed at 200 a second: container N: starting it: no more cgroups", "", 20, true},
-		"it stops answering":           {&starter{silent: 5}, "", "16 of 20 starts failed at 200 a second: container N: no answer in 1s: starting it: context deadline exceeded", "", 20, true},
-		"it never answers":             {&starter{silent: 1}, "", "20 of 20 starts failed", "", 20, false},
-		"it stops answering meanwhile": {&starter{silent: 5}, "5", "starts failed at 5 a second: container N: no answer in 1s: ", "the engine, or an application, no longer answered: no answer in 1s", 0, true},
-		"no ruler comes":               {&starter{meeting: errors.New("its ruler did not say hello")}, "", "20 of 20 starts failed at 200 a second: container N: its ruler did not say hello", "", 20, false},
-		"work fails":                   {&starter{exit: 3}, "", "container N: exit status 3", "", 20, false},
-		"one cannot be made":           {&starter{unmade: 3}, "", "container N of 20 cannot be made: the disk is full", "", 0, false},
-		"one is not held to a limit":   {&starter{unbound: 6}, "", "container N: memory: 4 GiB where 1 GiB was asked for", "", 20, true},
+		"one is not started":           {&starter{fails: 4}, "", "starts-failed failed=1 first=of-container cause=starting cause=no more cgroups container=N of=20 rate=200", "", 20, true},
+		"it stops answering":           {&starter{silent: 5}, "", "starts-failed failed=16 first=of-container cause=no-answer cause=starting cause=context deadline exceeded within=1 container=N of=20 rate=200", "", 20, true},
+		"it never answers":             {&starter{silent: 1}, "", "starts-failed failed=20 ", "", 20, false},
+		"it stops answering meanwhile": {&starter{silent: 5}, "5", "first=of-container cause=no-answer cause=", "engine-silent cause=no-answer", 0, true},
+		"no ruler comes":               {&starter{meeting: errors.New("its ruler did not say hello")}, "", "starts-failed failed=20 first=of-container cause=its ruler did not say hello container=N of=20 rate=200", "", 20, false},
+		"work fails":                   {&starter{exit: 3}, "", "first=of-container cause=exit said= status=3", "", 20, false},
+		"one cannot be made":           {&starter{unmade: 3}, "", "container-not-made cause=the disk is full container=N of=20", "", 0, false},
+		"one is not held to a limit":   {&starter{unbound: 6}, "", "of-container cause=memory: 4 GiB where 1 GiB was asked for", "", 20, true},
 		"samples cannot be taken":      {&starter{blind: errors.New("no perf events")}, "", "", "", 20, true},
 		"samples cannot be read back":  {&starter{profile: errors.New("the ring is torn")}, "", "", "", 20, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tr := raise(t.Context(), t, cmp.Or(c.rate, "200"), c.l)
-			tr.Failure = anyContainer.ReplaceAllString(tr.Failure, "container N")
-			if (c.failure == "") != (tr.Failure == "") || !strings.Contains(tr.Failure, c.failure) {
+			failure := anyContainer.ReplaceAllString(tr.Failure.String(), "container=N")
+			if (c.failure == "") != (tr.Failure == nil) || !strings.Contains(failure, c.failure) {
 				t.Errorf("failure %q, want %q", tr.Failure, c.failure)
 			}
 			b := notebooktest.Seen[record.Seen](&tr).Bringup
-			if n := len(b.Starts); c.stopped == "" && n != c.made || c.stopped != "" && (n < 5 || n > 15) || (c.stopped == "") != (b.Stopped == "") || !strings.Contains(b.Stopped, c.stopped) {
+			if n := len(b.Starts); c.stopped == "" && n != c.made || c.stopped != "" && (n < 5 || n > 15) || (c.stopped == "") != (b.Stopped == nil) || !strings.Contains(b.Stopped.String(), c.stopped) {
 				t.Errorf("%d requests were made and then none, for %q; want %d, %q", n, b.Stopped, c.made, c.stopped)
 			}
 			if _, known := tr.Figures[record.StartMean.Name]; known != c.figures {
@@ -255,7 +255,7 @@ func TestAnInterruptUnderLoad(t *testing.T) {
 	l := &starter{silent: 1, began: make(chan struct{})}
 	go func() { <-l.began; cancel() }()
 	tr := raise(ctx, t, "200", l)
-	if ctx.Err() == nil || tr.Failure != "" || len(tr.Figures) > 0 || notebooktest.Seen[record.Seen](&tr).Bringup.Stopped != "" {
+	if ctx.Err() == nil || tr.Failure != nil || len(tr.Figures) > 0 || notebooktest.Seen[record.Seen](&tr).Bringup.Stopped != nil {
 		t.Errorf("%v: %+v", ctx.Err(), tr)
 	}
 }

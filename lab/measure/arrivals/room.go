@@ -3,8 +3,6 @@
 package arrivals
 
 import (
-	"fmt"
-
 	"tare/lab/crowd"
 	"tare/lab/proc"
 	"tare/notebook"
@@ -48,9 +46,9 @@ func (h *hostRoom) admit() error {
 	const pending = 8 // containers that may still be starting
 	switch {
 	case memory-min(h.n+1, pending)*each < h.keep:
-		return fmt.Errorf("the host has %d MiB of memory left, of which %d are kept, and a container takes about %d: no more than %d are started", memory/notebook.MiB, h.keep/notebook.MiB, each/notebook.MiB, h.n)
+		return &notebook.Error{Says: notebook.Say("no-memory", "left_mib", memory/notebook.MiB, "kept_mib", h.keep/notebook.MiB, "each_mib", each/notebook.MiB, "started", h.n)}
 	case threads-min(h.n+1, pending)*tasks < keptThreads:
-		return fmt.Errorf("the host has room for %d more processes and threads, and a container takes about %d: no more than %d are started", threads, tasks, h.n)
+		return &notebook.Error{Says: notebook.Say("no-threads", "left", threads, "each", tasks, "started", h.n)}
 	}
 	h.n++
 	return nil

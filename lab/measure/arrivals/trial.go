@@ -5,7 +5,6 @@ package arrivals
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"runtime"
 	"sync"
@@ -23,9 +22,6 @@ import (
 // here is where a service listens. It is asked from within its own network namespace, so that the engine's network is part of the
 // start and not of the question.
 var here = netip.AddrFrom4([4]byte{127, 0, 0, 1})
-
-// notMade marks a request for which the host had no room.
-const notMade = "not made"
 
 // Limits beyond which the client may have measured itself: its lateness, as a share of what it measures, and its use of a core.
 const (
@@ -67,9 +63,10 @@ type bringUp struct {
 
 // started is a container of a bringUp.
 type started struct {
-	ahead measure.Ahead
-	guest crowd.Guest
-	work  *crowd.Service
+	ahead   measure.Ahead
+	guest   crowd.Guest
+	work    *crowd.Service
+	refused bool // the host had no room for its start
 }
 
 // several calls do for each container, for some at the same time, and returns all errors.
@@ -93,7 +90,7 @@ func (u *bringUp) several(do func(i int) error) error {
 }
 
 // create makes all containers; cause says why one of them cannot be made.
-func (u *bringUp) create(ctx context.Context) (cause string) {
+func (u *bringUp) create(ctx context.Context) (cause *notebook.Message) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	err := u.several(func(i int) (err error) {
@@ -105,15 +102,12 @@ func (u *bringUp) create(ctx context.Context) (cause string) {
 		a, err := u.Create(cctx, crowd.Want{Treatment: u.Treatment, ID: crowd.NewID(), Work: u.Ready})
 		if err != nil {
 			cancel()
-			return fmt.Errorf("container %d of %d cannot be made: %w", i+1, len(u.guests), err)
+			return &notebook.Error{Says: notebook.Say("container-not-made", "container", i+1, "of", len(u.guests), "cause", err)}
 		}
 		u.guests[i].ahead = a
 		return nil
 	})
-	if err != nil {
-		return err.Error()
-	}
-	return ""
+	return notebook.ErrorMessage(err)
 }
 
 // remove ends and removes all containers.
@@ -132,16 +126,16 @@ func (u *bringUp) remove(ctx context.Context) error {
 }
 
 // inForce says which container is not held to its limits.
-func (u *bringUp) inForce() string {
+func (u *bringUp) inForce() *notebook.Message {
 	for i, g := range u.guests {
 		if g.guest == nil {
 			continue
 		}
 		if err := g.ahead.InForce(); err != nil {
-			return fmt.Sprintf("container %d: %v", i+1, err)
+			return notebook.Say("of-container", "container", i+1, "cause", err)
 		}
 	}
-	return ""
+	return nil
 }
 
 // one returns the function that makes a request.
@@ -152,12 +146,12 @@ func (u *bringUp) one(ctx context.Context) func(i int, intended time.Time) {
 		s.AtS, s.LateS = intended.Sub(u.begin).Seconds(), time.Since(intended).Seconds()
 		if why := u.admit(); why != nil {
 			u.stop(why)
-			s.Failure = notMade
+			u.guests[i].refused = true
 			return
 		}
 		ctx, cancel := context.WithDeadline(ctx, intended.Add(limit))
 		defer cancel()
-		begun := make(chan string, 1)
+		begun := make(chan *notebook.Message, 1)
 		go func() { begun <- u.follow(ctx, i, intended) }()
 		err := u.guests[i].ahead.Start(ctx)
 		s.CallS = time.Since(intended).Seconds()
@@ -167,13 +161,13 @@ func (u *bringUp) one(ctx context.Context) func(i int, intended time.Time) {
 		why := <-begun
 		switch {
 		case err != nil:
-			why = "starting it: " + err.Error()
-		case why == "":
+			why = notebook.Say("starting", "cause", err)
+		case why == nil:
 			return
 		}
 		if ctx.Err() == context.DeadlineExceeded {
-			why = fmt.Sprintf("no answer in %v: %s", limit, why)
-			u.stop(errors.New("the engine, or an application, no longer answered: " + why))
+			why = notebook.Say("no-answer", "within", limit, "cause", why)
+			u.stop(&notebook.Error{Says: notebook.Say("engine-silent", "cause", why)})
 		}
 		s.Failure = why
 	}
@@ -181,11 +175,11 @@ func (u *bringUp) one(ctx context.Context) func(i int, intended time.Time) {
 
 // follow waits for a container's first process and for the first useful answer of its application; cause says why one of them did
 // not come.
-func (u *bringUp) follow(ctx context.Context, i int, intended time.Time) (cause string) {
+func (u *bringUp) follow(ctx context.Context, i int, intended time.Time) (cause *notebook.Message) {
 	g, s := &u.guests[i], &u.starts[i]
 	guest, err := g.ahead.Meet(ctx)
 	if err != nil {
-		return err.Error()
+		return notebook.ErrorMessage(err)
 	}
 	g.guest = guest
 	s.HelloS = time.Since(intended).Seconds()
@@ -197,7 +191,7 @@ func (u *bringUp) follow(ctx context.Context, i int, intended time.Time) (cause 
 		res, _, err := guest.Ruler().Run(ctx, order)
 		s.AnswerS = time.Since(intended).Seconds()
 		if err != nil {
-			return err.Error()
+			return notebook.ErrorMessage(err)
 		}
 		return workload.Failure(res)
 	}
@@ -210,11 +204,11 @@ func (u *bringUp) follow(ctx context.Context, i int, intended time.Time) (cause 
 	s.AnswerS = time.Since(intended).Seconds()
 	switch {
 	case g.work.Over():
-		return "its service ended: " + g.work.How()
+		return notebook.Say("service-ended", "cause", g.work.How())
 	case err != nil:
-		return err.Error()
+		return notebook.ErrorMessage(err)
 	}
-	return ""
+	return nil
 }
 
 // admit says why the host should not get one more container.

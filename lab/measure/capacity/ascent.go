@@ -2,12 +2,12 @@ package capacity
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"tare/notebook"
 	record "tare/notebook/kinds/capacity"
 )
 
@@ -121,7 +121,7 @@ func middle(steps []record.Step) record.Step {
 		if !s.Met {
 			n++
 		}
-		if s.Failure != "" {
+		if s.Failure != nil {
 			n++
 		}
 		return n
@@ -134,23 +134,23 @@ func middle(steps []record.Step) record.Step {
 
 // capacity is the rate at which the objective is just met. It is interpolated between the last rate that met the objective and the
 // first that missed it, as if the logarithm of the time grew evenly with the rate; cause says why there is none.
-func (a *ascent) capacity() (rate float64, cause string) {
-	objective, met := a.Objective(), a.last()
+func (a *ascent) capacity() (rate float64, cause *notebook.Message) {
+	met := a.last()
 	switch {
 	case met.Rate == 0:
-		said := fmt.Sprintf("%s was %.3g s", a.Metric, a.missed.Tail)
-		if a.missed.Failure != "" {
-			said = a.missed.Failure
+		seen := notebook.Say("slow", "metric", a.Metric, "was_s", a.missed.Tail)
+		if a.missed.Failure != nil {
+			seen = a.missed.Failure
 		} else if a.missed.Tail <= a.Bound {
-			said = fmt.Sprintf("%.3g a second were answered", a.missed.Throughput)
+			seen = notebook.Say("few-answered", "rate", a.missed.Throughput)
 		}
-		return 0, fmt.Sprintf("the objective, %s, was missed at the least rate, %d requests a second: %s; begin with less (from)", objective, a.From, said)
+		return 0, notebook.Say("missed-at-least-rate", "metric", a.Metric, "bound_s", a.Bound, "rate", a.From, "seen", seen)
 	case a.missed.Rate == 0:
-		return 0, fmt.Sprintf("the objective, %s, was met at %d requests a second, the most that the study allows: allow more (to)", objective, met.Rate)
+		return 0, notebook.Say("met-at-greatest-rate", "metric", a.Metric, "bound_s", a.Bound, "rate", met.Rate)
 	}
 	low, high := float64(met.Rate), float64(a.missed.Rate)
-	if a.missed.Failure != "" || !(a.missed.Tail > a.Bound) || !(met.Tail > 0) {
-		return low, ""
+	if a.missed.Failure != nil || !(a.missed.Tail > a.Bound) || !(met.Tail > 0) {
+		return low, nil
 	}
-	return low * math.Pow(high/low, math.Log(a.Bound/met.Tail)/math.Log(a.missed.Tail/met.Tail)), ""
+	return low * math.Pow(high/low, math.Log(a.Bound/met.Tail)/math.Log(a.missed.Tail/met.Tail)), nil
 }

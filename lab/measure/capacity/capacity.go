@@ -122,7 +122,7 @@ func (u *subject) climb(ctx context.Context, s *crowd.Service, short bool) (tr n
 	tr.Start = time.Now().UTC()
 	ahead, bound, err := s.Clock(ctx)
 	if err != nil {
-		tr.Failure = err.Error() + crowd.Diagnosis(s.Place)
+		tr.Failure = crowd.Silent(err, s.Place)
 		return tr, true
 	}
 	var used ruler.Result
@@ -132,7 +132,7 @@ func (u *subject) climb(ctx context.Context, s *crowd.Service, short bool) (tr n
 			break
 		}
 		if a.missed.Rate > 0 || len(a.tries) > 0 { // the service may still be working on requests that it could not answer in time
-			if tr.Failure = s.Await(ctx); tr.Failure != "" {
+			if tr.Failure = s.Await(ctx); tr.Failure != nil {
 				return tr, true
 			}
 		}
@@ -143,10 +143,10 @@ func (u *subject) climb(ctx context.Context, s *crowd.Service, short bool) (tr n
 		enough()
 		switch {
 		case s.Over():
-			tr.Failure = "its service ended: " + s.How()
+			tr.Failure = notebook.Say("service-ended", "cause", s.How())
 			return tr, true
 		case err != nil:
-			tr.Failure = err.Error() + crowd.Diagnosis(s.Place)
+			tr.Failure = crowd.Silent(err, s.Place)
 			return tr, true
 		}
 		tr.ElapsedS, tr.HostS = tr.ElapsedS+res.Elapsed.Seconds(), tr.HostS+host.Seconds()
@@ -168,11 +168,11 @@ func (u *subject) climb(ctx context.Context, s *crowd.Service, short bool) (tr n
 	tr.Load = s.Usage(used, ahead, bound)
 	later, laterBound, err := s.Clock(ctx)
 	if err != nil {
-		tr.Failure = err.Error() + crowd.Diagnosis(s.Place)
+		tr.Failure = crowd.Silent(err, s.Place)
 		return tr, true
 	}
 	rate, cause := a.capacity()
-	if tr.Failure = cmp.Or(crowd.Wander(ahead, bound, later, laterBound, time.Duration(tr.HostS*float64(time.Second))), cause); tr.Failure == "" {
+	if tr.Failure = cmp.Or(crowd.Wander(ahead, bound, later, laterBound, time.Duration(tr.HostS*float64(time.Second))), cause); tr.Failure == nil {
 		tr.Value, tr.Figures = 1/rate, map[string]float64{record.PerSecond.Name: rate}
 	}
 	return tr, false
@@ -192,17 +192,17 @@ const carried = 0.9
 // stepOf is the result of a load at a rate, and whether it met the objective.
 func stepOf(r ruler.Result, rate int, c record.Config) record.Step {
 	s := record.Step{Rate: rate, Failure: workload.Failure(r)}
-	if s.Failure != "" {
+	if s.Failure != nil {
 		return s
 	}
 	number, cause := workload.Printed(r)
 	for key, to := range map[string]*float64{"requests_per_second": &s.Throughput, "mean": &s.Mean, c.Metric: &s.Tail} {
 		v, why := number(key)
-		if *to = v; cause == "" {
+		if *to = v; cause == nil {
 			cause = why
 		}
 	}
 	s.Failure = cause
-	s.Met = cause == "" && s.Tail <= c.Bound && s.Throughput >= carried*float64(rate)
+	s.Met = cause == nil && s.Tail <= c.Bound && s.Throughput >= carried*float64(rate)
 	return s
 }

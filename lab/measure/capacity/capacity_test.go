@@ -37,7 +37,7 @@ func TestTheCapacityOfAKnownService(t *testing.T) {
 			a.take(record.Step{Rate: rate, Tail: tail(float64(rate)), Met: tail(float64(rate)) <= a.Bound})
 		}
 		got, cause := a.capacity()
-		if cause != "" || math.Abs(got/want-1) > max(0.03, 0.6/want) || steps > 36 {
+		if cause != nil || math.Abs(got/want-1) > max(0.03, 0.6/want) || steps > 36 {
 			t.Errorf("of %g requests a second %g at the objective were found in %d steps, want %g (%s)", limit, got, steps, want, cause)
 		}
 	}
@@ -48,14 +48,14 @@ func TestACapacityThatIsOutOfReach(t *testing.T) {
 		met  bool
 		tail float64
 		want string
-	}{{false, 0.2, "the objective, p99 at most 50ms, was missed at the least rate, 10 requests a second: p99 was 0.2 s; begin with less (from)"},
-		{false, 0.02, "the objective, p99 at most 50ms, was missed at the least rate, 10 requests a second: 8.5 a second were answered; begin with less (from)"},
-		{true, 0.02, "the objective, p99 at most 50ms, was met at 100 requests a second, the most that the study allows: allow more (to)"}} {
+	}{{false, 0.2, "missed-at-least-rate bound_s=0.05 metric=p99 rate=10 seen=slow metric=p99 was_s=0.2"},
+		{false, 0.02, "missed-at-least-rate bound_s=0.05 metric=p99 rate=10 seen=few-answered rate=8.5"},
+		{true, 0.02, "met-at-greatest-rate bound_s=0.05 metric=p99 rate=100"}} {
 		a := ascent{Config: record.Config{Metric: "p99", Bound: 0.05, From: 10, To: 100, Raise: 0.5}}
 		for rate, _, ok := a.next(); ok; rate, _, ok = a.next() {
 			a.take(record.Step{Rate: rate, Throughput: 0.85 * float64(rate), Tail: c.tail, Met: c.met})
 		}
-		if _, cause := a.capacity(); cause != c.want {
+		if _, cause := a.capacity(); cause.String() != c.want {
 			t.Errorf("%q, want %q", cause, c.want)
 		}
 	}
@@ -162,16 +162,16 @@ func TestATrialSeeksACapacity(t *testing.T) {
 		return tr
 	}
 	for _, platform := range []string{notebook.BM, notebook.CN} {
-		if tr := trial(platform, measure.Warmup); len(notebooktest.Seen[record.Seen](&tr).Steps) != 1 || tr.Failure != "" {
+		if tr := trial(platform, measure.Warmup); len(notebooktest.Seen[record.Seen](&tr).Steps) != 1 || tr.Failure != nil {
 			t.Errorf("a warm-up of %d steps, want 1 (%s)", len(notebooktest.Seen[record.Seen](&tr).Steps), tr.Failure)
 		}
 		tr := trial(platform, measure.Measured)
 		steps, found := notebooktest.Seen[record.Seen](&tr).Steps, tr.Figures["capacity"]
-		if tr.Failure != "" || tr.Value != 1/found || found < 580 || found >= 640 || len(steps) < 8 || steps[0].Rate != 10 || tr.Load == nil {
+		if tr.Failure != nil || tr.Value != 1/found || found < 580 || found >= 640 || len(steps) < 8 || steps[0].Rate != 10 || tr.Load == nil {
 			t.Errorf("trial %+v", tr)
 		}
 		for _, s := range steps {
-			if s.Met != (s.Rate < 640) || (s.Failure != "") != (s.Rate == 640) {
+			if s.Met != (s.Rate < 640) || (s.Failure != nil) != (s.Rate == 640) {
 				t.Errorf("step %+v", s)
 			}
 		}

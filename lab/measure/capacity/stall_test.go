@@ -23,7 +23,7 @@ func sought(t *testing.T, tail func(rate float64) float64) (rate, spread, steps 
 			steps += 1.0 / searches
 		}
 		got, cause := a.capacity()
-		if cause != "" { // failed trials do not enter a mean
+		if cause != nil { // failed trials do not enter a mean
 			continue
 		}
 		n++
@@ -76,7 +76,7 @@ func TestARateThatDecidesIsHeldLonger(t *testing.T) {
 				t.Fatalf("%d a second for %g s", rate, seconds)
 			}
 		}
-		if _, cause := a.capacity(); cause != "" {
+		if _, cause := a.capacity(); cause != nil {
 			continue
 		}
 		for _, s := range []record.Step{a.last(), a.missed} {

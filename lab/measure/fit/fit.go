@@ -124,7 +124,7 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 	tr.Start = time.Now().UTC()
 	tr.Command = s.Ready.Workload.Command
 	c, cause := crowd.NewCompany(s.Bench, s.Treatment, true, s.neighbour)
-	if cause != "" {
+	if cause != nil {
 		tr.Failure = cause
 		return tr, true, nil
 	}
@@ -148,16 +148,16 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 		if err != nil || ctx.Err() != nil {
 			return tr, true, err // the caller checks ctx
 		}
-		if dead || search.tried[0].Failure != "" {
+		if dead || search.tried[0].Failure != nil {
 			tr.Failure = a.Failure
 		}
-		if found = search.found(); tr.Failure != "" {
+		if found = search.found(); tr.Failure != nil {
 			return tr, dead, nil
 		}
 	}
 	n := found.Guests
 	tr.Value, tr.Figures = 1/float64(n), map[string]float64{record.Guests.Name: float64(n)}
-	s.Note(fitting(s.Treatment, search.Config, *found))
+	s.Note(fitting(s.Treatment, search.Config, *found).String())
 	return tr, false, nil
 }
 
@@ -170,7 +170,7 @@ func (s *subject) attempt(ctx context.Context, c *crowd.Company, search *search,
 		return true, err
 	}
 	kinds := slices.Repeat([]string{notebook.BusyCPU}, a.Guests-1-c.Len())
-	if a.Failure, err = c.Add(ctx, s.Guest(), kinds...); a.Failure != "" || err != nil {
+	if a.Failure, err = c.Add(ctx, s.Guest(), kinds...); a.Failure != nil || err != nil {
 		a.full = c.Full()
 		return false, errors.Join(err, left(&a.Step), c.Shrink(ctx, c.Working())) // removes the neighbours that have no work yet
 	}
@@ -186,7 +186,7 @@ func (s *subject) attempt(ctx context.Context, c *crowd.Company, search *search,
 		if err != nil || ctx.Err() != nil {
 			return dead, err
 		}
-		if tr.Failure != "" {
+		if tr.Failure != nil {
 			crowd.Accompanied(&tr, busy)
 			a.Failure = tr.Failure
 			return dead, left(&a.Step)
@@ -207,7 +207,7 @@ func (s *subject) attempt(ctx context.Context, c *crowd.Company, search *search,
 	if len(a.Values) == stand {
 		return false, left(&a.Step)
 	}
-	if _, why, _ := busy(); why != "" { // these runs did not have the neighbours they should have had
+	if _, why, _ := busy(); why != nil { // these runs did not have the neighbours they should have had
 		a.Values, a.Failure = a.Values[:stand], why
 		return false, left(&a.Step)
 	}

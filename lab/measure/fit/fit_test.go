@@ -123,7 +123,7 @@ func TestWhatASearchSaysOfRunsThatResembleEachOther(t *testing.T) {
 	for i := range s.Runs {
 		s.Values = append(s.Values, math.Sin(float64(i)/10))
 	}
-	if got := said(s); !regexp.MustCompile(`60 runs that resemble each other, worth [1-4]\)$`).MatchString(got) {
+	if got := said(s).String(); !regexp.MustCompile(`runs=60 worth=[1-4](\.[0-9]+)?$`).MatchString(got) {
 		t.Error(got)
 	}
 }
@@ -174,9 +174,9 @@ func TestWhatRanOut(t *testing.T) {
 	}{
 		{record.Step{Pressure: map[string]float64{"cpu": 0.9, "io": 0.2, "memory": 0.01}}, false, record.OutOfCPU},
 		{record.Step{Pressure: map[string]float64{"cpu": 0.2, "io": 0.8}}, false, record.OutOfIO},
-		{record.Step{Failure: "neighbour 3: the host has 200 MiB of memory left, of which 100 are kept"}, true, record.OutOfMemory},
-		{record.Step{Failure: "neighbour 3: no guest: docker said that there is not a byte of memory left"}, false, record.OutOfEngine},
-		{record.Step{Failure: "fork failed", Processes: 95, Most: 100}, false, record.OutOfProcesses},
+		{record.Step{Failure: notebook.TextMessage("neighbour 3: the host has 200 MiB of memory left, of which 100 are kept")}, true, record.OutOfMemory},
+		{record.Step{Failure: notebook.TextMessage("neighbour 3: no guest: docker said that there is not a byte of memory left")}, false, record.OutOfEngine},
+		{record.Step{Failure: notebook.TextMessage("fork failed"), Processes: 95, Most: 100}, false, record.OutOfProcesses},
 	} {
 		if got, _ := ranOut(c.s, c.full); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.s, got, c.want)
@@ -259,7 +259,7 @@ func (s *street) search(t *testing.T, c record.Config, within time.Duration) not
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tr.Failure != "" || s.Live != 0 {
+	if tr.Failure != nil || s.Live != 0 {
 		t.Errorf("%q, %d guests are left", tr.Failure, s.Live)
 	}
 	return tr
@@ -274,7 +274,7 @@ func TestATrialSeeksHowManyFit(t *testing.T) {
 		if f == nil || f.Guests != 6 || !f.Decided || f.RanOut != record.OutOfEngine || tr.Figures[record.Guests.Name] != 6 || tr.Value != 1./6 {
 			t.Errorf("%+v, %+v", tr, f)
 		}
-		if len(s.notes) != 1 || !strings.HasPrefix(s.notes[0], "w cn: 6 guests fit (p95 below 1.5 times its value alone); ") {
+		if len(s.notes) != 1 || !strings.HasPrefix(s.notes[0], "fitting factor=1.5 guests=6 metric=p95 ") {
 			t.Errorf("notes %q", s.notes)
 		}
 	})
@@ -285,7 +285,7 @@ func TestMemoryThatWouldRunOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &street{work: time.Millisecond, heavy: 5}
 		tr := s.search(t, record.Config{Metric: "p50", Factor: 1.5, To: 64}, 0)
-		if f := notebooktest.Seen[record.Seen](&tr).Fitted; f == nil || f.Guests != 5 || f.RanOut != record.OutOfMemory || !strings.Contains(f.Why, "of memory left") || s.Most != 5 {
+		if f := notebooktest.Seen[record.Seen](&tr).Fitted; f == nil || f.Guests != 5 || f.RanOut != record.OutOfMemory || !f.Why.Is("of-neighbour-of") || s.Most != 5 {
 			t.Errorf("%d guests at most, %+v", s.Most, f)
 		}
 	})
@@ -315,16 +315,16 @@ func TestASearchSaysHowSureItIs(t *testing.T) {
 		steps []record.Step
 		want  string
 	}{
-		{[]record.Step{{Guests: 1, Met: true}, four, five}, "4 guests fit (p95 below 1.5 times its value alone); with 4 guests it is 1.2 times its value alone (1.1 to 1.3, 150 runs); " +
-			"what runs out first is CPU: with 5 guests it is 1.6 times its value alone (1 run), which does not decide it; for 80 % of the time something waited for CPU"},
-		{[]record.Step{{Guests: 1, Met: true}, {Guests: 2, Failure: "no guest"}}, "1 guest fits (p95 below 1.5 times its value alone); what runs out first is the engine: with 2 guests: no guest"},
-		{[]record.Step{{Guests: 1, Met: true}, four}, "4 guests fit (p95 below 1.5 times its value alone); with 4 guests it is 1.2 times its value alone (1.1 to 1.3, 150 runs); more are not tried"},
+		{[]record.Step{{Guests: 1, Met: true}, four, five}, "factor=1.5 guests=4 metric=p95 ran_out=CPU step=step decided=true guests=4 high=1.3 low=1.1 ratio=1.2 runs=150 worth=<nil> treatment=w cn " +
+			"why=waited for=CPU share=0.8 step=step decided=false guests=5 high=0 low=0 ratio=1.6 runs=1 worth=<nil>"},
+		{[]record.Step{{Guests: 1, Met: true}, {Guests: 2, Failure: notebook.TextMessage("no guest")}}, "factor=1.5 guests=1 metric=p95 ran_out=the engine step=<nil> treatment=w cn why=with-guests cause=no guest guests=2"},
+		{[]record.Step{{Guests: 1, Met: true}, four}, "factor=1.5 guests=4 metric=p95 ran_out= step=step decided=true guests=4 high=1.3 low=1.1 ratio=1.2 runs=150 worth=<nil> treatment=w cn why=<nil>"},
 	} {
 		search := search{Config: f}
 		for _, s := range c.steps {
 			search.tried = append(search.tried, &attempt{Step: s})
 		}
-		if got := fitting(notebook.Treatment{ID: "w cn"}, f, *search.found()); got != "w cn: "+c.want+"; all of it is from one measured guest, and another may be slower or faster" {
+		if got := fitting(notebook.Treatment{ID: "w cn"}, f, *search.found()).String(); got != "fitting "+c.want {
 			t.Errorf("%s", got)
 		}
 	}

@@ -1,7 +1,6 @@
 package fit
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -63,7 +62,7 @@ func (c *search) number() (guests int, ok bool) {
 // next returns the attempt to run next, and the number of its runs. A number of guests that was not tried yet comes first; after
 // these, an attempt that leaves the result undecided, which settles reports. nil: the search is over.
 func (c *search) next() (a *attempt, runs int, settles bool) {
-	if len(c.tried) > 0 && c.tried[0].Failure != "" {
+	if len(c.tried) > 0 && c.tried[0].Failure != nil {
 		return nil, 0, false
 	}
 	if n, ok := c.number(); ok {
@@ -92,7 +91,7 @@ func (c *search) judge() {
 			a.Tail = a.tail.Value
 		}
 		v, alone := a.tail, c.tried[0].tail
-		if i == 0 || a.Failure != "" || v.N == 0 || alone.N == 0 {
+		if i == 0 || a.Failure != nil || v.N == 0 || alone.N == 0 {
 			continue
 		}
 		a.Ratio, a.Low, a.High = v.Value/alone.Value, 0, 0
@@ -112,7 +111,7 @@ func (c *search) judge() {
 func (c *search) open() (all []*attempt) {
 	met, missed := c.ends()
 	for _, a := range []*attempt{met, missed} {
-		if a != nil && !a.Decided && a.Failure == "" && (len(a.Values) < fitMost || len(c.tried[0].Values) < fitMost) {
+		if a != nil && !a.Decided && a.Failure == nil && (len(a.Values) < fitMost || len(c.tried[0].Values) < fitMost) {
 			all = append(all, a)
 		}
 	}
@@ -149,29 +148,19 @@ func (c *search) found() *record.Fitted {
 		f.Guests, f.Decided = met.Guests, met.Decided
 	}
 	if missed != nil {
-		f.Decided = f.Decided && (missed.Decided || missed.Failure != "")
+		f.Decided = f.Decided && (missed.Decided || missed.Failure != nil)
 		f.RanOut, f.Why = ranOut(missed.Step, missed.full)
 	}
 	return f
 }
 
 // fitting says what a search found and how sure that is.
-func fitting(t notebook.Treatment, f record.Config, found record.Fitted) string {
-	guests := "guests fit"
-	if found.Guests == 1 {
-		guests = "guest fits"
+func fitting(t notebook.Treatment, f record.Config, found record.Fitted) *notebook.Message {
+	var step *notebook.Message
+	if i := slices.IndexFunc(found.Steps, func(s record.Step) bool { return s.Guests == found.Guests && s.Guests > 1 }); i >= 0 {
+		step = said(found.Steps[i])
 	}
-	text := fmt.Sprintf("%s: %d %s (%s)", t.ID, found.Guests, guests, f.Objective())
-	least := slices.IndexFunc(found.Steps, func(s record.Step) bool { return s.Guests == found.Guests && s.Guests > 1 })
-	if least >= 0 {
-		text += "; " + said(found.Steps[least])
-	}
-	if found.RanOut == "" {
-		text += "; more are not tried"
-	} else {
-		text += fmt.Sprintf("; what runs out first is %s: %s", found.RanOut, found.Why)
-	}
-	return text + "; all of it is from one measured guest, and another may be slower or faster"
+	return notebook.Say("fitting", "treatment", t.ID, "guests", found.Guests, "metric", f.Metric, "factor", f.Factor, "step", step, "ran_out", found.RanOut, "why", found.Why)
 }
 
 // wait adds the waiting between two readings.
@@ -210,14 +199,14 @@ func pressures() map[string]time.Duration {
 }
 
 // ranOut says which resource of the host ran out when the guests of a step did not fit; full: the host had no memory for them.
-func ranOut(s record.Step, full bool) (what, why string) {
+func ranOut(s record.Step, full bool) (what string, why *notebook.Message) {
 	switch {
 	case s.Most > 0 && float64(s.Processes) >= fitProcesses*float64(s.Most):
-		return record.OutOfProcesses, fmt.Sprintf("with %d guests the host had %d of the %d threads that it can have", s.Guests, s.Processes, s.Most)
+		return record.OutOfProcesses, notebook.Say("many-threads", "guests", s.Guests, "threads", s.Processes, "most", s.Most)
 	case full:
 		return record.OutOfMemory, s.Failure
-	case s.Failure != "":
-		return record.OutOfEngine, fmt.Sprintf("with %d guests: %s", s.Guests, s.Failure)
+	case s.Failure != nil:
+		return record.OutOfEngine, notebook.Say("with-guests", "guests", s.Guests, "cause", s.Failure)
 	}
 	most, share := "", fitWait
 	names := map[string]string{"memory": record.OutOfMemory, "io": record.OutOfIO, "cpu": record.OutOfCPU}
@@ -227,33 +216,16 @@ func ranOut(s record.Step, full bool) (what, why string) {
 		}
 	}
 	if most == "" {
-		return record.OutOfCPU, said(s) + "; nothing waited for memory or I/O for as much as a tenth of the time"
+		return record.OutOfCPU, notebook.Say("nothing-waited", "step", said(s))
 	}
-	return names[most], fmt.Sprintf("%s; for %.0f %% of the time something waited for %s", said(s), 100*share, names[most])
+	return names[most], notebook.Say("waited", "step", said(s), "share", share, "for", names[most])
 }
 
 // said describes the runs of a step, how sure their ratio is, and whether it decides.
-func said(s record.Step) string {
-	text := fmt.Sprintf("with %d guests it is %.3g times its value alone (", s.Guests, s.Ratio)
-	switch {
-	case s.Low > 0 && s.High > 0:
-		text += fmt.Sprintf("%.3g to %.3g, ", s.Low, s.High)
-	case s.Low > 0:
-		text += fmt.Sprintf("%.3g or more, ", s.Low)
-	case s.High > 0:
-		text += fmt.Sprintf("%.3g or less, ", s.High)
+func said(s record.Step) *notebook.Message {
+	worth := any(nil) // as many as there are
+	if n := float64(len(s.Values)) / stats.Resemblance(s.Values); n < 0.9*float64(len(s.Values)) {
+		worth = n
 	}
-	runs := "runs"
-	if s.Runs == 1 {
-		runs = "run"
-	}
-	text += fmt.Sprintf("%d %s", s.Runs, runs)
-	if worth := float64(len(s.Values)) / stats.Resemblance(s.Values); worth < 0.9*float64(len(s.Values)) {
-		text += fmt.Sprintf(" that resemble each other, worth %.0f", worth)
-	}
-	text += ")"
-	if !s.Decided {
-		text += ", which does not decide it"
-	}
-	return text
+	return notebook.Say("step", "guests", s.Guests, "ratio", s.Ratio, "low", s.Low, "high", s.High, "runs", s.Runs, "worth", worth, "decided", s.Decided)
 }

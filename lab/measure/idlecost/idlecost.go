@@ -126,14 +126,14 @@ func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Tri
 	for _, n := range append([]int{0}, s.config.Guests...) {
 		for len(idle) < n {
 			g, cause := s.another(ctx, idle)
-			if cause != "" {
-				tr.Failure = fmt.Sprintf("idle guest %d of %d: %s", len(idle)+1, slices.Max(s.config.Guests), cause)
+			if cause != nil {
+				tr.Failure = notebook.Say("of-idle-guest", "guest", len(idle)+1, "of", slices.Max(s.config.Guests), "cause", cause)
 				return tr, true, nil
 			}
 			idle = append(idle, g)
 		}
 		took, err := s.times(ctx, &tr)
-		if tr.Failure != "" || err != nil || ctx.Err() != nil {
+		if tr.Failure != nil || err != nil || ctx.Err() != nil {
 			return tr, true, err
 		}
 		if n == 0 {
@@ -142,7 +142,7 @@ func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Tri
 		}
 		tr.Figures[slowdown(n).Name] = took / alone
 	}
-	if cause := s.watch(ctx, idle, tr.Figures); cause != "" {
+	if cause := s.watch(ctx, idle, tr.Figures); cause != nil {
 		tr.Failure = cause
 	}
 	first, _ := s.Metrics(nil, nil)
@@ -151,21 +151,21 @@ func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Tri
 }
 
 // another makes one more idle guest, on the measured guest's CPUs; cause says why it cannot.
-func (s *subject) another(ctx context.Context, idle []crowd.Guest) (g crowd.Guest, cause string) {
+func (s *subject) another(ctx context.Context, idle []crowd.Guest) (g crowd.Guest, cause *notebook.Message) {
 	each, err := (append([]crowd.Guest{s.Guest()}, idle...))[len(idle)].Resident() // all guests are alike
 	if err != nil {
-		return nil, err.Error()
+		return nil, notebook.ErrorMessage(err)
 	}
-	if cause := crowd.Room(1+len(idle), each, 0); cause != "" {
+	if cause := crowd.Room(1+len(idle), each, 0); cause != nil {
 		return nil, cause
 	}
 	ctx, cancel := context.WithTimeout(ctx, crowd.ProvisionTimeout)
 	defer cancel()
 	g, err = s.Provision(ctx, crowd.Want{Treatment: s.Treatment, ID: crowd.NewID(), Work: s.Ready})
 	if err != nil {
-		return nil, "no guest: " + err.Error()
+		return nil, notebook.Say("no-guest", "cause", err)
 	}
-	return g, ""
+	return g, nil
 }
 
 // times is the mean time of the runs after the first, which warms up. A run that fails fails the trial.
@@ -176,7 +176,7 @@ func (s *subject) times(ctx context.Context, tr *notebook.Trial) (mean float64, 
 			step.Role = measure.Warmup
 		}
 		one, _, err := s.Time(ctx, step)
-		if one.Failure != "" || err != nil || ctx.Err() != nil {
+		if one.Failure != nil || err != nil || ctx.Err() != nil {
 			tr.Failure, tr.Output = one.Failure, one.Output
 			return 0, err
 		}
@@ -190,7 +190,7 @@ func (s *subject) times(ctx context.Context, tr *notebook.Trial) (mean float64, 
 }
 
 // watch measures what the idle guests use while nothing works; cause says why it cannot.
-func (s *subject) watch(ctx context.Context, idle []crowd.Guest, figures map[string]float64) (cause string) {
+func (s *subject) watch(ctx context.Context, idle []crowd.Guest, figures map[string]float64) (cause *notebook.Message) {
 	pause := func(d time.Duration) {
 		select {
 		case <-ctx.Done():
@@ -201,15 +201,15 @@ func (s *subject) watch(ctx context.Context, idle []crowd.Guest, figures map[str
 	began := time.Now()
 	before, err := usedBy(idle)
 	if err != nil {
-		return "what its idle guests use cannot be read: " + err.Error()
+		return notebook.Say("idle-guests-unread", "cause", err)
 	}
 	pause(leastWatch)
 	after, err := usedBy(idle)
 	if err != nil {
-		return "what its idle guests use cannot be read: " + err.Error()
+		return notebook.Say("idle-guests-unread", "cause", err)
 	}
 	per := time.Since(began).Seconds() * float64(len(idle))
 	figures[cpuTime.Name] = 1000 * max(after.cpu-before.cpu, 0).Seconds() / per
 	figures[wakeUps.Name] = float64(max(after.wakeUps-before.wakeUps, 0)) / per
-	return ""
+	return nil
 }

@@ -57,7 +57,7 @@ func TestTheCostOfIdleGuests(t *testing.T) {
 		l := sleepy(-1)
 		c := config{Guests: []int{1, 4, 16}, Runs: 2}
 		tr, err := measuretest.Trial(t.Context(), t, c, l, measure.Cell{Treatment: notebook.Treatment{Platform: notebook.CN}, Ready: measuretest.Work()}, measure.Step{})
-		if err != nil || tr.Failure != "" || l.Live != 0 || l.Most != 17 {
+		if err != nil || tr.Failure != nil || l.Live != 0 || l.Most != 17 {
 			t.Fatalf("%q, %v; %d guests at once, %d left", tr.Failure, err, l.Most, l.Live)
 		}
 		first, also := c.Metrics(nil, nil)
@@ -83,7 +83,7 @@ func TestIdleGuestsThatCannotBeMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := sleepy(3)
 		tr, err := measuretest.Trial(t.Context(), t, config{Guests: []int{1, 4}, Runs: 1}, l, measure.Cell{Ready: measuretest.Work()}, measure.Step{})
-		if want := "idle guest 3 of 4: no guest: the bridge is full"; err != nil || tr.Failure != want || l.Live != 0 {
+		if want := "of-idle-guest cause=no-guest cause=the bridge is full guest=3 of=4"; err != nil || tr.Failure.String() != want || l.Live != 0 {
 			t.Errorf("%q, %v, %d guests left; want %q", tr.Failure, err, l.Live, want)
 		}
 	})

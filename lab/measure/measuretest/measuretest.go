@@ -101,13 +101,13 @@ func Trial(ctx context.Context, t *testing.T, c measure.Config, l measure.Lab, o
 func TrialOf(ctx context.Context, t *testing.T, subject measure.Subject, s measure.Step) (tr notebook.Trial, err error) {
 	t.Helper()
 	if err := subject.Make(ctx); err != nil {
-		return notebook.Trial{Failure: "no guest: " + err.Error()}, nil
+		return notebook.Trial{Failure: notebook.Say("no-guest", "cause", err)}, nil
 	}
 	defer func() {
 		err = errors.Join(err, subject.Service().TakeDown(ctx), subject.Guest().Destroy(context.WithoutCancel(ctx)))
 	}()
 	cause, err := subject.SetUp(ctx)
-	if cause != "" || err != nil {
+	if cause != nil || err != nil {
 		return notebook.Trial{Failure: cause}, err
 	}
 	tr, _, err = subject.Trial(ctx, s)

@@ -183,7 +183,7 @@ type subject struct {
 }
 
 // SetUp implements measure.Subject: it does nothing, because the work begins together with that of the other guests.
-func (*subject) SetUp(context.Context) (string, error) { return "", nil }
+func (*subject) SetUp(context.Context) (*notebook.Message, error) { return nil, nil }
 
 // Trial implements measure.Subject. It makes guests until the study's greatest number of them live at the same time; the first
 // exists already. Each guest does its work, and all are weighed at each number. A trial that does not count weighs only the first
@@ -208,12 +208,12 @@ func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Tri
 			}
 			nth := len(group.Guests) + 1
 			cause, err := s.resident(ctx, group, seen.Weights)
-			if cause != "" || err != nil {
-				tr.Failure = fmt.Sprintf("guest %d of %d: %s", nth, most, cause)
+			if cause != nil || err != nil {
+				tr.Failure = notebook.Say("of-guest-of", "guest", nth, "of", most, "cause", cause)
 				return tr, true, err
 			}
 		}
-		if err := s.at(ctx, m, group, &tr, &seen); tr.Failure != "" || err != nil {
+		if err := s.at(ctx, m, group, &tr, &seen); tr.Failure != nil || err != nil {
 			return tr, true, err
 		}
 	}
@@ -223,7 +223,7 @@ func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Tri
 }
 
 // resident adds one more guest and starts its work; cause says why that failed.
-func (s *subject) resident(ctx context.Context, group *crowd.Group, weights []record.Weight) (cause string, err error) {
+func (s *subject) resident(ctx context.Context, group *crowd.Group, weights []record.Weight) (cause *notebook.Message, err error) {
 	each := int64(0)
 	if n := len(weights); n > 0 {
 		each = (weights[n-1].RSS + weights[n-1].KernelCopy) / int64(weights[n-1].Guests)
@@ -239,7 +239,7 @@ func (s *subject) at(ctx context.Context, m record.Config, group *crowd.Group, t
 	n := len(group.Guests)
 	took, restless, err := crowd.Settle(ctx, group.Guests, s.Treatment)
 	if err != nil {
-		tr.Failure = "what its guests take cannot be read: " + err.Error()
+		tr.Failure = notebook.Say("guests-unread", "cause", err)
 		return nil
 	}
 	if restless != nil {
@@ -254,7 +254,7 @@ func (s *subject) at(ctx context.Context, m record.Config, group *crowd.Group, t
 	}
 	w, err := s.scales.weigh(ctx, group.Guests, s.Treatment, s.Ready.Workload.System, asked)
 	if err != nil {
-		tr.Failure = err.Error()
+		tr.Failure = notebook.ErrorMessage(err)
 		return nil
 	}
 	w.Guests, w.SettledS = n, took.Seconds()
@@ -264,7 +264,7 @@ func (s *subject) at(ctx context.Context, m record.Config, group *crowd.Group, t
 			asked = framesAndFiles
 		}
 		merged, cause, err := s.merged(ctx, m.KSM, group.Guests, asked)
-		if cause != "" || err != nil {
+		if cause != nil || err != nil {
 			tr.Failure = cause
 			return err
 		}
@@ -274,16 +274,16 @@ func (s *subject) at(ctx context.Context, m record.Config, group *crowd.Group, t
 		seen.Weights = append(seen.Weights, merged)
 	}
 	if i := group.Over(); i >= 0 {
-		tr.Failure = fmt.Sprintf("the work in guest %d ended while it was weighed: %s", i+1, group.Works[i].How())
+		tr.Failure = notebook.Say("work-ended-when-weighed", "guest", i+1, "cause", group.Works[i].How())
 	}
 	return nil
 }
 
 // merged weighs the guests with their pages merged, and separates the pages again.
-func (s *subject) merged(ctx context.Context, setting string, guests []crowd.Guest, asked depth) (w record.Weight, cause string, err error) {
+func (s *subject) merged(ctx context.Context, setting string, guests []crowd.Guest, asked depth) (w record.Weight, cause *notebook.Message, err error) {
 	merging, err := s.scales.merge(s.Journal(), setting)
 	if err != nil {
-		return w, "KSM: " + err.Error(), nil
+		return w, notebook.Say("ksm", "cause", err), nil
 	}
 	defer func() {
 		ectx, cancel := context.WithTimeout(context.WithoutCancel(ctx), crowd.DestroyTimeout)
@@ -296,11 +296,11 @@ func (s *subject) merged(ctx context.Context, setting string, guests []crowd.Gue
 	defer cancel()
 	ksm, err := merging.Settle(mctx)
 	if err != nil {
-		return w, "KSM: " + err.Error(), nil
+		return w, notebook.Say("ksm", "cause", err), nil
 	}
 	if w, err = s.scales.weigh(ctx, guests, s.Treatment, s.Ready.Workload.System, asked); err != nil {
-		return w, err.Error(), nil
+		return w, notebook.ErrorMessage(err), nil
 	}
 	w.Guests, w.KSM = len(guests), ksm
-	return w, "", nil
+	return w, nil, nil
 }

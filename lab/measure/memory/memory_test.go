@@ -163,7 +163,7 @@ func TestGuestsOfAKnownWeight(t *testing.T) {
 	l := known()
 	m := record.Config{Guests: []int{1, 2, 4}, KSM: notebook.KSMPaper}
 	tr, err := weighed(t, l, m, measure.Measured)
-	if err != nil || tr.Failure != "" {
+	if err != nil || tr.Failure != nil {
 		t.Fatal(err, tr.Failure)
 	}
 	want := map[notebook.Metric]float64{
@@ -205,7 +205,7 @@ func TestWhatAGuestsMemoryIsToItIsInTheFigures(t *testing.T) {
 	l := known()
 	m := record.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper, Frames: true}
 	tr, err := weighed(t, l, m, measure.Measured)
-	if err != nil || tr.Failure != "" {
+	if err != nil || tr.Failure != nil {
 		t.Fatal(err, tr.Failure)
 	}
 	if want := []depth{eachFrame, eachFrame, eachFrame, framesAndFiles}; !slices.Equal(l.asked, want) {
@@ -237,12 +237,12 @@ func TestGuestsThatCannotBeWeighed(t *testing.T) {
 		want   string // in the trial's failure or its warnings
 		points int
 	}{
-		"a guest that cannot be made": {func(l *balance) { l.refuses = 3 }, two, "guest 3 of 3: no guest: the bridge is full", 1},
-		"work that ends at once":      {func(l *balance) { l.early = true }, two, "guest 1 of 3: its work ended at once: exit status 3", 0},
-		"work that ends meanwhile":    {func(l *balance) { l.ends = true }, two, "the work in guest 1 ended while it was weighed: exit status 4", 1},
+		"a guest that cannot be made": {func(l *balance) { l.refuses = 3 }, two, "of-guest-of cause=no-guest cause=the bridge is full guest=3 of=3", 1},
+		"work that ends at once":      {func(l *balance) { l.early = true }, two, "of-guest-of cause=work-ended-at-once cause=exit said=no such file status=3 guest=1 of=3", 0},
+		"work that ends meanwhile":    {func(l *balance) { l.ends = true }, two, "work-ended-when-weighed cause=exit said=out of patience status=4 guest=1", 1},
 		"guests that never settle":    {func(l *balance) { l.growing = true }, two, "memory-grows", 2},
 		"a host without KSM": {func(l *balance) { l.noKSM = errors.New("this kernel has none") },
-			record.Config{Guests: []int{1}, KSM: notebook.KSMKernel}, "KSM: this kernel has none", 1},
+			record.Config{Guests: []int{1}, KSM: notebook.KSMKernel}, "ksm cause=this kernel has none", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := known()
@@ -268,7 +268,7 @@ func TestKSMThatStays(t *testing.T) {
 func TestAnInterruptWhileGuestsAreWeighed(t *testing.T) {
 	l := known()
 	l.after = func() {}
-	if tr, err := weighed(t, l, record.Config{Guests: []int{1, 2}}, measure.Measured); err != nil || tr.Failure != "" || len(tr.Figures) > 0 || len(l.asked) != 1 || l.Most != 1 {
+	if tr, err := weighed(t, l, record.Config{Guests: []int{1, 2}}, measure.Measured); err != nil || tr.Failure != nil || len(tr.Figures) > 0 || len(l.asked) != 1 || l.Most != 1 {
 		t.Errorf("%v, trial %+v, weighed %d times, at most %d guests; want one guest weighed once", err, tr, len(l.asked), l.Most)
 	}
 }
@@ -277,7 +277,7 @@ func TestAnInterruptWhileGuestsAreWeighed(t *testing.T) {
 func TestARehearsalOfAWeighing(t *testing.T) {
 	l := known()
 	tr, err := weighed(t, l, record.Config{Guests: []int{1, 2, 4}, KSM: notebook.KSMPaper, Frames: true}, measure.Rehearsal)
-	if err != nil || tr.Failure != "" || tr.Value != 9 || !slices.Equal(l.asked, []depth{outside}) || l.Most != 1 || l.undone != 0 {
+	if err != nil || tr.Failure != nil || tr.Value != 9 || !slices.Equal(l.asked, []depth{outside}) || l.Most != 1 || l.undone != 0 {
 		t.Errorf("%v, %+v, asked %v, at most %d guests, KSM %d times", err, tr, l.asked, l.Most, l.undone)
 	}
 }

@@ -159,7 +159,7 @@ type subject struct {
 }
 
 // SetUp implements measure.Subject: it does nothing, because the work begins together with that of the other guests.
-func (*subject) SetUp(context.Context) (string, error) { return "", nil }
+func (*subject) SetUp(context.Context) (*notebook.Message, error) { return nil, nil }
 
 // Trial implements measure.Subject. It makes guests until the study's number of them live at the same time; the first exists
 // already. Each guest does its work, and the trial reads their page tables or counts their page faults. A trial that does not count
@@ -180,29 +180,29 @@ func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Tri
 	}()
 	for len(group.Guests) < p.Guests {
 		if g, cause := group.Another(ctx, 0); g == nil {
-			tr.Failure = fmt.Sprintf("guest %d of %d: %s", len(group.Guests)+1, p.Guests, cause)
+			tr.Failure = notebook.Say("of-guest-of", "guest", len(group.Guests)+1, "of", p.Guests, "cause", cause)
 			return tr, true, nil
 		}
 	}
 	if ends(s.Ready.Workload) && p.FaultsS > 0 {
-		if tr.Failure = of.watch(); tr.Failure != "" {
+		if tr.Failure = of.watch(); tr.Failure != nil {
 			return tr, true, nil
 		}
 	}
 	cause, err := group.BeginAll(ctx)
-	if err != nil || cause != "" {
+	if err != nil || cause != nil {
 		tr.Failure = cause
 		return tr, true, err
 	}
 	of.began = time.Now()
-	if tr.Failure = of.read(ctx); tr.Failure != "" || ctx.Err() != nil {
+	if tr.Failure = of.read(ctx); tr.Failure != nil || ctx.Err() != nil {
 		return tr, true, nil
 	}
 	metric, _ := p.Metrics(ends(s.Ready.Workload))
 	tr.Figures = p.Figures(of.kept.PageTables, of.kept.PageFaults)
 	value, known := tr.Figures[metric.Name]
 	if !known && step.Counts() {
-		tr.Failure = "nothing was read of what the study is about: " + metric.Name
+		tr.Failure = notebook.Say("nothing-read", "metric", metric.Name)
 	}
 	tr.Value = value
 	return tr, true, nil

@@ -157,7 +157,7 @@ func TestGuestsOfKnownPages(t *testing.T) {
 	l := &pager{}
 	p := record.Config{Guests: 4, Tables: true, InitialS: 2, SteadyS: 18, FaultsS: 10}
 	tr, _ := l.trial(t, p, nil, measure.Measured)
-	if tr.Failure != "" {
+	if tr.Failure != nil {
 		t.Fatal(tr.Failure)
 	}
 	want := map[string]float64{
@@ -189,7 +189,7 @@ func TestGuestsOfKnownPages(t *testing.T) {
 func TestFunctionsAreReadToTheirEnd(t *testing.T) {
 	l := &pager{length: 30 * time.Second}
 	tr, _ := l.trial(t, record.Config{Guests: 4, Tables: true, InitialS: 5, SteadyS: 120, FaultsS: 10}, nil, measure.Measured)
-	if tr.Failure != "" {
+	if tr.Failure != nil {
 		t.Fatal(tr.Failure)
 	}
 	tables, faults := notebooktest.Seen[record.Seen](&tr).PageTables, notebooktest.Seen[record.Seen](&tr).PageFaults
@@ -209,16 +209,16 @@ func TestGuestsThatCannotBeRead(t *testing.T) {
 		p    record.Config
 		want string
 	}{
-		"a guest that cannot be made": {&pager{refuses: 3}, tables, "guest 3 of 3: no guest: the bridge is full"},
+		"a guest that cannot be made": {&pager{refuses: 3}, tables, "of-guest-of cause=no-guest cause=the bridge is full guest=3 of=3"},
 		"a function that is too short": {&pager{length: 3 * time.Second}, tables,
-			"ended before the initial state was read, 3 s after all had begun: more data, or a shorter paging: initial:, was expected"},
-		"work that fails":                {&pager{length: 3 * time.Second, exit: 3}, faults, "guest 1: exit status 3"},
-		"work that does not end":         {&pager{length: time.Hour}, faults, "the work in guest 1 had not ended after 10m0s"},
-		"faults that cannot be seen":     {&pager{blind: errors.New("no BPF")}, faults, "page faults: no BPF"},
-		"faults of work that cannot end": {&pager{blind: errors.New("no BPF"), length: time.Second}, faults, "page faults: no BPF"},
+			"work-ended after_s=3 cause=too-short guest="},
+		"work that fails":                {&pager{length: 3 * time.Second, exit: 3}, faults, "of-guest cause=exit said= status=3 guest=1"},
+		"work that does not end":         {&pager{length: time.Hour}, faults, "work-not-ended after=600 guest=1"},
+		"faults that cannot be seen":     {&pager{blind: errors.New("no BPF")}, faults, "faults-uncounted cause=no BPF"},
+		"faults of work that cannot end": {&pager{blind: errors.New("no BPF"), length: time.Second}, faults, "faults-uncounted cause=no BPF"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if tr, _ := c.l.trial(t, c.p, nil, measure.Measured); !strings.Contains(tr.Failure, c.want) {
+			if tr, _ := c.l.trial(t, c.p, nil, measure.Measured); !strings.Contains(tr.Failure.String(), c.want) {
 				t.Errorf("%q, want %q", tr.Failure, c.want)
 			}
 		})
@@ -229,7 +229,7 @@ func TestGuestsThatCannotBeRead(t *testing.T) {
 func TestAnInterruptWhilePagesAreRead(t *testing.T) {
 	l := &pager{after: func() {}}
 	tr, took := l.trial(t, record.Config{Guests: 2, Tables: true, InitialS: 1, SteadyS: 100}, nil, measure.Measured)
-	if took != time.Second || tr.Failure != "" || tr.Figures != nil || tr.Value != 0 {
+	if took != time.Second || tr.Failure != nil || tr.Figures != nil || tr.Value != 0 {
 		t.Errorf("after %v: %+v", took, tr)
 	}
 }
@@ -239,7 +239,7 @@ func TestOrdersHaveTheTreatmentsAddressesAndPages(t *testing.T) {
 	for _, c := range []struct{ addresses, pages string }{{"", ""}, {"fixed", "host"}, {"random", "never"}, {"fixed", "never"}, {"fixed", "always"}} {
 		l := &pager{}
 		factors := map[string]string{notebook.FactorAddresses.Name: c.addresses, notebook.FactorHugePages.Name: c.pages}
-		if tr, _ := l.trial(t, record.Config{Guests: 2, Tables: true}, factors, measure.Measured); tr.Failure != "" || len(l.orders) != 2 {
+		if tr, _ := l.trial(t, record.Config{Guests: 2, Tables: true}, factors, measure.Measured); tr.Failure != nil || len(l.orders) != 2 {
 			t.Fatalf("%q, %d orders", tr.Failure, len(l.orders))
 		}
 		for _, o := range l.orders {
@@ -298,10 +298,10 @@ func TestAFunctionIsRehearsed(t *testing.T) {
 		tables bool
 		exit   int
 		want   string
-	}{{false, 0, ""}, {false, 3, "guest 1: exit status 3"}, {true, 0, "ended before the initial state was read"}} {
+	}{{false, 0, ""}, {false, 3, "of-guest cause=exit said= status=3 guest=1"}, {true, 0, "cause=too-short guest=1 until=initial"}} {
 		l := &pager{length: time.Millisecond, exit: c.exit}
 		tr, _ := l.trial(t, record.Config{Guests: 4, Tables: c.tables, InitialS: 1, FaultsS: 10}, nil, measure.Rehearsal)
-		if (c.want == "") != (tr.Failure == "") || !strings.Contains(tr.Failure, c.want) || l.Most != 1 {
+		if (c.want == "") != (tr.Failure == nil) || !strings.Contains(tr.Failure.String(), c.want) || l.Most != 1 {
 			t.Errorf("tables %v, exit %d: %q, want %q; %d guests", c.tables, c.exit, tr.Failure, c.want, l.Most)
 		}
 	}

@@ -4,7 +4,6 @@ package paging
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -28,13 +27,13 @@ type reading struct {
 }
 
 // read does what the study asks for, from the moment when all guests work; cause says why it cannot.
-func (p *reading) read(ctx context.Context) (cause string) {
+func (p *reading) read(ctx context.Context) (cause *notebook.Message) {
 	function := ends(p.group.Ready.Workload)
 	if p.of.Tables {
-		if cause := p.wait(ctx, p.of.InitialS, "before the initial state was read"); cause != "" {
+		if cause := p.wait(ctx, p.of.InitialS, record.Initial); cause != nil {
 			return cause
 		}
-		if cause := p.tables(ctx, record.Initial); cause != "" {
+		if cause := p.tables(ctx, record.Initial); cause != nil {
 			return cause
 		}
 	}
@@ -42,11 +41,11 @@ func (p *reading) read(ctx context.Context) (cause string) {
 		return p.toTheEnd(ctx)
 	}
 	if p.of.SteadyS == 0 && p.of.FaultsS == 0 {
-		return ""
+		return nil
 	}
 	settled := p.of.Tables && p.of.SteadyS > 0
 	if !settled { // most faults come from what a load touches first
-		if cause := p.watch(); cause != "" {
+		if cause := p.watch(); cause != nil {
 			return cause
 		}
 	}
@@ -54,34 +53,40 @@ func (p *reading) read(ctx context.Context) (cause string) {
 	loads := p.load(lctx)
 	defer func() {
 		enough()
-		if failed := loads(); cause == "" {
+		if failed := loads(); cause == nil {
 			cause = failed
 		}
 	}()
 	if settled {
-		if cause := p.wait(ctx, p.of.SteadyS, "before the steady state was read"); cause != "" {
+		if cause := p.wait(ctx, p.of.SteadyS, record.Steady); cause != nil {
 			return cause
 		}
-		if cause := p.tables(ctx, record.Steady); cause != "" {
+		if cause := p.tables(ctx, record.Steady); cause != nil {
 			return cause
 		}
 	}
 	if p.of.FaultsS > 0 {
 		if settled {
-			if cause := p.watch(); cause != "" {
+			if cause := p.watch(); cause != nil {
 				return cause
 			}
 		}
-		if cause := p.wait(ctx, p.of.FaultsS, "while faults were counted"); cause != "" {
+		if cause := p.wait(ctx, p.of.FaultsS, inFaults); cause != nil {
 			return cause
 		}
 		return p.seen(nil)
 	}
-	return ""
+	return nil
 }
 
+// Until when a guest must work, if not until a state of its page tables is read.
+const (
+	inFaults = "faults"
+	inTables = "tables"
+)
+
 // wait lets the guests work for a time, and says if a guest's work ends in that time.
-func (p *reading) wait(ctx context.Context, seconds float64, what string) string {
+func (p *reading) wait(ctx context.Context, seconds float64, until string) *notebook.Message {
 	over, stop := context.WithCancel(ctx)
 	defer stop()
 	for _, w := range p.group.Works {
@@ -91,62 +96,62 @@ func (p *reading) wait(ctx context.Context, seconds float64, what string) string
 	case <-over.Done():
 	case <-time.After(time.Duration(seconds * float64(time.Second))): // how long the guests have worked is itself measured
 	}
-	return p.ended(what)
+	return p.ended(until)
 }
 
-// ended says which guest's work has ended; empty if none has.
-func (p *reading) ended(what string) string {
+// ended says which guest's work has ended; nil if none has.
+func (p *reading) ended(until string) *notebook.Message {
 	i := slices.IndexFunc(p.group.Works, (*crowd.Service).Over)
 	if i < 0 {
-		return ""
+		return nil
 	}
 	how := p.group.Works[i].How()
 	if ends(p.group.Ready.Workload) {
 		res, err := p.group.Works[i].Result()
-		if how = workload.Failure(res); how == "" && err == nil {
-			how = "more data, or a shorter paging: initial:, was expected"
+		if how = workload.Failure(res); how == nil && err == nil {
+			how = notebook.Say("too-short")
 		} else if err != nil {
-			how = err.Error()
+			how = notebook.ErrorMessage(err)
 		}
 	}
-	return fmt.Sprintf("the work in guest %d ended %s, %.3g s after all had begun: %s", i+1, what, time.Since(p.began).Seconds(), how)
+	return notebook.Say("work-ended", "guest", i+1, "until", until, "after_s", time.Since(p.began), "cause", how)
 }
 
 // tables reads page tables.
-func (p *reading) tables(ctx context.Context, state string) string {
+func (p *reading) tables(ctx context.Context, state string) *notebook.Message {
 	at := time.Since(p.began)
 	t, err := p.eyes.tables(ctx, p.group.Guests, p.group.Treatment, p.group.Ready.Workload.System)
 	if err != nil {
-		return "page tables: " + err.Error()
+		return notebook.Say("tables-unread", "cause", err)
 	}
 	t.State, t.AtS, t.ScanS = state, at.Seconds(), (time.Since(p.began) - at).Seconds()
-	if cause := p.ended("while its page tables were read"); cause != "" {
+	if cause := p.ended(inTables); cause != nil {
 		return cause
 	}
 	p.kept.PageTables = append(p.kept.PageTables, t)
-	return ""
+	return nil
 }
 
 // watch starts counting faults.
-func (p *reading) watch() (cause string) {
+func (p *reading) watch() (cause *notebook.Message) {
 	used, err := crowd.Used(p.group.Guests)
 	if err == nil {
 		p.faulting, err = p.eyes.faults(p.group.Guests, p.group.Treatment, p.group.Ready.Workload.System)
 	}
 	if err != nil {
-		return "page faults: " + err.Error()
+		return notebook.Say("faults-uncounted", "cause", err)
 	}
 	p.used, p.watched = used, time.Now()
-	return ""
+	return nil
 }
 
 // seen ends the counting. cpu is the CPU time of work that has ended; nil: the CPU time that the guests used since counting began.
-func (p *reading) seen(cpu *time.Duration) (cause string) {
+func (p *reading) seen(cpu *time.Duration) (cause *notebook.Message) {
 	took := time.Since(p.watched)
 	if cpu == nil {
 		now, err := crowd.Used(p.group.Guests)
 		if err != nil {
-			return "page faults: " + err.Error()
+			return notebook.Say("faults-uncounted", "cause", err)
 		}
 		now -= p.used
 		cpu = &now
@@ -154,47 +159,47 @@ func (p *reading) seen(cpu *time.Duration) (cause string) {
 	f, err := p.faulting.Stop()
 	p.faulting = nil
 	if err != nil {
-		return "page faults: " + err.Error()
+		return notebook.Say("faults-uncounted", "cause", err)
 	}
 	f.OfS, f.CPUS = took.Seconds(), cpu.Seconds()
 	p.kept.PageFaults = &f
 	if f.Lost > 0 {
 		p.trial.Warnings = append(p.trial.Warnings, notebook.Say("faults-lost", "faults", f.Lost))
 	}
-	return ""
+	return nil
 }
 
 // toTheEnd waits until every function has ended, and then ends the counting of their faults.
-func (p *reading) toTheEnd(ctx context.Context) (cause string) {
+func (p *reading) toTheEnd(ctx context.Context) (cause *notebook.Message) {
 	limit := time.NewTimer(p.group.Timeout)
 	defer limit.Stop()
 	var cpu time.Duration
 	for i, w := range p.group.Works {
 		select {
 		case <-ctx.Done():
-			return ""
+			return nil
 		case <-limit.C:
-			return fmt.Sprintf("the work in guest %d had not ended after %v", i+1, p.group.Timeout)
+			return notebook.Say("work-not-ended", "guest", i+1, "after", p.group.Timeout)
 		case <-w.Alive().Done():
 		}
 		res, err := w.Result()
 		if err != nil {
-			return fmt.Sprintf("guest %d: %v", i+1, err)
+			return notebook.Say("of-guest", "guest", i+1, "cause", err)
 		}
-		if cause := workload.Failure(res); cause != "" {
-			return fmt.Sprintf("guest %d: %s", i+1, cause)
+		if cause := workload.Failure(res); cause != nil {
+			return notebook.Say("of-guest", "guest", i+1, "cause", cause)
 		}
 		cpu += time.Duration((res.UserS + res.SystemS) * float64(time.Second))
 	}
 	if p.faulting == nil {
-		return ""
+		return nil
 	}
 	return p.seen(&cpu)
 }
 
 // load asks the guests' services again and again until ctx ends. The function it returns then says which load failed before that.
-func (p *reading) load(ctx context.Context) (failed func() string) {
-	ended := make(chan string, len(p.group.Works))
+func (p *reading) load(ctx context.Context) (failed func() *notebook.Message) {
+	ended := make(chan *notebook.Message, len(p.group.Works))
 	n := 0
 	for i, w := range p.group.Works {
 		if w.Place == nil {
@@ -203,9 +208,9 @@ func (p *reading) load(ctx context.Context) (failed func() string) {
 		n++
 		go func() { ended <- w.Again(ctx, i, p.group.Timeout) }()
 	}
-	return func() (cause string) {
+	return func() (cause *notebook.Message) {
 		for range n {
-			if c := <-ended; cause == "" {
+			if c := <-ended; cause == nil {
 				cause = c
 			}
 		}

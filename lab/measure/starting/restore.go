@@ -5,7 +5,6 @@ package starting
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"tare/lab/crowd"
@@ -17,61 +16,61 @@ import (
 
 // restore saves the guest, restores it, waits for its answer, and proves that it continued where it was. cause says why that
 // failed. If the guest cannot be saved at all, that is noted and is not a failure.
-func (s *subject) restore(ctx context.Context) (cause string) {
+func (s *subject) restore(ctx context.Context) (cause *notebook.Message) {
 	of := s.of
 	ctx, cancel := context.WithTimeout(ctx, crowd.Patience(s.Treatment, savingTime))
 	defer cancel()
 	prove, cause := s.witness(ctx)
-	if cause != "" {
+	if cause != nil {
 		return cause
 	}
 	began := time.Now()
 	saved, err := s.Guest().Save(ctx)
 	if cannot, never := errors.AsType[*engine.UnsupportedError](err); never {
 		of.NoSaving = cannot.Error()
-		return ""
+		return nil
 	}
 	if err != nil {
-		return "saving it: " + err.Error()
+		return notebook.Say("saving", "cause", err)
 	}
 	of.SavedNS, of.State, of.HowSaved = time.Since(began).Nanoseconds(), saved.Bytes, saved.How
 	// The state has just been written, so it is in the page cache, and a cold restore would not read from disk.
 	cached, err := s.cache(ctx, saved.Path)
 	if err != nil {
-		return "the page cache before its restore: " + err.Error()
+		return notebook.Say("cache-before-restore", "cause", err)
 	}
 	of.RestoreCached = &cached
-	if cause = uncached(cached, notebook.FactorCache.Of(s.Treatment)); cause != "" {
-		return "before its restore " + cause
+	if cause = uncached(cached, notebook.FactorCache.Of(s.Treatment)); cause != nil {
+		return notebook.Say("before-restore", "cause", cause)
 	}
 	moments := engine.NewMoments()
 	if err := s.Guest().Restore(ctx, moments); err != nil {
-		return "restoring it: " + err.Error() + crowd.Diagnosis(s.Guest())
+		return notebook.Say("restoring", "cause", crowd.Silent(err, s.Guest()))
 	}
 	switch {
 	case s.Service() != nil:
-		if cause = s.Service().Await(ctx); cause == "" {
+		if cause = s.Service().Await(ctx); cause == nil {
 			moments.Mark(notebook.MomentAgain)
 		}
 	case s.Ready.Workload.System:
 		if _, err := s.Guest().Ruler().Ping(ctx); err != nil {
-			return "the restored guest does not answer: " + err.Error() + crowd.Diagnosis(s.Guest())
+			return notebook.Say("restored-silent", "cause", crowd.Silent(err, s.Guest()))
 		}
 		moments.Mark(notebook.MomentAgain)
 	default:
 		var at time.Time
-		if cause, at = s.function(ctx, false); cause == "" {
+		if cause, at = s.function(ctx, false); cause == nil {
 			moments.At(notebook.MomentAgain, at)
 		}
 	}
-	if cause != "" {
-		return "after its restore: " + cause
+	if cause != nil {
+		return notebook.Say("after-restore", "cause", cause)
 	}
-	if of.WentOn, cause = prove(ctx); cause != "" {
-		return "it did not go on where it was: " + cause
+	if of.WentOn, cause = prove(ctx); cause != nil {
+		return notebook.Say("not-continued", "cause", cause)
 	}
 	of.Restored = moments.Noted()
-	return ""
+	return nil
 }
 
 // token is the file in the guest's memory that identifies a restored guest as the one that was saved.
@@ -79,36 +78,36 @@ const token = "/dev/shm/tare-token"
 
 // witness leaves something in the guest's memory that only this guest can know after its restore. For a service, that is the order
 // in progress: the ruler holds it in memory and reports its end.
-func (s *subject) witness(ctx context.Context) (prove func(context.Context) (words, cause string), cause string) {
+func (s *subject) witness(ctx context.Context) (prove func(context.Context) (words string, cause *notebook.Message), cause *notebook.Message) {
 	if s.Service() != nil {
-		return func(context.Context) (string, string) {
+		return func(context.Context) (string, *notebook.Message) {
 			if s.Service().Over() {
 				return "", s.Service().How()
 			}
 			s.Service().Stop()
 			<-s.Service().Alive().Done() // the client limits this wait
 			if _, err := s.Service().Result(); err != nil && !errors.Is(err, context.Canceled) {
-				return "", err.Error()
+				return "", notebook.ErrorMessage(err)
 			}
-			return "the order that was in progress when it was saved was ended by its ruler afterwards", ""
-		}, ""
+			return "the order that was in progress when it was saved was ended by its ruler afterwards", nil
+		}, nil
 	}
 	id := crowd.NewID()
-	ask := func(ctx context.Context, argv ...string) (ruler.Result, string) {
+	ask := func(ctx context.Context, argv ...string) (ruler.Result, *notebook.Message) {
 		res, _, err := s.Guest().Ruler().Run(ctx, ruler.Order{Argv: argv, Timeout: crowd.AskTimeout, KeepScratch: true, OutputLimit: 1 << 10})
 		if err != nil {
-			return res, err.Error() + crowd.Diagnosis(s.Guest())
+			return res, crowd.Silent(err, s.Guest())
 		}
 		return res, workload.Failure(res)
 	}
-	if _, cause := ask(ctx, "/bin/sh", "-c", "echo "+id+" >"+token); cause != "" {
-		return nil, "leaving a token in its memory: " + cause
+	if _, cause := ask(ctx, "/bin/sh", "-c", "echo "+id+" >"+token); cause != nil {
+		return nil, notebook.Say("leaving-token", "cause", cause)
 	}
-	return func(ctx context.Context) (string, string) {
+	return func(ctx context.Context) (string, *notebook.Message) {
 		res, cause := ask(ctx, "/bin/cat", token)
-		if cause == "" && string(res.Stdout) != id+"\n" {
-			cause = fmt.Sprintf("its memory has %q where %q was", res.Stdout, id)
+		if cause == nil && string(res.Stdout) != id+"\n" {
+			cause = notebook.Say("token-changed", "has", string(res.Stdout), "had", id)
 		}
 		return "a file in its memory had the random text that was written there before it was saved", cause
-	}, ""
+	}, nil
 }

@@ -107,15 +107,15 @@ func TestStarts(t *testing.T) {
 	}{
 		{name: "warm", cache: notebook.CacheWarm, resident: 100},
 		{name: "cold", cache: notebook.CacheCold},
-		{name: "no room for a warm cache", cache: notebook.CacheWarm, resident: 50, failure: "the page cache was not warm: it had 50 %"},
-		{name: "what is mapped stays", cache: notebook.CacheCold, resident: 50, failure: "the page cache was not cold"},
+		{name: "no room for a warm cache", cache: notebook.CacheWarm, resident: 50, failure: "not-cached of_mib=0 share=0.5 want=warm"},
+		{name: "what is mapped stays", cache: notebook.CacheCold, resident: 50, failure: "not-cached of_mib=0 share=0.5 want=cold"},
 		{name: "no result", cache: notebook.CacheWarm, resident: 100, exit: 3, failure: "exit"},
-		{name: "no guest", cache: notebook.CacheWarm, broken: errors.New("the engine does not answer"), failure: "no guest: the engine does not answer"},
+		{name: "no guest", cache: notebook.CacheWarm, broken: errors.New("the engine does not answer"), failure: "no-guest cause=the engine does not answer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := &starter{cached: notebook.Cached{Files: 1, Bytes: 100, Resident: c.resident}, unsaved: never, exit: c.exit, broken: c.broken}
 			tr := l.start(t, c.cache)
-			if (c.failure == "") != (tr.Failure == "") || !strings.Contains(tr.Failure, c.failure) {
+			if (c.failure == "") != (tr.Failure == nil) || !strings.Contains(tr.Failure.String(), c.failure) {
 				t.Errorf("failure %q, want %q", tr.Failure, c.failure)
 			}
 			seen := notebooktest.Seen[record.Seen](&tr).Startup
@@ -138,7 +138,7 @@ func TestTheStateIsColdBeforeAColdRestore(t *testing.T) {
 		failure  string
 	}{
 		{notebook.CacheCold, 0, ""}, {notebook.CacheWarm, 100, ""},
-		{notebook.CacheCold, 60, "before its restore the page cache was not cold: it had 60 %"},
+		{notebook.CacheCold, 60, "before-restore cause=not-cached of_mib=0 share=0.6 want=cold"},
 	} {
 		kept := notebook.Cached{Files: 2, Bytes: 100, Resident: c.resident}
 		l := &starter{kept: kept, cached: kept}
@@ -153,7 +153,7 @@ func TestTheStateIsColdBeforeAColdRestore(t *testing.T) {
 		if seen == nil || seen.RestoreCached == nil || *seen.RestoreCached != kept {
 			t.Fatalf("%s: %+v", c.cache, seen)
 		}
-		if (c.failure == "") != (tr.Failure == "") || !strings.Contains(tr.Failure, c.failure) {
+		if (c.failure == "") != (tr.Failure == nil) || !strings.Contains(tr.Failure.String(), c.failure) {
 			t.Errorf("%s: failure %q, want %q", c.cache, tr.Failure, c.failure)
 		}
 		if went := seen.WentOn != ""; went != (c.failure == "") {

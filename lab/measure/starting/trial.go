@@ -5,7 +5,6 @@ package starting
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"tare/lab/crowd"
@@ -32,7 +31,7 @@ func (s *subject) Make(ctx context.Context) (err error) {
 	if s.Ready.Workload.Service != nil { // the place of its load does not belong to the guest
 		place, load, err := s.Load(ctx, s.Treatment, s.ID, s.Ready)
 		if err != nil {
-			return fmt.Errorf("no place for its load: %w", err)
+			return &notebook.Error{Says: notebook.Say("no-load-place", "cause", err)}
 		}
 		work = &crowd.Service{Treatment: s.Treatment, Ready: s.Ready, Place: place, Load: load}
 	}
@@ -58,29 +57,29 @@ func (s *subject) Make(ctx context.Context) (err error) {
 	s.of.Moments = moments.Noted()
 	s.trial.HostS = time.Since(s.trial.Start).Seconds()
 	s.trial.ElapsedS = s.trial.HostS
-	if s.trial.Failure == "" {
+	if s.trial.Failure == nil {
 		s.trial.Failure = uncached(s.of.Cached, notebook.FactorCache.Of(s.Treatment))
 	}
 	return nil
 }
 
 // SetUp implements measure.Subject: it does nothing, because Make has begun the work.
-func (*subject) SetUp(context.Context) (string, error) { return "", nil }
+func (*subject) SetUp(context.Context) (*notebook.Message, error) { return nil, nil }
 
 // Trial implements measure.Subject: it saves and restores the guest if the study says so, and completes the trial. The guest cannot
 // be used again.
 func (s *subject) Trial(ctx context.Context, _ measure.Step) (notebook.Trial, bool, error) {
 	tr := &s.trial
-	if tr.Failure == "" && s.config.Restore {
+	if tr.Failure == nil && s.config.Restore {
 		tr.Failure = s.restore(ctx)
 	}
-	if s.Service() != nil && tr.Failure == "" && s.of.WentOn == "" && s.Service().Over() { // the proof that the service went on ends it
-		tr.Failure = "its service ended: " + s.Service().How()
+	if s.Service() != nil && tr.Failure == nil && s.of.WentOn == "" && s.Service().Over() { // the proof that the service went on ends it
+		tr.Failure = notebook.Say("service-ended", "cause", s.Service().How())
 	}
 	tr.Seen, tr.Figures = record.Seen{Startup: s.of}, s.of.Figures()
 	v, known := tr.Figures[record.Time]
-	if !known && tr.Failure == "" {
-		tr.Failure = "its first useful answer was not seen"
+	if !known && tr.Failure == nil {
+		tr.Failure = notebook.Say("no-first-answer")
 	}
 	tr.Value = v
 	return *tr, true, nil
@@ -106,31 +105,30 @@ func (host) cache(ctx context.Context, paths []string, cache string) (notebook.C
 	return pagecache.Load(ctx, paths)
 }
 
-// uncached says that the page cache was not in the treatment's state; empty if it was.
-func uncached(c notebook.Cached, want string) string {
+// uncached says that the page cache was not in the treatment's state; nil if it was.
+func uncached(c notebook.Cached, want string) *notebook.Message {
 	share := float64(c.Resident) / float64(max(c.Bytes, 1))
 	if want == notebook.CacheCold && share > leftCold || want == notebook.CacheWarm && share < leftWarm {
-		return fmt.Sprintf("the page cache was not %s: it had %.0f %% of the %d MiB that it reads; what other programs have mapped stays, and what memory has no room for goes",
-			want, 100*share, c.Bytes/notebook.MiB)
+		return notebook.Say("not-cached", "want", want, "share", share, "of_mib", c.Bytes/notebook.MiB)
 	}
-	return ""
+	return nil
 }
 
 // firstAnswer lets the guest do its work until it has given a useful result, and notes when; cause says why it has not.
-func (s *subject) firstAnswer(ctx context.Context, moments *engine.Moments) (cause string) {
+func (s *subject) firstAnswer(ctx context.Context, moments *engine.Moments) (cause *notebook.Message) {
 	w := s.Ready.Workload
 	switch {
 	case w.System:
 		wctx, cancel := context.WithTimeout(ctx, crowd.Patience(s.Treatment, crowd.BootTime))
 		defer cancel()
 		if err := moments.Wait(wctx, notebook.MomentLogin); err != nil && ctx.Err() == nil {
-			return fmt.Sprintf("no login prompt on its console in %v%s", crowd.Patience(s.Treatment, crowd.BootTime), crowd.Diagnosis(s.Guest()))
+			return crowd.Diagnosed(notebook.Say("no-login", "within", crowd.Patience(s.Treatment, crowd.BootTime)), s.Guest())
 		}
-		return ""
+		return nil
 	case w.Service != nil:
 		at := s.Guest().Address()
 		if !at.Listen.IsValid() || !at.Connect.IsValid() {
-			return "its service has no address: the guest has no network that a load could ask through"
+			return notebook.Say("no-address")
 		}
 		order := w.Order(w.Service.Command, s.Ready.Params, s.Ready.Image, workload.Seat{Instance: s.Treatment.Instance, Address: at.Listen})
 		order.Restorable = s.config.Restore
@@ -138,14 +136,14 @@ func (s *subject) firstAnswer(ctx context.Context, moments *engine.Moments) (cau
 		of.Place, of.Load, of.Pause = s.Service().Place, s.Service().Load, s.asks()
 		s.Made(s.Guest(), of)
 		s.of.Pauses = of.Pause.Seconds()
-		if cause := of.Await(ctx); cause != "" || ctx.Err() != nil {
+		if cause := of.Await(ctx); cause != nil || ctx.Err() != nil {
 			return cause
 		}
 		moments.Mark(notebook.MomentAnswer)
-		return ""
+		return nil
 	}
 	cause, at := s.function(ctx, true)
-	if cause == "" {
+	if cause == nil {
 		moments.At(notebook.MomentAnswer, at)
 	}
 	return cause
@@ -161,25 +159,25 @@ func (s *subject) asks() time.Duration {
 
 // function runs the workload's command to its end, and returns when it ended, or why it has no result. Its answer is checked
 // afterwards.
-func (s *subject) function(ctx context.Context, check bool) (cause string, at time.Time) {
+func (s *subject) function(ctx context.Context, check bool) (cause *notebook.Message, at time.Time) {
 	w := s.Ready.Workload
-	run := func(argv []string, keep bool) string {
+	run := func(argv []string, keep bool) *notebook.Message {
 		order := w.Order(argv, s.Ready.Params, s.Ready.Image, workload.Seat{Instance: s.Treatment.Instance})
 		order.Timeout, order.KeepScratch = s.Timeout, keep
 		res, _, err := s.Guest().Ruler().Run(ctx, order)
 		switch {
 		case ctx.Err() != nil:
-			return ""
+			return nil
 		case err != nil:
-			return err.Error() + crowd.Diagnosis(s.Guest())
+			return crowd.Silent(err, s.Guest())
 		}
 		return workload.Failure(res)
 	}
 	cause = run(w.Command, false)
 	at = time.Now()
-	if cause == "" && check && len(w.Check) > 0 {
-		if cause = run(w.Check, true); cause != "" {
-			cause = "its output is wrong: " + cause
+	if cause == nil && check && len(w.Check) > 0 {
+		if cause = run(w.Check, true); cause != nil {
+			cause = notebook.Say("wrong-output", "cause", cause)
 		}
 	}
 	return cause, at

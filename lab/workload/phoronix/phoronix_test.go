@@ -83,7 +83,7 @@ func TestImport(t *testing.T) {
 	}
 	w := imported(t, made)
 	out := "count 1.2\nRuns    Size   Numbers/sec    Overhead\n   7   1000   123.5   9\n   8   1000  99  9\n"
-	if v, _, cause := w.Figures(ruler.Result{Stdout: []byte(out)}); v != 123.5 || cause != "" || !w.Primary().MoreIsBetter() {
+	if v, _, cause := w.Figures(ruler.Result{Stdout: []byte(out)}); v != 123.5 || cause != nil || !w.Primary().MoreIsBetter() {
 		t.Errorf("its figure is %v, %s; want 123.5", v, cause)
 	}
 }

@@ -45,23 +45,23 @@ func (a Config) Starts(rate int) int {
 
 // Request is one request to start a container. Times are seconds from the moment when the request was due; 0: not reached.
 type Request struct {
-	AtS     float64 `json:"at_s"`     // when the request was due, from when the first was due
-	LateS   float64 `json:"late_s"`   // until the client made the request: the client's own error
-	CallS   float64 `json:"call_s"`   // until the engine's call returned: as published
-	HelloS  float64 `json:"hello_s"`  // until the container's first process had answered
-	AnswerS float64 `json:"answer_s"` // until its application gave its first useful answer, or its function had ended
-	Failure string  `json:"failure,omitempty"`
+	AtS     float64           `json:"at_s"`     // when the request was due, from when the first was due
+	LateS   float64           `json:"late_s"`   // until the client made the request: the client's own error
+	CallS   float64           `json:"call_s"`   // until the engine's call returned: as published
+	HelloS  float64           `json:"hello_s"`  // until the container's first process had answered
+	AnswerS float64           `json:"answer_s"` // until its application gave its first useful answer, or its function had ended
+	Failure *notebook.Message `json:"failure,omitempty"`
 }
 
 // Bringup is the result of a trial's requests.
 type Bringup struct {
-	Offered  float64   `json:"offered"`           // requests a second
-	Planned  int       `json:"planned"`           // requests
-	Starts   []Request `json:"starts"`            // the requests that were made
-	Stopped  string    `json:"stopped,omitempty"` // why there are fewer than planned
-	ClientS  float64   `json:"client_s"`          // CPU time of the client during the requests
-	OfS      float64   `json:"of_s"`              // from when the first request was due to the last answer
-	CreatedS float64   `json:"created_s"`         // seconds that making all containers took, before the requests
+	Offered  float64           `json:"offered"`           // requests a second
+	Planned  int               `json:"planned"`           // requests
+	Starts   []Request         `json:"starts"`            // the requests that were made
+	Stopped  *notebook.Message `json:"stopped,omitempty"` // why there are fewer than planned
+	ClientS  float64           `json:"client_s"`          // CPU time of the client during the requests
+	OfS      float64           `json:"of_s"`              // from when the first request was due to the last answer
+	CreatedS float64           `json:"created_s"`         // seconds that making all containers took, before the requests
 }
 
 // Figures of a bring-up. The first is the metric of its trials: the mean time until the engine's call completes, as published.
@@ -101,7 +101,7 @@ func (b *Bringup) Figures() map[string]float64 {
 	var call, hello, answer, late, done []float64
 	for _, s := range b.Starts {
 		late = append(late, s.LateS)
-		if s.Failure != "" {
+		if s.Failure != nil {
 			continue
 		}
 		call, hello, answer, done = append(call, s.CallS), append(hello, s.HelloS), append(answer, s.AnswerS), append(done, s.AtS+s.CallS)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"tare/notebook"
 )
 
 // Twenty starts, each a tenth of a second longer than the previous one, at 10 a second: they complete at half that rate, and their
@@ -15,7 +17,7 @@ func TestBringupFigures(t *testing.T) {
 		at, took := float64(i)/10, float64(i+1)/10
 		b.Starts = append(b.Starts, Request{AtS: at, LateS: 0.001, CallS: took, HelloS: took, AnswerS: 2 * took})
 	}
-	b.Starts = append(b.Starts, Request{AtS: 2, Failure: "no answer"})
+	b.Starts = append(b.Starts, Request{AtS: 2, Failure: notebook.TextMessage("no answer")})
 	f := b.Figures()
 	for name, want := range map[string]float64{
 		StartMean.Name: 1.05, StartP50.Name: 1, StartP95.Name: 1.9, StartP99.Name: 2, StartMax.Name: 2, AnswerMean.Name: 2.1, AnswerP95.Name: 3.8,

@@ -43,11 +43,11 @@ var PerSecond = notebook.Metric{Name: "capacity", Unit: "1/s"}
 
 // Step is one rate at which a service was asked.
 type Step struct {
-	Rate       int     `json:"rate"`              // requests sent a second
-	Throughput float64 `json:"throughput"`        // requests answered a second
-	Mean       float64 `json:"mean"`              // response time, seconds
-	Tail       float64 `json:"tail"`              // Config.Metric, seconds
-	Failure    string  `json:"failure,omitempty"` // why requests or the load failed; the times then mean nothing
-	Met        bool    `json:"met,omitempty"`     // whether it met the objective
-	HoldS      float64 `json:"hold_s,omitempty"`  // seconds for which the rate was held; 0: Config.HoldS
+	Rate       int               `json:"rate"`              // requests sent a second
+	Throughput float64           `json:"throughput"`        // requests answered a second
+	Mean       float64           `json:"mean"`              // response time, seconds
+	Tail       float64           `json:"tail"`              // Config.Metric, seconds
+	Failure    *notebook.Message `json:"failure,omitempty"` // why requests or the load failed; the times then mean nothing
+	Met        bool              `json:"met,omitempty"`     // whether it met the objective
+	HoldS      float64           `json:"hold_s,omitempty"`  // seconds for which the rate was held; 0: Config.HoldS
 }

@@ -48,16 +48,16 @@ const (
 
 // Step is one number of guests that was tried.
 type Step struct {
-	Guests  int       `json:"guests"`
-	Runs    int       `json:"runs"`             // of the measured guest
-	Values  []float64 `json:"values,omitempty"` // of each run: its time, or the figure Config.Metric that it reports
-	Tail    float64   `json:"tail"`             // Config.Metric over the runs, in the workload's unit
-	Ratio   float64   `json:"ratio,omitempty"`  // Tail over that of the guest without neighbours; 0: this is that guest, or the step failed
-	Low     float64   `json:"low,omitempty"`    // of the ratio's 95 % interval, which is valid however long a search goes on; 0: too few runs
-	High    float64   `json:"high,omitempty"`
-	Met     bool      `json:"met,omitempty"`     // it keeps the objective
-	Decided bool      `json:"decided,omitempty"` // the interval excludes the objective's factor; otherwise Met is what too few runs suggest
-	Failure string    `json:"failure,omitempty"` // why so many guests could not be made or kept busy
+	Guests  int               `json:"guests"`
+	Runs    int               `json:"runs"`             // of the measured guest
+	Values  []float64         `json:"values,omitempty"` // of each run: its time, or the figure Config.Metric that it reports
+	Tail    float64           `json:"tail"`             // Config.Metric over the runs, in the workload's unit
+	Ratio   float64           `json:"ratio,omitempty"`  // Tail over that of the guest without neighbours; 0: this is that guest, or the step failed
+	Low     float64           `json:"low,omitempty"`    // of the ratio's 95 % interval, which is valid however long a search goes on; 0: too few runs
+	High    float64           `json:"high,omitempty"`
+	Met     bool              `json:"met,omitempty"`     // it keeps the objective
+	Decided bool              `json:"decided,omitempty"` // the interval excludes the objective's factor; otherwise Met is what too few runs suggest
+	Failure *notebook.Message `json:"failure,omitempty"` // why so many guests could not be made or kept busy
 
 	// Shares of the time of the step's runs in which work waited for a resource of the host (PSI, some); nil: the kernel does not
 	// report them.
@@ -69,9 +69,9 @@ type Step struct {
 
 // Fitted is the result of a search.
 type Fitted struct {
-	Steps   []Step `json:"steps"`             // in the order in which they were made
-	Guests  int    `json:"guests"`            // the number that fit
-	Decided bool   `json:"decided,omitempty"` // it is decided that they fit, and that one more does not
-	RanOut  string `json:"ran_out,omitempty"` // OutOfCPU, …; empty: nothing, up to Config.To guests
-	Why     string `json:"why,omitempty"`     // the evidence for RanOut
+	Steps   []Step            `json:"steps"`             // in the order in which they were made
+	Guests  int               `json:"guests"`            // the number that fit
+	Decided bool              `json:"decided,omitempty"` // it is decided that they fit, and that one more does not
+	RanOut  string            `json:"ran_out,omitempty"` // OutOfCPU, …; empty: nothing, up to Config.To guests
+	Why     *notebook.Message `json:"why,omitempty"`     // the evidence for RanOut
 }
