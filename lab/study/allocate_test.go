@@ -114,11 +114,11 @@ func TestAnAllocatedRunGoesOn(t *testing.T) {
 			plan := fakePlan(d, bmT, aaT, cnT)
 			l := levels(5, 9*time.Second, time.Second, 0.01, 0.03, same)
 			runs := 0
-			l.after = func() {
+			l.result = after(func() {
 				if runs++; runs == stop {
 					cancel()
 				}
-			}
+			})
 			if reason, err := (&Run{Plan: plan, Lab: l, Book: book}).Do(ctx); err != nil || !reason.Is("interrupted") {
 				t.Fatalf("stop %d: %q, %v", stop, reason, err)
 			}

@@ -3,9 +3,22 @@ package study
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"tare/lab/crowd"
+	"tare/lab/engine"
 	"tare/notebook"
 )
+
+// confinedGuest says what it says of a trial's CPUs.
+type confinedGuest struct {
+	fakeGuest
+	says notebook.Confined
+}
+
+func (g *confinedGuest) Watch() engine.Watch {
+	return func(notebook.Usage, time.Duration) *notebook.Confined { return &g.says }
+}
 
 // A trial that did not stay on its guest's CPUs, or cannot be shown to have, has failed with that cause; one that did has that in its record.
 func TestATrialThatLeavesItsCPUs(t *testing.T) {
@@ -21,9 +34,14 @@ func TestATrialThatLeavesItsCPUs(t *testing.T) {
 		plan := fakePlan(plain, bmT, cnT)
 		bm := plan.Study.Treatments[0].ID
 		book := &fakeBook{}
-		l := &fakeLab{elapsed: steady, confined: map[string]*notebook.Confined{
-			bm: {CPUs: "1", ForeignS: &foreign, Why: "no count", Escape: escape},
-		}}
+		l := &fakeLab{elapsed: steady}
+		l.Made = func(w crowd.Want) (crowd.Guest, error) {
+			g := l.guest(w.Treatment)
+			if w.Treatment.ID != bm {
+				return &g, nil
+			}
+			return &confinedGuest{g, notebook.Confined{CPUs: "1", ForeignS: &foreign, Why: "no count", Escape: escape}}, nil
+		}
 		if _, err := (&Run{Plan: plan, Lab: l, Book: book}).Do(t.Context()); err != nil {
 			t.Fatal(err)
 		}

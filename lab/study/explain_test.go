@@ -11,9 +11,74 @@ import (
 	"testing"
 	"time"
 
+	"tare/lab/crowd"
 	"tare/lab/measure"
+	"tare/lab/ruler"
 	"tare/notebook"
 )
+
+// fakeTracers see what they are told to, of trials whose bounds they are told.
+type fakeTracers struct {
+	blind    error // why none looks on
+	sticks   error // why it cannot be detached
+	attached int   // now
+	looks    int   // in all
+	clocks   int   // of these: with another guest's clock
+	seen     func(notebook.Treatment) *notebook.Trace
+}
+
+func (f *fakeTracers) attach(t notebook.Treatment, clock crowd.Guest) (crowd.Tracing, error) {
+	if f.blind != nil {
+		return nil, f.blind
+	}
+	if clock != nil {
+		f.clocks++
+	}
+	f.attached++
+	f.looks++
+	return &fakeTracing{f: f, t: t}, nil
+}
+
+// told tells the bounds of a run: an order has them whenever a tracer looks on.
+func (f *fakeTracers) told(o ruler.Order) (end func()) {
+	if attached := f.attached > 0; attached != (o.Bounds != nil) {
+		panic(fmt.Sprintf("tracers attached: %v, bounds %v", attached, o.Bounds))
+	}
+	if o.Bounds == nil {
+		return func() {}
+	}
+	o.Bounds.Begin()
+	return o.Bounds.End
+}
+
+type fakeTracing struct {
+	f     *fakeTracers
+	t     notebook.Treatment
+	spans []string
+}
+
+func (w *fakeTracing) Begin() { w.spans = append(w.spans, "begin") }
+func (w *fakeTracing) End()   { w.spans = append(w.spans, "end") }
+func (w *fakeTracing) Stop() (*notebook.Trace, error) {
+	w.f.attached--
+	switch {
+	case w.f.sticks != nil:
+		return nil, w.f.sticks
+	case w.f.seen != nil:
+		return w.f.seen(w.t), nil
+	}
+	return &notebook.Trace{Looked: w.spans, Wall: map[string]float64{notebook.WallUser: 1}}, nil
+}
+
+// inside has the ruler of a VM give what its tracers saw.
+func inside(seen func() *notebook.Trace) func(notebook.Treatment, ruler.Order, *ruler.Result) error {
+	return func(_ notebook.Treatment, o ruler.Order, r *ruler.Result) error {
+		if len(o.Tracers) > 0 {
+			r.Trace = seen()
+		}
+		return nil
+	}
+}
 
 func explained(d notebook.Design, treatments ...notebook.Treatment) *Plan {
 	p := fakePlan(d, treatments...)
@@ -55,8 +120,8 @@ func TestExplainedTrialsAreAmongTheOthersInRandomOrder(t *testing.T) {
 func TestExplainedTrialsFeedNoRatio(t *testing.T) {
 	l := &fakeLab{}
 	l.elapsed = func(notebook.Treatment) time.Duration {
-		if l.attached > 0 {
-			return time.Duration(l.looks) * time.Minute // and no precision would ever be had
+		if l.tracers.attached > 0 {
+			return time.Duration(l.tracers.looks) * time.Minute // and no precision would ever be had
 		}
 		return time.Second
 	}
@@ -85,8 +150,8 @@ func TestExplainedTrialsFeedNoRatio(t *testing.T) {
 		}
 	}
 	want := map[string]int{"true false": 12, "false false": 24, "false true": 24}
-	if !maps.Equal(count, want) || l.attached != 0 || l.looks != 24 {
-		t.Errorf("warm-up and explained: %v, want %v; %d watches left of %d", count, want, l.attached, l.looks)
+	if !maps.Equal(count, want) || l.tracers.attached != 0 || l.tracers.looks != 24 {
+		t.Errorf("warm-up and explained: %v, want %v; %d watches left of %d", count, want, l.tracers.attached, l.tracers.looks)
 	}
 	kinds := map[string]bool{}
 	for _, o := range orders {
@@ -111,14 +176,14 @@ func TestAStoppedRunGoesOnWithItsExplainedTrials(t *testing.T) {
 		book := &fakeBook{}
 		ctx, cancel := context.WithCancel(t.Context())
 		runs := 0
-		l := &fakeLab{elapsed: steady, after: func() {
+		l := &fakeLab{elapsed: steady, result: after(func() {
 			if runs++; runs == stop {
 				cancel()
 			}
-		}}
+		})}
 		plan := explained(plain, bmT, aaT, cnT, vmT)
-		if _, err := (&Run{Plan: plan, Lab: l, Book: book}).Do(ctx); err != nil || l.attached != 0 {
-			t.Fatalf("stop %d: %v, %d watches left", stop, err, l.attached)
+		if _, err := (&Run{Plan: plan, Lab: l, Book: book}).Do(ctx); err != nil || l.tracers.attached != 0 {
+			t.Fatalf("stop %d: %v, %d watches left", stop, err, l.tracers.attached)
 		}
 		second := &Run{Plan: plan, Lab: &fakeLab{elapsed: steady}, Book: book}
 		for _, tr := range slices.Clone(book.trials) {
@@ -142,7 +207,7 @@ func TestAStoppedRunGoesOnWithItsExplainedTrials(t *testing.T) {
 
 func TestTracersThatCannotLookOnAreMissing(t *testing.T) {
 	book := &fakeBook{}
-	l := &fakeLab{elapsed: steady, blind: errors.New("bpf(2): operation not permitted")}
+	l := &fakeLab{elapsed: steady, tracers: fakeTracers{blind: errors.New("bpf(2): operation not permitted")}}
 	if _, err := (&Run{Plan: explained(plain, bmT), Lab: l, Book: book}).Do(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +215,7 @@ func TestTracersThatCannotLookOnAreMissing(t *testing.T) {
 		switch {
 		case tr.Failure != nil:
 			t.Errorf("failed: %s", tr.Failure)
-		case tr.Traced && (len(tr.Trace.Missing) != 2 || tr.Trace.Missing[notebook.TracerIO] != l.blind.Error() || len(tr.Trace.Looked) != 0):
+		case tr.Traced && (len(tr.Trace.Missing) != 2 || tr.Trace.Missing[notebook.TracerIO] != l.tracers.blind.Error() || len(tr.Trace.Looked) != 0):
 			t.Errorf("tracers %+v", tr.Trace)
 		}
 	}
@@ -159,10 +224,10 @@ func TestTracersThatCannotLookOnAreMissing(t *testing.T) {
 // A tracer that stays would be measured with all that follows, which must not be: the run ends.
 func TestTracersThatStayEndTheRun(t *testing.T) {
 	book := &fakeBook{}
-	l := &fakeLab{elapsed: steady, sticks: errors.New("device busy")}
+	l := &fakeLab{elapsed: steady, tracers: fakeTracers{sticks: errors.New("device busy")}}
 	_, err := (&Run{Plan: explained(plain, bmT, cnT), Lab: l, Book: book}).Do(t.Context())
-	if !errors.Is(err, l.sticks) || l.live != 0 || l.looks != 1 {
-		t.Fatalf("%v; %d guests left, %d looks", err, l.live, l.looks)
+	if !errors.Is(err, l.tracers.sticks) || l.Live != 0 || l.tracers.looks != 1 {
+		t.Fatalf("%v; %d guests left, %d looks", err, l.Live, l.tracers.looks)
 	}
 	if last := book.trials[len(book.trials)-1]; !last.Traced || !strings.Contains(last.Failure.String(), "device busy") {
 		t.Errorf("the last trial is %+v", last)
@@ -172,15 +237,15 @@ func TestTracersThatStayEndTheRun(t *testing.T) {
 func TestExplainedTrialsThatFailGiveNothingUp(t *testing.T) {
 	book := &fakeBook{}
 	l := &fakeLab{elapsed: steady}
-	only := func(explained bool) func(notebook.Treatment) int {
-		return func(notebook.Treatment) int {
-			if (l.attached > 0) == explained {
-				return 1
+	fails := func(explained bool) func(notebook.Treatment, ruler.Order, *ruler.Result) error {
+		return func(_ notebook.Treatment, _ ruler.Order, r *ruler.Result) error {
+			if (l.tracers.attached > 0) == explained {
+				r.Exit = 1
 			}
-			return 0
+			return nil
 		}
 	}
-	l.exit = only(true)
+	l.result = fails(true)
 	r := &Run{Plan: explained(plain, bmT), Lab: l, Book: book}
 	if reason, err := r.Do(t.Context()); err != nil || !reason.Is("cap-on-rounds") || givenUp(r) != 0 || r.Failed() != 8 {
 		t.Fatalf("%q, %v, notes %q, %d failed", reason, err, r.Notes(), r.Failed())
@@ -191,10 +256,10 @@ func TestExplainedTrialsThatFailGiveNothingUp(t *testing.T) {
 		}
 	}
 	// And those that succeed keep nothing that would be given up.
-	l.exit = only(false)
+	l.result = fails(false)
 	r = &Run{Plan: explained(plain, bmT), Lab: l, Book: &fakeBook{}}
-	if _, err := r.Do(t.Context()); err != nil || givenUp(r) != 1 || l.looks != 8+4 {
-		t.Errorf("%v, notes %q, %d looks; want it given up after two rounds", err, r.Notes(), l.looks-8)
+	if _, err := r.Do(t.Context()); err != nil || givenUp(r) != 1 || l.tracers.looks != 8+4 {
+		t.Errorf("%v, notes %q, %d looks; want it given up after two rounds", err, r.Notes(), l.tracers.looks-8)
 	}
 }
 
@@ -207,8 +272,8 @@ func TestARoundIsJudgedOnce(t *testing.T) {
 	for i := range 2 {
 		r.Take(notebook.Trial{Treatment: id, Index: i, Failure: notebook.TextMessage("exit status 1")})
 	}
-	if _, err := r.Do(t.Context()); err != nil || givenUp(r) != 0 || l.looks != 8 {
-		t.Errorf("%v, notes %q, %d looks; want none given up and 8", err, r.Notes(), l.looks)
+	if _, err := r.Do(t.Context()); err != nil || givenUp(r) != 0 || l.tracers.looks != 8 {
+		t.Errorf("%v, notes %q, %d looks; want none given up and 8", err, r.Notes(), l.tracers.looks)
 	}
 }
 
@@ -216,9 +281,10 @@ func TestTheAccountOfAVMIsMadeOfBothSides(t *testing.T) {
 	vmcnT := vmT
 	vmcnT.Platform = notebook.VMCN
 	book := &fakeBook{}
-	l := &fakeLab{elapsed: steady, inside: &notebook.Trace{Wall: map[string]float64{notebook.WallUser: 0.8, notebook.WallBlock: 0.2}}}
-	l.seen = func(notebook.Treatment) *notebook.Trace {
-		l.inside = &notebook.Trace{Wall: map[string]float64{notebook.WallUser: 0.8, notebook.WallBlock: 0.2}}
+	l := &fakeLab{elapsed: steady, result: inside(func() *notebook.Trace {
+		return &notebook.Trace{Wall: map[string]float64{notebook.WallUser: 0.8, notebook.WallBlock: 0.2}}
+	})}
+	l.tracers.seen = func(notebook.Treatment) *notebook.Trace {
 		return &notebook.Trace{Wall: map[string]float64{notebook.WallUser: 0.6, notebook.WallCore: 0.1, notebook.WallThrottled: 0.1, notebook.WallOther: 0.2}}
 	}
 	if _, err := (&Run{Plan: explained(plain, vmT, vmcnT), Lab: l, Book: book}).Do(t.Context()); err != nil {
@@ -251,7 +317,7 @@ func TestAVMThatCannotLookIntoItselfSaysWhy(t *testing.T) {
 		{&notebook.Trace{Wall: map[string]float64{notebook.WallUser: 1}}, ""},
 	} {
 		book := &fakeBook{}
-		l := &fakeLab{elapsed: steady, inside: c.inside}
+		l := &fakeLab{elapsed: steady, result: inside(func() *notebook.Trace { return c.inside })}
 		if _, err := (&Run{Plan: explained(notebook.Design{Floor: 1, Cap: 1, Trials: 1}, vmT), Lab: l, Book: book}).Do(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +340,7 @@ func near(a, b map[string]float64) bool {
 
 func TestAnExplainedService(t *testing.T) {
 	l := &shop{fakeLab: fakeLab{elapsed: steady}, answer: `{"mean":0.25,"p99":0.5}`}
-	l.seen = func(notebook.Treatment) *notebook.Trace {
+	l.tracers.seen = func(notebook.Treatment) *notebook.Trace {
 		return &notebook.Trace{Wall: map[string]float64{notebook.WallUser: 1}, Figures: map[string]float64{"user_s": 0.1, "system_s": 0.3}}
 	}
 	plan := shopPlan("")
@@ -299,8 +365,8 @@ func TestAnExplainedService(t *testing.T) {
 			t.Errorf("%s: inside is missing: %q", tr.Treatment, inside)
 		}
 	}
-	if n != 12 || l.clocks != 12 || l.attached != 0 {
-		t.Errorf("%d explained trials, %d with the load's clock, %d watches left", n, l.clocks, l.attached)
+	if n != 12 || l.tracers.clocks != 12 || l.tracers.attached != 0 {
+		t.Errorf("%d explained trials, %d with the load's clock, %d watches left", n, l.tracers.clocks, l.tracers.attached)
 	}
 }
 

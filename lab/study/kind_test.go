@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tare/lab/crowd"
 	"tare/lab/engine"
 	"tare/lab/measure"
 	"tare/lab/workload"
@@ -80,13 +81,14 @@ func TestWhatAKindLeavesOut(t *testing.T) {
 // Each round has one trial of a kind in a guest of its own, which is gone after it; nothing is recorded of one that was interrupted.
 func TestTheTrialsOfAKind(t *testing.T) {
 	k := &fakeKind{trial: func(context.Context, measure.Bench) notebook.Trial { return notebook.Trial{Value: 2} }}
-	l, book := &fakeLab{elapsed: steady, throttled: time.Second}, &fakeBook{}
+	l, book := &fakeLab{elapsed: steady}, &fakeBook{}
+	l.Made = func(w crowd.Want) (crowd.Guest, error) { return &heldGuest{fakeGuest: l.guest(w.Treatment)}, nil }
 	d := notebook.Design{Floor: 2, Cap: 2, Trials: 1}
 	if reason, err := (&Run{Plan: k.plan(measure.Rules{Crowd: true}, d, bmT, cnT), Lab: l, Book: book}).Do(t.Context()); err != nil || !reason.Is("cap-on-rounds") {
 		t.Fatalf("%q, %v", reason, err)
 	}
-	if len(book.trials) != 4 || l.live != 0 || l.most != 1 {
-		t.Errorf("%d trials, %d guests at once, %d left; want 4, 1, 0", len(book.trials), l.most, l.live)
+	if len(book.trials) != 4 || l.Live != 0 || l.Most != 1 {
+		t.Errorf("%d trials, %d guests at once, %d left; want 4, 1, 0", len(book.trials), l.Most, l.Live)
 	}
 	for _, tr := range book.trials {
 		if tr.Value != 2 || tr.Beside != nil || tr.ThrottledS != 0 {
@@ -99,8 +101,8 @@ func TestTheTrialsOfAKind(t *testing.T) {
 		return notebook.Trial{Value: 3}
 	}
 	book = &fakeBook{}
-	if reason, err := (&Run{Plan: k.plan(measure.Rules{}, d, bmT), Lab: l, Book: book}).Do(ctx); err != nil || !reason.Is("interrupted") || len(book.trials) != 0 || l.live != 0 {
-		t.Errorf("%q, %v, %d trials, %d guests left", reason, err, len(book.trials), l.live)
+	if reason, err := (&Run{Plan: k.plan(measure.Rules{}, d, bmT), Lab: l, Book: book}).Do(ctx); err != nil || !reason.Is("interrupted") || len(book.trials) != 0 || l.Live != 0 {
+		t.Errorf("%q, %v, %d trials, %d guests left", reason, err, len(book.trials), l.Live)
 	}
 }
 

@@ -56,7 +56,7 @@ func TestWorkThatIsTooShort(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := Lengths(short)[label]
-			if got != c.want || len(short) > 1 || len(l.order) != 1 || l.live != 0 {
+			if got != c.want || len(short) > 1 || len(l.order) != 1 || l.Live != 0 {
 				t.Errorf("%s: length %q, want %q; %v; %d guests", c.name, got, c.want, short, len(l.order))
 			}
 			for _, s := range short {

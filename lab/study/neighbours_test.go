@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"tare/lab/crowd"
-	"tare/lab/engine"
 	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/lab/workload"
@@ -40,9 +39,9 @@ func (s *street) Provision(ctx context.Context, w crowd.Want) (crowd.Guest, erro
 	if strings.HasPrefix(w.ID, "w-") { // no trial's own
 		return s.neighbour(ctx, t, w.Work, w.Seat)
 	}
-	s.live++
+	s.Live++
 	s.seats = nil
-	return &resident{fakeGuest{l: &s.fakeLab, t: t}, s, 0, time.Now()}, nil
+	return &resident{s.guest(t), s, 0, time.Now()}, nil
 }
 func (s *street) neighbour(ctx context.Context, t notebook.Treatment, w *workload.Ready, seat int) (crowd.Guest, error) {
 	if !w.Workload.Stays && w.Params["times"] != "1000000" {
@@ -56,9 +55,9 @@ func (s *street) neighbour(ctx context.Context, t notebook.Treatment, w *workloa
 	if len(s.seats) == s.refused {
 		return nil, errors.New("the bridge is full")
 	}
-	s.live++
-	s.most = max(s.most, s.live)
-	return &resident{fakeGuest{l: &s.fakeLab, t: t}, s, len(s.seats), time.Now()}, nil
+	s.Live++
+	s.Most = max(s.Most, s.Live)
+	return &resident{s.guest(t), s, len(s.seats), time.Now()}, nil
 }
 func (g *resident) Ruler() crowd.Ruler { return g }
 func (g *resident) Resident() (int64, error) {
@@ -72,7 +71,7 @@ func (g *resident) Destroy(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	g.s.live--
+	g.s.Live--
 	if g.nth > 0 {
 		return g.s.stuck
 	}
@@ -102,7 +101,6 @@ func (g *resident) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.D
 	<-ctx.Done()
 	return ruler.Result{}, 0, ctx.Err()
 }
-func (g *resident) Address() engine.Address { return engine.Address{} }
 
 func neighbourly(text string) *Plan {
 	t := cnT
@@ -131,8 +129,8 @@ func TestATrialBesideNeighbours(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := len(c.seats)
-		if s.live != 0 || s.most != n+1 || !slices.Equal(s.seats, c.seats) {
-			t.Errorf("%s: %d guests at most, %d left, seats %v", c.text, s.most, s.live, s.seats)
+		if s.Live != 0 || s.Most != n+1 || !slices.Equal(s.seats, c.seats) {
+			t.Errorf("%s: %d guests at most, %d left, seats %v", c.text, s.Most, s.Live, s.seats)
 		}
 		if book.measured() != 2 {
 			t.Errorf("%s: %d trials", c.text, book.measured())
@@ -164,8 +162,8 @@ func TestANeighbourThatIsNotBusy(t *testing.T) {
 		if _, err := r.Do(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if s.live != 0 || book.measured() == 0 || r.Failed() != book.measured() {
-			t.Errorf("%s: %d guests left, %d of %d trials failed", c.name, s.live, r.Failed(), book.measured())
+		if s.Live != 0 || book.measured() == 0 || r.Failed() != book.measured() {
+			t.Errorf("%s: %d guests left, %d of %d trials failed", c.name, s.Live, r.Failed(), book.measured())
 		}
 		for _, tr := range book.trials {
 			if !strings.HasPrefix(tr.Failure.String(), c.want) && !strings.HasPrefix(tr.Failure.String(), "guest-failed-before") {
@@ -226,8 +224,8 @@ func TestMemoryThatWouldRunOut(t *testing.T) {
 		}
 		s := &street{fakeLab: fakeLab{elapsed: steady}, takes: full}
 		book := &fakeBook{}
-		if _, err := (&Run{Plan: neighbourly("cpu:9"), Lab: s, Book: book}).Do(t.Context()); err != nil || s.live != 0 || s.most != 5 || book.measured() != 2 {
-			t.Errorf("%v: %d guests at most, %d left, %d trials", err, s.most, s.live, book.measured())
+		if _, err := (&Run{Plan: neighbourly("cpu:9"), Lab: s, Book: book}).Do(t.Context()); err != nil || s.Live != 0 || s.Most != 5 || book.measured() != 2 {
+			t.Errorf("%v: %d guests at most, %d left, %d trials", err, s.Most, s.Live, book.measured())
 		}
 		if why := book.trials[0].Failure.String(); !strings.HasPrefix(why, "of-neighbour-of cause=no-room ") || !strings.Contains(why, "guests=5") || !strings.HasSuffix(why, "neighbour=5 of=9") {
 			t.Errorf("%q", why)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
 )
@@ -101,17 +102,15 @@ func TestFailedTrialsAreNoPreparation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &foreteller{}
 		l := levels(1, 9*time.Second, 100*time.Millisecond, 0, 0, same)
-		l.exit = func(t notebook.Treatment) int {
-			if t.Platform == notebook.CN {
-				return 1
-			}
-			return 0
-		}
 		begun := 0
-		l.after = func() {
+		l.result = func(of notebook.Treatment, _ ruler.Order, r *ruler.Result) error {
+			if of.Platform == notebook.CN {
+				r.Exit = 1
+			}
 			if begun++; len(told.preparing) > 0 && begun < 12 { // two rounds of three guests with a warm-up and a trial
 				t.Errorf("said after %d runs: %q", begun, told.preparing)
 			}
+			return nil
 		}
 		r := &Run{Plan: fakePlan(notebook.Design{Floor: 4, Cap: 4, Trials: 1, Warmups: 1}, bmT, aaT, cnT), Lab: l, Book: &fakeBook{}, Watch: told}
 		if _, err := r.Do(t.Context()); err != nil {

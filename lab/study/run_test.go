@@ -12,11 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tare/lab/crowd"
-	"tare/lab/engine"
 	"tare/lab/image"
-	"tare/lab/measure"
-	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/lab/studyfile"
 	"tare/lab/workload"
@@ -24,185 +20,6 @@ import (
 	"tare/stats"
 	"tare/workloads"
 )
-
-// fakeLab makes guests that take known times, and notes the order in which it was asked for them.
-type fakeLab struct {
-	measure.Lab // what these tests do not ask for panics
-
-	confined map[string]*notebook.Confined // by treatment: what its guests say of a trial's CPUs; nil: nothing
-	order    []string
-	live     int
-	most     int
-	elapsed  func(t notebook.Treatment) time.Duration
-	unready  map[string]error                       // Prepare's, by treatment
-	broken   map[string]error                       // Provision's, by treatment
-	dies     map[string]error                       // the ruler's, by treatment
-	after    func()                                 // called after each measured run
-	making   func(notebook.Treatment) time.Duration // how long Provision takes; nil: no time passes, in the work neither
-
-	cannot  map[string]error             // Supports', by platform
-	noAccel error                        // Accelerator's
-	booted  bool                         // it was asked
-	exit    func(notebook.Treatment) int // the work's exit status
-
-	throttled, held time.Duration   // how much longer a quota has held a guest back each time that is asked, and how long so far
-	overdue         bool            // whether it was killed at the end of its time
-	found           *notebook.Found // what a run finds that is asked to look for what earlier ones have left
-	blind           error           // why no tracer looks on
-	sticks          error           // why it cannot be detached
-	attached        int             // watches now
-	looks           int             // in all
-	clocks          int             // of these: with another guest's clock
-	seen            func(notebook.Treatment) *notebook.Trace
-	inside          *notebook.Trace // what a VM's ruler gives
-	asked           []string        // the latest order's tracers
-
-	ahead, drift time.Duration // of a guest's calendar clock, and by how much it is more each time
-}
-
-func (l *fakeLab) Host() notebook.Host {
-	return notebook.Host{CPUs: make([]notebook.CPU, 2), Memory: 4 << 30}
-}
-func (l *fakeLab) Supports(_ context.Context, t notebook.Treatment) error {
-	return l.cannot[t.Platform]
-}
-func (l *fakeLab) UseKernels(map[string]string) {}
-
-func (l *fakeLab) Accelerator(context.Context, engine.Kind, string, string, bool) (string, error) {
-	l.booted = true
-	return notebook.TCG, l.noAccel
-}
-func (l *fakeLab) Prepare(_ context.Context, t notebook.Treatment, _ *image.Image) error {
-	return l.unready[t.ID]
-}
-func (l *fakeLab) Seats(notebook.Treatment) (int, error) { return 2, nil }
-func (l *fakeLab) Provision(_ context.Context, w crowd.Want) (crowd.Guest, error) {
-	t := w.Treatment
-	l.order = append(l.order, t.ID)
-	if err := l.broken[t.ID]; err != nil {
-		return nil, err
-	}
-	if l.making != nil {
-		time.Sleep(l.making(t)) // in a bubble of synctest
-	}
-	l.live++
-	l.most = max(l.most, l.live)
-	return &fakeGuest{l: l, t: t}, nil
-}
-
-type fakeGuest struct {
-	crowd.Guest
-	l *fakeLab
-	t notebook.Treatment
-}
-
-func (g *fakeGuest) Ruler() crowd.Ruler               { return g }
-func (g *fakeGuest) Limits() (notebook.Limits, error) { return notebook.Limits{}, nil }
-func (g *fakeGuest) Facts() engine.Facts              { return engine.Facts{} }
-func (g *fakeGuest) Diagnose() string                 { return "" }
-
-func (g *fakeGuest) Throttled() (time.Duration, error) {
-	if g.l.throttled > 0 { // of a lab that asks for it: others run guests beside each other
-		g.l.held += g.l.throttled
-	}
-	return g.l.held, nil
-}
-
-// Used is not known where time is simulated: the host's clocks tick otherwise, and thousands of trials would have them read.
-func (g *fakeGuest) Used() (time.Duration, error) {
-	if g.l.making != nil {
-		return 0, errors.New("its time is simulated")
-	}
-	return 0, nil
-}
-
-// Watch implements crowd.Guest.
-func (g *fakeGuest) Watch() engine.Watch {
-	c := g.l.confined[g.t.ID]
-	if c == nil {
-		return nil
-	}
-	return func(notebook.Usage, time.Duration) *notebook.Confined { return c }
-}
-func (g *fakeGuest) Demanded() (proc.Demand, error) { return proc.Demand{}, nil }
-func (g *fakeGuest) Resident() (int64, error)       { return 0, nil }
-func (g *fakeGuest) Address() engine.Address        { return engine.Address{} }
-func (g *fakeGuest) Destroy(context.Context) error  { g.l.live--; return nil }
-func (g *fakeGuest) Ping(context.Context) (time.Duration, error) {
-	return time.Microsecond, nil
-}
-func (g *fakeGuest) RoundTrip() time.Duration { return time.Microsecond }
-func (g *fakeGuest) Clock(context.Context) (ahead, bound time.Duration, err error) {
-	g.l.ahead += g.l.drift
-	return g.l.ahead, time.Millisecond, nil
-}
-func (g *fakeGuest) Cost(_ context.Context, n int, _ ...string) ([]time.Duration, error) {
-	return slices.Repeat([]time.Duration{time.Millisecond}, n), nil
-}
-func (g *fakeGuest) Trace(clock crowd.Guest) (crowd.Tracing, error) {
-	if g.l.blind != nil {
-		return nil, g.l.blind
-	}
-	if clock != nil {
-		g.l.clocks++
-	}
-	g.l.attached++
-	g.l.looks++
-	return &fakeWatch{l: g.l, t: g.t}, nil
-}
-func (g *fakeGuest) Run(_ context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
-	if g.l.after != nil {
-		defer g.l.after()
-	}
-	if attached := g.l.attached > 0; attached != (o.Bounds != nil) {
-		panic(fmt.Sprintf("tracers attached: %v, bounds %v", attached, o.Bounds))
-	}
-	g.l.asked = o.Tracers
-	if o.Bounds != nil {
-		o.Bounds.Begin()
-		defer o.Bounds.End()
-	}
-	if err := g.l.dies[g.t.ID]; err != nil {
-		return ruler.Result{}, 0, err
-	}
-	d := g.l.elapsed(g.t)
-	if g.l.making != nil {
-		time.Sleep(d)
-	}
-	r := ruler.Result{Elapsed: d, Usage: notebook.Usage{UserS: 0.75 * d.Seconds(), SystemS: 0.25 * d.Seconds()}}
-	if len(o.Tracers) > 0 {
-		r.Trace = g.l.inside
-	}
-	if g.l.exit != nil {
-		r.Exit = g.l.exit(g.t)
-	}
-	if o.Remains {
-		r.Found = g.l.found
-	}
-	r.TimedOut = g.l.overdue
-	return r, d, nil
-}
-
-// fakeWatch sees what it is told to, of a trial whose bounds it was told.
-type fakeWatch struct {
-	l     *fakeLab
-	t     notebook.Treatment
-	spans []string
-}
-
-func (w *fakeWatch) Begin() { w.spans = append(w.spans, "begin") }
-func (w *fakeWatch) End()   { w.spans = append(w.spans, "end") }
-func (w *fakeWatch) Stop() (*notebook.Trace, error) {
-	w.l.attached--
-	if w.l.sticks != nil {
-		return nil, w.l.sticks
-	}
-	p := &notebook.Trace{Looked: w.spans, Wall: map[string]float64{notebook.WallUser: 1}}
-	if w.l.seen != nil {
-		p = w.l.seen(w.t)
-	}
-	return p, nil
-}
 
 // fakeBook keeps lines in memory; it fails when it is told to.
 type fakeBook struct {
@@ -260,6 +77,14 @@ var (
 
 func steady(notebook.Treatment) time.Duration { return time.Second }
 
+// after has a laboratory call f after each run.
+func after(f func()) func(notebook.Treatment, ruler.Order, *ruler.Result) error {
+	return func(notebook.Treatment, ruler.Order, *ruler.Result) error {
+		f()
+		return nil
+	}
+}
+
 func TestRoundsAreInterleavedInRandomOrder(t *testing.T) {
 	l := &fakeLab{elapsed: steady}
 	book := &fakeBook{}
@@ -268,8 +93,8 @@ func TestRoundsAreInterleavedInRandomOrder(t *testing.T) {
 	if err != nil || !reason.Is("cap-on-rounds") {
 		t.Fatalf("%q, %v", reason, err)
 	}
-	if len(l.order) != 16 || book.measured() != 32 || len(book.trials) != 48 || l.most != 1 || l.live != 0 {
-		t.Fatalf("%d guests, %d trials of %d, %d at once, %d left; want 16, 32 of 48, 1, 0", len(l.order), book.measured(), len(book.trials), l.most, l.live)
+	if len(l.order) != 16 || book.measured() != 32 || len(book.trials) != 48 || l.Most != 1 || l.Live != 0 {
+		t.Fatalf("%d guests, %d trials of %d, %d at once, %d left; want 16, 32 of 48, 1, 0", len(l.order), book.measured(), len(book.trials), l.Most, l.Live)
 	}
 	same := true
 	for round := range 4 {
@@ -310,17 +135,17 @@ func TestAStoppedRunGoesOnWithoutLossOrRepetition(t *testing.T) {
 		book := &fakeBook{}
 		ctx, cancel := context.WithCancel(t.Context())
 		runs := 0
-		l := &fakeLab{elapsed: steady, after: func() {
+		l := &fakeLab{elapsed: steady, result: after(func() {
 			if runs++; runs == stop {
 				cancel()
 			}
-		}}
+		})}
 		plan := fakePlan(plain, bmT, aaT, cnT, vmT)
 		if reason, err := (&Run{Plan: plan, Lab: l, Book: book}).Do(ctx); err != nil || !reason.Is("interrupted") {
 			t.Fatalf("stop %d: %q, %v", stop, reason, err)
 		}
-		if l.live != 0 {
-			t.Fatalf("stop %d: %d guests left", stop, l.live)
+		if l.Live != 0 {
+			t.Fatalf("stop %d: %d guests left", stop, l.Live)
 		}
 		second := &Run{Plan: plan, Lab: &fakeLab{elapsed: steady}, Book: book}
 		for _, tr := range slices.Clone(book.trials) {
@@ -345,7 +170,13 @@ func TestFailedGuestsAreTrialsWithACause(t *testing.T) {
 	plan := fakePlan(plain, bmT, cnT, vmT)
 	cn, vm := plan.Study.Treatments[1].ID, plan.Study.Treatments[2].ID
 	book := &fakeBook{}
-	l := &fakeLab{elapsed: steady, broken: map[string]error{cn: errors.New("never said hello")}, dies: map[string]error{vm: ruler.ErrGone}}
+	l := &fakeLab{elapsed: steady, broken: map[string]error{cn: errors.New("never said hello")}}
+	l.result = func(t notebook.Treatment, _ ruler.Order, _ *ruler.Result) error {
+		if t.ID == vm {
+			return ruler.ErrGone
+		}
+		return nil
+	}
 	r := &Run{Plan: plan, Lab: l, Book: book}
 	if _, err := r.Do(t.Context()); err != nil {
 		t.Fatal(err)
@@ -368,8 +199,8 @@ func TestFailedGuestsAreTrialsWithACause(t *testing.T) {
 	if count[cn] != 4 || count[vm] != 4 || count[plan.Study.Treatments[0].ID] != 8 || r.Failed() != 8 || givenUp(r) != 2 {
 		t.Errorf("trials %v, failed %d, notes %q", count, r.Failed(), r.Notes())
 	}
-	if l.live != 0 {
-		t.Errorf("%d guests left", l.live)
+	if l.Live != 0 {
+		t.Errorf("%d guests left", l.Live)
 	}
 }
 
@@ -390,7 +221,13 @@ func TestWhatRunsFindAndWhatGuestsIgnoreIsRecorded(t *testing.T) {
 	plan := fakePlan(plain, bmT, cnT, gvisorT)
 	found := &notebook.Found{Files: []string{"/tmp/stamp"}, N: 1}
 	book := &fakeBook{}
-	if _, err := (&Run{Plan: plan, Lab: &fakeLab{elapsed: steady, found: found}, Book: book}).Do(t.Context()); err != nil {
+	l := &fakeLab{elapsed: steady, result: func(_ notebook.Treatment, o ruler.Order, r *ruler.Result) error {
+		if o.Remains {
+			r.Found = found
+		}
+		return nil
+	}}
+	if _, err := (&Run{Plan: plan, Lab: l, Book: book}).Do(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, tr := range book.trials {
@@ -451,8 +288,8 @@ func TestANotebookThatCannotBeWrittenEndsTheRun(t *testing.T) {
 	full := errors.New("no space left on device")
 	l := &fakeLab{elapsed: steady}
 	_, err := (&Run{Plan: fakePlan(plain, bmT, cnT), Lab: l, Book: &fakeBook{err: full}}).Do(t.Context())
-	if !errors.Is(err, full) || l.live != 0 || len(l.order) != 1 {
-		t.Errorf("%v; %d guests left of %d", err, l.live, len(l.order))
+	if !errors.Is(err, full) || l.Live != 0 || len(l.order) != 1 {
+		t.Errorf("%v; %d guests left of %d", err, l.Live, len(l.order))
 	}
 }
 
@@ -782,7 +619,10 @@ func TestADeviceThatNeverAnswers(t *testing.T) {
 		p := fakePlan(notebook.Design{Floor: 1, Cap: 1, Trials: 1}, of)
 		p.ready[of.Label()] = p.ready["w"]
 		book := &fakeBook{}
-		lab := &fakeLab{elapsed: func(notebook.Treatment) time.Duration { return time.Second }, overdue: true}
+		lab := &fakeLab{elapsed: steady, result: func(_ notebook.Treatment, _ ruler.Order, r *ruler.Result) error {
+			r.TimedOut = true
+			return nil
+		}}
 		if _, err := (&Run{Plan: p, Lab: lab, Book: book}).Do(t.Context()); err != nil {
 			t.Fatal(err)
 		}

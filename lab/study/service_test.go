@@ -32,6 +32,8 @@ type shop struct {
 	at   func(argv []string) string // the same, by what is asked; nil: answer
 	from string                     // the machine of its load
 
+	drift time.Duration // how much further its guests' calendar clocks are ahead each time that they are read
+
 	beside street // whose guests are its neighbours
 
 	mu     sync.Mutex
@@ -44,7 +46,7 @@ func (l *shop) Provision(ctx context.Context, w crowd.Want) (crowd.Guest, error)
 	if w.Work.Workload.Stays {
 		return l.beside.Provision(ctx, w)
 	}
-	return &counter{fakeGuest{l: &l.fakeLab, t: w.Treatment}, l, false}, nil
+	return &counter{l.guest(w.Treatment), l, false, 0}, nil
 }
 
 func (l *shop) Load(_ context.Context, t notebook.Treatment, _ string, _ *workload.Ready) (crowd.Guest, notebook.Load, error) {
@@ -53,14 +55,15 @@ func (l *shop) Load(_ context.Context, t notebook.Treatment, _ string, _ *worklo
 		return nil, notebook.Load{}, context.Canceled
 	}
 	l.places++
-	return &counter{fakeGuest{l: &l.fakeLab, t: t}, l, true}, notebook.Load{From: l.from, CPUs: []int{1}}, nil
+	return &counter{l.guest(t), l, true, 0}, notebook.Load{From: l.from, CPUs: []int{1}}, nil
 }
 
 // counter is a guest of the shop: the service's, or the load's place.
 type counter struct {
 	fakeGuest
-	l    *shop
-	asks bool
+	l     *shop
+	asks  bool
+	ahead time.Duration // of its calendar clock
 }
 
 func (g *counter) Ruler() crowd.Ruler { return g }
@@ -69,6 +72,10 @@ func (g *counter) Destroy(context.Context) error {
 		g.l.places--
 	}
 	return nil
+}
+func (g *counter) Clock(context.Context) (ahead, bound time.Duration, err error) {
+	g.ahead += g.l.drift
+	return g.ahead, time.Millisecond, nil
 }
 func (g *counter) Diagnose() string {
 	if g.l.lost != nil && !g.asks {
@@ -227,7 +234,7 @@ func TestAClockThatRunsAway(t *testing.T) {
 		50 * time.Millisecond: "clock-drifted from_s=0.05 in_s=1 to_s=0.1",
 		-time.Hour:            "clock-drifted from_s=-3600 in_s=1 to_s=-7200",
 	} {
-		l := &shop{fakeLab: fakeLab{elapsed: steady, drift: drift}, answer: `{"mean":0.25,"p99":0.5,"errors":0}`, from: "ssh://other"}
+		l := &shop{fakeLab: fakeLab{elapsed: steady}, drift: drift, answer: `{"mean":0.25,"p99":0.5,"errors":0}`, from: "ssh://other"}
 		book := &fakeBook{}
 		r := &Run{Plan: shopPlan(""), Lab: l, Book: book}
 		r.Plan.Study.Design.Warmups = 0
@@ -261,8 +268,8 @@ func TestAServiceBesideNeighbours(t *testing.T) {
 	if _, err := (&Run{Plan: p, Lab: l, Book: book}).Do(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if l.beside.live != 0 || l.beside.most != 2 || l.places != 0 || book.measured() != 4 {
-		t.Errorf("%d neighbours at most, %d left, %d places of loads, %d trials", l.beside.most, l.beside.live, l.places, book.measured())
+	if l.beside.Live != 0 || l.beside.Most != 2 || l.places != 0 || book.measured() != 4 {
+		t.Errorf("%d neighbours at most, %d left, %d places of loads, %d trials", l.beside.Most, l.beside.Live, l.places, book.measured())
 	}
 	for _, tr := range book.trials {
 		if c := tr.Company; tr.Failure != nil || tr.Value != 0.02 || tr.Figures["p99"] != 0.05 || c == nil || len(c.Neighbours) != 2 || c.Neighbours[1].Busy != notebook.BusyIO || c.Neighbours[1].Moved == 0 {

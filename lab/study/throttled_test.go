@@ -4,13 +4,26 @@ import (
 	"testing"
 	"time"
 
+	"tare/lab/crowd"
 	"tare/notebook"
 )
+
+// heldGuest is held back by its quota for a quarter of a second between two readings.
+type heldGuest struct {
+	fakeGuest
+	held time.Duration
+}
+
+func (g *heldGuest) Throttled() (time.Duration, error) {
+	g.held += 250 * time.Millisecond
+	return g.held, nil
+}
 
 // For how long a guest's quota held it back during a trial stands in the trial's record.
 func TestThrottledTimeIsRecorded(t *testing.T) {
 	book := &fakeBook{}
-	l := &fakeLab{elapsed: func(notebook.Treatment) time.Duration { return time.Second }, throttled: 250 * time.Millisecond}
+	l := &fakeLab{elapsed: steady}
+	l.Made = func(w crowd.Want) (crowd.Guest, error) { return &heldGuest{fakeGuest: l.guest(w.Treatment)}, nil }
 	r := &Run{Plan: fakePlan(notebook.Design{Floor: 2, Cap: 2, Trials: 2}, cnT), Lab: l, Book: book}
 	if _, err := r.Do(t.Context()); err != nil || len(book.trials) != 4 {
 		t.Fatalf("%d trials, %v", len(book.trials), err)
