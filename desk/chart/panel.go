@@ -324,7 +324,7 @@ func (p *Panel) bars(emulated bool) (marks []Mark) {
 			continue
 		}
 		m := p.Mark(i)
-		m.Names[0] = strings.Replace(m.Names[0], words.EmulatedMark, "", 1) // all of that figure is
+		m.Names[0] = words.Unmarked(row.Treatment, p.named) + p.hosts()[i]
 		marks = append(marks, m)
 	}
 	return marks

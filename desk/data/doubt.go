@@ -193,3 +193,25 @@ type End struct {
 	Open     bool              // its start has no end: it is still running or was killed
 	Recorded bool              // false: no session is recorded at all
 }
+
+// FolderDoubt is a doubt about one folder.
+type FolderDoubt interface {
+	Doubt
+	// InFolder is the same doubt with what name makes of the folder's path.
+	InFolder(name func(dir string) string) Doubt
+}
+
+// InFolder makes it a FolderDoubt.
+func (d KernelChanged) InFolder(name func(string) string) Doubt { d.Dir = name(d.Dir); return d }
+
+// InFolder makes it a FolderDoubt.
+func (d QuietDiffers) InFolder(name func(string) string) Doubt { d.Dir = name(d.Dir); return d }
+
+// InFolder makes it a FolderDoubt.
+func (d FewRounds) InFolder(name func(string) string) Doubt { d.Dir = name(d.Dir); return d }
+
+// InFolder makes it a FolderDoubt.
+func (d Torn) InFolder(name func(string) string) Doubt { d.Dir = name(d.Dir); return d }
+
+// InFolder makes it a FolderDoubt.
+func (d Stalled) InFolder(name func(string) string) Doubt { d.Dir = name(d.Dir); return d }

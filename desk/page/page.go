@@ -220,8 +220,8 @@ func render(s *data.Summary, figs []chart.Figure, several []severalPart, why *wh
 		}
 		return texts
 	})
-	for _, n := range words.Doubts(s.Doubts) {
-		p.Notes = append(p.Notes, words.Sentence(withoutPath(n, s.Folders)))
+	for _, n := range words.Doubts(withoutPaths(s.Doubts)) {
+		p.Notes = append(p.Notes, words.Sentence(n))
 	}
 	var b bytes.Buffer
 	if err := pageTemplate().Execute(&b, p); err != nil {
@@ -332,14 +332,15 @@ func folderName(dir string) string {
 	return words.Plain(filepath.Base(dir))
 }
 
-// withoutPath names the folder that a note begins with as the rest of the page does.
-func withoutPath(note string, folders []data.Folder) string {
-	for _, f := range folders {
-		if rest, found := strings.CutPrefix(note, f.Dir); found && (strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, " ")) {
-			return folderName(f.Dir) + rest
+// withoutPaths are doubts with the names of folders as the rest of the page has them.
+func withoutPaths(doubts []data.Doubt) (named []data.Doubt) {
+	for _, d := range doubts {
+		if of, is := d.(data.FolderDoubt); is {
+			d = of.InFolder(folderName)
 		}
+		named = append(named, d)
 	}
-	return note
+	return named
 }
 
 // makeTable makes the table of rows that are compared with each other.

@@ -126,7 +126,9 @@ func Account(s *data.Summary, a *explain.Account) string {
 // comparison says an account of the slower of two provisionings against the faster, in plain words.
 func comparison(s *data.Summary, a *explain.Account) string {
 	slower := a.Row.Treatment.Provisioning
-	said := strings.Replace(Label(s, a.Row), slower, a.Baseline.Treatment.Provisioning, 1)
+	faster := *a.Row
+	faster.Treatment.Provisioning = a.Baseline.Treatment.Provisioning
+	said := Label(s, &faster)
 	if a.Emulated {
 		said += ", emulated,"
 	}

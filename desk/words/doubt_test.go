@@ -71,6 +71,32 @@ func fill(v reflect.Value, something bool) {
 	}
 }
 
+// A page of a folder is the same wherever the folder lies.
+func TestDoubtsCanNameFoldersWithoutTheirPaths(t *testing.T) {
+	of := 0
+	for _, d := range allDoubts {
+		v := reflect.New(reflect.TypeOf(d)).Elem()
+		fill(v, true)
+		dir := v.FieldByName("Dir")
+		if !dir.IsValid() {
+			continue
+		}
+		of++
+		dir.SetString("/home/me/R")
+		doubt, is := v.Interface().(data.FolderDoubt)
+		if !is {
+			t.Errorf("%T is not a data.FolderDoubt", d)
+			continue
+		}
+		if said := Doubt(doubt.InFolder(filepath.Base)); strings.Contains(said, "/home") || !strings.Contains(said, "R") {
+			t.Errorf("%T: %q", d, said)
+		}
+	}
+	if of < 5 {
+		t.Errorf("only %d doubts are about a folder", of)
+	}
+}
+
 // Every doubt has a sentence, whatever its arguments are, and no sentence is of a doubt that there is not.
 func TestEveryDoubtHasItsSentence(t *testing.T) {
 	known := map[string]bool{}

@@ -24,9 +24,6 @@ var platforms = map[string]string{
 // Platform names a platform: "container in VM".
 func Platform(p string) string { return cmp.Or(platforms[p], Plain(p)) }
 
-// EmulatedMark ends the name of a treatment that ran under emulation.
-const EmulatedMark = " (emulated)"
-
 // Treatment names a treatment in few words, each part where it says something: "cn docker vanilla". Its network is named
 // where that differs between those that stand together.
 func Treatment(t notebook.Treatment, network bool) string {
@@ -66,15 +63,20 @@ func Brief(t notebook.Treatment) [2]string {
 
 // Described says what a treatment is, without its instance type and workload: "container, docker, pinned".
 func Described(t notebook.Treatment, network bool) string {
+	if !t.Representative() {
+		return Unmarked(t, network) + " (emulated)"
+	}
+	return Unmarked(t, network)
+}
+
+// Unmarked says the same where all that stands together is emulated or nothing is.
+func Unmarked(t notebook.Treatment, network bool) string {
 	name := join(", ", []string{Platform(t.Platform), Plain(t.Engine), Provisioned(t, network)})
 	if t.AA {
 		name += " again (A/A)"
 	}
 	if t.Kernel != "" {
 		name += ", kernel " + Plain(t.Kernel)
-	}
-	if !t.Representative() {
-		name += EmulatedMark
 	}
 	return name
 }
