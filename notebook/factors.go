@@ -2,8 +2,11 @@ package notebook
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 )
 
 // Factor is one of the ways in which treatments differ, in addition to their workload and its parameters. It is known everywhere by its
@@ -150,6 +153,23 @@ func (t Treatment) SameWork(o Treatment) bool {
 
 // Label names the treatment's workload with what is Assigned: "hashing{megabytes=64,rate=8}". Study.Images and Study.Syncs have it as their key.
 func (t Treatment) Label() string { return Label(t.Workload, t.Assigned()) }
+
+var pairOK = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z_]*=`) })
+
+// SplitPairs splits KEY=VALUE,… at the commas, except for those in the value of a factor that may be a list.
+func SplitPairs(text string) (pairs []string) {
+	listed := false
+	for _, part := range strings.Split(text, ",") {
+		if listed && !pairOK().MatchString(part) {
+			pairs[len(pairs)-1] += "," + part
+			continue
+		}
+		key, _, _ := strings.Cut(part, "=")
+		f, _ := FactorNamed(key)
+		listed, pairs = f.Listed, append(pairs, part)
+	}
+	return pairs
+}
 
 // Where a process's mappings are.
 const (

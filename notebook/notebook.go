@@ -179,7 +179,7 @@ type Figure struct {
 	Workload string            `json:"workload"`                                 // whose metric is drawn; empty: those of Axes
 	Metric   string            `json:"metric,omitempty" yaml:"metric,omitempty"` // another than that: a secondary one of which it is said which values are better
 	Params   map[string]string `json:"params,omitempty"`                         // only treatments with these; a parameter that is not named may be any
-	By       string            `json:"by"`                                       // the axis: "instance", "host_cores", "network", or a parameter's name; empty: those of Axes
+	By       string            `json:"by"`                                       // the axis: a factor, or a parameter of the workload; empty: those of Axes
 	Axes     []Axis            `json:"axes,omitempty"`
 
 	// PublishedOf is the provisioning that the axes' published values are of; empty: any.

@@ -23,6 +23,7 @@ import (
 	"tare/desk/page"
 	"tare/desk/show/kinds"
 	"tare/desk/terminal"
+	"tare/notebook"
 	"tare/notebook/durable"
 )
 
@@ -51,7 +52,7 @@ together: trials on the same host count as further rounds; each other host gets 
 			}
 			opt := data.Options{Kinds: kinds.All, Baseline: map[string]string{}, Margin: matters}
 			if baseline != "" {
-				for _, kv := range strings.Split(baseline, ",") {
+				for _, kv := range notebook.SplitPairs(baseline) {
 					k, v, ok := strings.Cut(kv, "=")
 					if !ok {
 						return fmt.Errorf("--baseline %q: KEY=VALUE was expected", kv)
@@ -68,7 +69,7 @@ together: trials on the same host count as further rounds; each other host gets 
 	}
 	tableOrJSON(c, &format)
 	c.Flags().StringVar(&margin, "margin", "", "how small a difference does not matter in the findings (default: what the study was to decide at, or 1%)")
-	c.Flags().StringVar(&baseline, "baseline", "", "baseline of the ratios, in place of bare metal at the same instance type: KEY=VALUE,… with platform, engine, accelerator, kernel, provisioning, instance, network, isolation, machine, host_cores or a parameter")
+	c.Flags().StringVar(&baseline, "baseline", "", "baseline of the ratios, in place of bare metal at the same instance type: KEY=VALUE,… with "+strings.Join(notebook.FactorNames(nil), ", ")+" or a parameter")
 	return c
 }
 

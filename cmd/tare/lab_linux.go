@@ -152,7 +152,7 @@ the ratios. tare explain then says where the time went, and what the tracers cos
 		},
 	}
 	r.flags(c)
-	c.Flags().StringVar(&only, "only", "", "keep only treatments with these values, and bare metal: KEY=VALUE,… with workload, platform, engine, provisioning, isolation, instance, network")
+	c.Flags().StringVar(&only, "only", "", "keep only treatments with these values, and bare metal: KEY=VALUE,… with "+strings.Join(studyfile.OnlyKeys(), ", "))
 	return c
 }
 

@@ -74,7 +74,8 @@ func (p *Plan) busy(ctx context.Context, of func(busy string) (*workload.Workloa
 // prepare makes what the treatments' guests need. A platform for which that fails is left out, with the reason: the others can
 // still be measured.
 func (p *Plan) prepare(ctx context.Context, lab Lab) error {
-	answers := map[string]error{}
+	type needed struct{ platform, engine, accelerator, kernel, root string }
+	answers := map[needed]error{}
 	var kept []notebook.Treatment
 	for _, t := range p.Study.Treatments {
 		roots := []*image.Image{p.readyOf(t).Image}
@@ -83,7 +84,7 @@ func (p *Plan) prepare(ctx context.Context, lab Lab) error {
 		}
 		var err error
 		for _, root := range roots {
-			key := t.Platform + t.Engine + t.Accelerator + t.Kernel + root.Digest
+			key := needed{t.Platform, t.Engine, t.Accelerator, t.Kernel, root.Digest}
 			answer, asked := answers[key]
 			if !asked {
 				answer = lab.Prepare(ctx, t, root)

@@ -2,10 +2,12 @@ package study
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -669,5 +671,39 @@ func TestAnInterruptedPlan(t *testing.T) {
 	defer cancel()
 	if _, err := planned(ctx, &interruptedLab{interrupt: cancel}, s, studyfile.Choices{}); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "measured") {
 		t.Errorf("%v, want the interrupt", err)
+	}
+}
+
+// A folder of format 1 goes on: its treatments are those of the plan, and their work is ready.
+func TestResumeOfFormat1(t *testing.T) {
+	of := cnT
+	of.Params, of.Factors = map[string]string{"n": "3"}, map[string]string{notebook.FactorNeighbours.Name: "none"}
+	p := fakePlan(plain, of)
+	p.Study.Name, p.Study.Hash, p.Study.Metrics, p.Study.Also = "a", "1", map[string]notebook.Metric{"w": {Name: "execution time", Unit: "s"}}, map[string][]notebook.Metric{"w": {notebook.OwnShare}}
+	label := p.Study.Treatments[0].Label()
+	if label != "w{n=3,neighbours=none}" {
+		t.Fatal(label)
+	}
+	p.ready[label] = p.ready["w"]
+	delete(p.ready, "w")
+	text, err := json.Marshal(p.Study)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := strings.Replace(strings.Replace(string(text), `"params":{"n":"3"},"factors":{"neighbours":"none"}`, `"params":{"n":"3","neighbours":"none"}`, 1), `"version":0`, `"version":1`, 1)
+	if old == string(text) || strings.Contains(old, "factors") {
+		t.Fatal(old)
+	}
+	var begun notebook.Study
+	if err := json.Unmarshal([]byte(old), &begun); err != nil {
+		t.Fatal(err)
+	}
+	want := p.Study.Treatments
+	if err := p.Resume(begun, false); err != nil || !reflect.DeepEqual(p.Study.Treatments, want) {
+		t.Fatalf("%v, %+v", err, p.Study.Treatments)
+	}
+	book := &fakeBook{}
+	if _, err := (&Run{Plan: p, Lab: &fakeLab{elapsed: steady}, Book: book}).Do(t.Context()); err != nil || len(book.trials) == 0 {
+		t.Errorf("%v, %d trials", err, len(book.trials))
 	}
 }

@@ -40,9 +40,9 @@ func (s *Spec) Ask(shipped fs.FS, ch Choices) (*Asked, error) {
 		return nil, err
 	}
 	for _, check := range []func() error{
-		func() error { return ch.Only.known(s, a.Works) },
 		func() error { return s.drawable(a.Works) },
 		func() (err error) { a.kernels, err = s.readKernels(ch.Kernel); return err },
+		func() error { return ch.Only.known(a) },
 		a.withoutHostCode,
 		func() error { return checkFrom(a.LoadFrom()) },
 		a.checkWorks,

@@ -29,7 +29,7 @@ func (s *Spec) drawable(works []Work) error {
 				continue
 			}
 			if axes == nil {
-				axes = append([]string{"instance", "host_cores", "network", "isolation"}, slices.Sorted(maps.Keys(u.Treatment().Assigned()))...)
+				axes = append(notebook.FactorNames(notebook.Factor.IsField), slices.Sorted(maps.Keys(u.Treatment().Assigned()))...)
 			}
 			first, also := u.Workload.Metric.Metric, u.Workload.Secondary()
 			if s.config != nil {
@@ -53,7 +53,7 @@ func (s *Spec) drawable(works []Work) error {
 			return fmt.Errorf("study %s: figure %q: workload: %q: one of the study's was expected: %s", s.Name, f.Name, f.Workload, strings.Join(slices.Compact(names), ", "))
 		case f.Metric != "" && !slices.Contains(metrics, f.Metric):
 			return fmt.Errorf("study %s: figure %q: metric: %q: one of %s was expected", s.Name, f.Name, f.Metric, strings.Join(metrics, ", "))
-		case f.Metric != "" && f.By == "isolation":
+		case f.Metric != "" && f.By == notebook.FactorIsolation.Name:
 			return fmt.Errorf("study %s: figure %q: metric: %q: the stairs of an isolation ladder are those of its workload's metric: leave it out", s.Name, f.Name, f.Metric)
 		case !slices.Contains(axes, f.By):
 			return fmt.Errorf("study %s: figure %q: by: %q: one of %s was expected", s.Name, f.Name, f.By, strings.Join(axes, ", "))

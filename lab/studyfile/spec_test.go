@@ -57,7 +57,7 @@ func TestAFigureThatNothingCouldBeDrawnIn(t *testing.T) {
 		"{name: F, title: T, workload: cpu, by: millions, metric: execution time}": "",
 		"{name: F, title: T, workload: cpu, by: millions, metric: rate}":           `study small: figure "F": metric: "rate": one of execution time was expected`,
 		"{name: F, title: T, workload: ffmpeg, by: instance}":                      `study small: figure "F": workload: "ffmpeg": one of the study's was expected: cpu`,
-		"{name: F, title: T, workload: cpu, by: instances}":                        `study small: figure "F": by: "instances": one of instance, host_cores, network, isolation, millions was expected`,
+		"{name: F, title: T, workload: cpu, by: instances}":                        `study small: figure "F": by: "instances": one of platform, engine, accelerator, kernel, provisioning, instance, network, isolation, machine, host_cores, millions was expected`,
 		"{name: F, title: T, workload: cpu, by: instance, params: {frames: 9}}":    `study small: figure "F": params: workload cpu has no parameter "frames"`,
 	} {
 		s, err := Parse("s.yaml", []byte(small+"figures: ["+figure+"]\n"), ".", known)
@@ -244,7 +244,7 @@ func TestOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := o.known(s, ws); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := o.known(&Asked{Spec: s, Works: ws}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", value, err, want)
 		}
 	}
