@@ -1,0 +1,116 @@
+package claims
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"tare/desk/data"
+	"tare/notebook"
+	"tare/notebook/notebooktest"
+	"tare/yamlfile"
+)
+
+// A claim can select by every factor, and compare what differs in that factor alone.
+func TestAClaimByEveryFactor(t *testing.T) {
+	var all []notebooktest.Pair
+	w := newWorld(host("h", 8))
+	for _, p := range notebooktest.Pairs() {
+		all = append(all, p)
+		for _, of := range []notebook.Treatment{p.A, p.B} {
+			r := w.add(0, "cpu vm qemu kvm pinned large", 1)
+			if r.Treatment = of; of.HostCores > 0 {
+				r.HostCores = of.HostCores
+			}
+		}
+	}
+	rows := w.sum.Rows
+	for i, p := range all {
+		w.sum.Rows = rows[2*i : 2*i+2]
+		key, named := p.Factor.Name, func(value string) string { return fmt.Sprintf("%q", value) }
+		if key == notebook.FactorHostCores.Name {
+			named = func(value string) string { return fmt.Sprintf("{at_least: %s, at_most: %[1]s}", value) }
+		}
+		about := "platform: vm, "
+		if key == notebook.FactorPlatform.Name {
+			about = ""
+		}
+		text := fmt.Sprintf(`{paper: p, groups: [{name: g, claims: [{id: a, place: b, finding: c, hypothesis: {ratio: {of: {workload: cpu, %s%s: %s}, to: {%s: %s}, higher: 2%%}}}]}]}`,
+			about, key, named(p.Of[0]), key, named(p.Of[1]))
+		claims, err := Parse("f.yaml", []byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", key, err)
+			continue
+		}
+		of, to := claims[0].Hypothesis.Ratio.Of, claims[0].Hypothesis.Ratio.To
+		j := newJudge(w.sum)
+		if got := j.rows(of); len(got) != 1 || got[0].Treatment.ID != p.A.ID {
+			t.Errorf("%s: %d rows are chosen by %s", key, len(got), p.Of[0])
+		}
+		if ps := j.pairs(of, of.over(to)); len(ps) != 1 || ps[0].x.Treatment.ID != p.A.ID || ps[0].y.Treatment.ID != p.B.ID {
+			t.Errorf("%s: %d pairs, want one", key, len(ps))
+		}
+	}
+}
+
+// A new factor needs a key of selectors.
+func TestEveryFactorIsAKeyOfSelectors(t *testing.T) {
+	keys := yamlfile.Keys(&Selector{})
+	for _, f := range notebook.Factors {
+		if !slices.Contains(keys, f.Name) {
+			t.Errorf("a selector has no key %s", f.Name)
+		}
+	}
+}
+
+// A factor that a parameter names takes the place of one that a key names, and the other way round; it stays where another workload is named.
+func TestAFactorAmongTheParameters(t *testing.T) {
+	cold := map[string]string{"cache": "cold"}
+	for _, c := range []struct {
+		of, to Selector
+		want   map[string]string
+	}{
+		{Selector{Params: cold}, Selector{Cache: Values{"warm"}}, map[string]string{"cache": "warm"}},
+		{Selector{Cache: Values{"warm"}}, Selector{Params: cold}, cold},
+		{Selector{Workload: Values{"a"}, Params: map[string]string{"cache": "cold", "n": "1", "rate": "8"}}, Selector{Workload: Values{"b"}}, cold},
+		{Selector{Workload: Values{"a"}, Rate: Values{"8"}}, Selector{Workload: Values{"b"}}, map[string]string{"rate": "8"}},
+	} {
+		if got := c.of.over(c.to).Named(); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("%+v over %+v: %v, want %v", c.to, c.of, got, c.want)
+		}
+	}
+	own := &data.Row{Treatment: notebook.Treatment{Workload: "cassandra", Params: map[string]string{"rate": "1000"}}}
+	for _, c := range []struct {
+		s    Selector
+		want bool
+	}{
+		{Selector{Params: map[string]string{"rate": "1000"}}, true},
+		{Selector{Rate: Values{"1000"}}, false}, // which is the workload's
+		{Selector{Params: map[string]string{"cache": "cold"}}, true},
+		{Selector{Cache: Values{"cold"}}, false}, // it has none
+	} {
+		if got := c.s.hasRow(own); got != c.want {
+			t.Errorf("%+v: %v, want %v", c.s, got, c.want)
+		}
+	}
+}
+
+// What a factor cannot be is said with the line.
+func TestAFactorThatCannotBe(t *testing.T) {
+	for of, want := range map[string]string{
+		"cache: hot":                         `f.yaml:2: ratio: of: cache: "hot": one of cold, warm was expected`,
+		"accelerator: xen":                   `f.yaml:2: ratio: of: accelerator: "xen": one of kvm, kvm-emulated, tcg was expected`,
+		"neighbours: many":                   `f.yaml:2: ratio: of: neighbours: "many": none, cpu:N, io:N, work:N`,
+		"rate: fast":                         `f.yaml:2: ratio: of: rate: "fast": a number was expected, as in 8, or 8 or more`,
+		"rate: x or more":                    `f.yaml:2: ratio: of: rate: "x or more" must begin with a number, as in 1 or more`,
+		"cache: cold, params: {cache: warm}": `f.yaml:2: ratio: of: cache: params has it too: name it once`,
+		"colour: red":                        `f.yaml:2: unknown key colour: the keys here are workload, `,
+		"rate: 8 or more":                    "",
+	} {
+		text := "{paper: p, groups: [{name: g, claims: [{id: a, place: b, finding: c, hypothesis: {ratio: {\n of: {workload: cpu, platform: vm, " + of + "}, higher: 2%}}}]}]}"
+		_, err := Parse("f.yaml", []byte(text))
+		if want == "" && err != nil || want != "" && (err == nil || len(err.Error()) < len(want) || err.Error()[:len(want)] != want) {
+			t.Errorf("%s: %v\nwant %s", of, err, want)
+		}
+	}
+}
