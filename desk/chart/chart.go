@@ -91,6 +91,11 @@ func drawn[V any](values []V, figures []Draw[V], stem func(v V, i int) string) [
 	return each
 }
 
+// say adds a sentence to the caption; empty: none.
+func (f *Figure) say(sentence string) {
+	f.Caption = strings.TrimSpace(f.Caption + " " + sentence)
+}
+
 // finish says how a kind of figure is read in the caption of the first that is made of it.
 func (f *Figure) finish(said map[string]bool) Figure {
 	if !said[f.How] {

@@ -18,11 +18,11 @@ func means(p *Panel, stem string) *Figure {
 	}
 	f := &Figure{File: stem + "-mean", Title: p.title("Mean " + p.metric()), How: words.MeanBars(p.Rows)}
 	if slices.ContainsFunc(marks, func(m Mark) bool { return m.style.pattern > 0 }) {
-		f.Caption = words.Stripes(p.named)
+		f.say(words.Stripes(p.named))
 	}
-	f.Caption += p.about
+	f.say(p.about)
 	if slices.ContainsFunc(p.Rows, func(r *data.Row) bool { return !r.Representative }) {
-		f.Caption += words.EmulatedIsElsewhere
+		f.say(words.EmulatedIsElsewhere)
 	}
 	p.drawBars(f, marks, p.unit())
 	return f
@@ -45,7 +45,7 @@ func emulated(p *Panel, stem string) *Figure {
 // drawBars draws a figure's bars and says what they are.
 func (p *Panel) drawBars(f *Figure, marks []Mark, axis string) {
 	if slices.ContainsFunc(p.Rows, func(r *data.Row) bool { return r.DotsOf > len(r.Dots) && r.Representative != f.Emulated }) {
-		f.Caption += words.DotsAreSampled
+		f.say(words.DotsAreSampled)
 	}
 	f.Alt, f.Picture = InWords("Bars with intervals. ", marks), columns(marks, axis, p.named)
 }

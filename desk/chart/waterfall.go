@@ -39,10 +39,10 @@ func waterfall(a *Account, stem string) *Figure {
 	}
 	f := &Figure{File: stem, Title: "Where the time went: " + a.Title, Emulated: a.Emulated, How: words.Waterfall, Caption: words.WaterfallBars(solid, pale)}
 	if w.cut {
-		f.Caption += words.AxisIsCut
+		f.say(words.AxisIsCut)
 	}
 	if a.Emulated {
-		f.Caption += words.EmulatedIsHatched
+		f.say(words.EmulatedIsHatched)
 	}
 	f.Alt = words.WaterfallParts(a.Account, unit, k)
 	f.Picture = w.Draw(words.TrialsTime + ", " + unit)

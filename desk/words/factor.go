@@ -62,15 +62,19 @@ func On(axis string, r *data.Row) string {
 	return "usual " + Factor(axis)
 }
 
-// Along says what the places on an axis are, to follow a caption; empty: the places say it. hosts is how many hosts the rows are of.
+// Along says what the places on an axis are; empty: the places say it. hosts is the number of hosts that the rows are of.
 func Along(axis string, hosts int) string {
 	switch axis {
 	case notebook.FactorHostCores.Name:
-		return AlongHosts(hosts)
+		said := "Along the axis: how many CPUs the host had online, and CHR, the instance’s cores over them."
+		if hosts > 1 {
+			said += " The hosts are several machines: their times compare only as far as the machines are alike, their ratios are each to its own bare metal."
+		}
+		return said
 	case notebook.FactorNetwork.Name:
-		return AlongNetworks
+		return "Along the axis: how the guest is connected."
 	case notebook.FactorNeighbours.Name:
-		return AlongNeighbours
+		return "Along the axis: the busy guests beside the measured one; N/core is with it so many on each of the host’s CPUs."
 	}
 	return ""
 }

@@ -23,15 +23,13 @@ const (
 	NotInBoth           = "no value in one of the folders"
 	EmulatedTitle       = "Emulated, not a VM’s cost"
 	EmulatedCaption     = "Never compare them with the figure above."
-	EmulatedIsElsewhere = " What ran under emulation is in a figure of its own."
-	EmulatedIsHatched   = " Hatched: emulated, which says nothing of a VM’s cost."
-	DotsAreSampled      = " Where a treatment has more trials than dots, these are an even sample of them."
+	EmulatedIsElsewhere = "What ran under emulation is in a figure of its own."
+	EmulatedIsHatched   = "Hatched: emulated, which says nothing of a VM’s cost."
+	DotsAreSampled      = "Where a treatment has more trials than dots, these are an even sample of them."
 	DoubtfulIsMarked    = "A question mark: doubtful, because bare metal differed from itself by as much (A/A check)."
-	AxisIsCut           = " The axis does not begin at 0."
+	AxisIsCut           = "The axis does not begin at 0."
 	Durations           = "How long it ran and waited at a time"
 	TrialsTime          = "elapsed time of a trial"
-	AlongNetworks       = " Along the axis: how the guest is connected."
-	AlongNeighbours     = " Along the axis: the busy guests beside the measured one; N/core is with it so many on each of the host’s CPUs."
 )
 
 // Redrawn is the title of a figure of a paper.
@@ -59,15 +57,6 @@ func Provisionings(rows []*data.Row, pale, solid string) string {
 		said += " or whole (no limits)"
 	}
 	return said + "."
-}
-
-// AlongHosts says what stands along the axis of a figure by sizes of hosts, of so many machines.
-func AlongHosts(machines int) string {
-	said := " Along the axis: how many CPUs the host had online, and CHR, the instance’s cores over them."
-	if machines > 1 {
-		said += " The hosts are several machines: their times compare only as far as the machines are alike, their ratios are each to its own bare metal."
-	}
-	return said
 }
 
 // meanBars says how bars of means are read.
