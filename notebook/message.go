@@ -2,7 +2,6 @@ package notebook
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -74,27 +73,6 @@ func TextMessage(text string) *Message {
 	}
 	return Say(CodeText, "text", text)
 }
-
-// ErrorMessage is what an error says: its own Message if it has one, or its text. nil: there is no error.
-func ErrorMessage(err error) *Message {
-	if err == nil {
-		return nil
-	}
-	var says interface{ Message() *Message }
-	if errors.As(err, &says) {
-		return says.Message()
-	}
-	return TextMessage(err.Error())
-}
-
-// Error is an error that is told as a message. Its text is for a developer: whoever prints it has the sentence in package words.
-type Error struct{ Says *Message }
-
-// Error implements error.
-func (e *Error) Error() string { return e.Says.String() }
-
-// Message is what [ErrorMessage] makes of the error.
-func (e *Error) Message() *Message { return e.Says }
 
 // Is says whether the code is the one given. It is false for nil.
 func (s *Message) Is(code string) bool { return s != nil && s.Code == code }

@@ -59,7 +59,10 @@ func TestErrorMessage(t *testing.T) {
 	if s := ErrorMessage(nil); s != nil {
 		t.Errorf("of no error: %v", s)
 	}
-	if s := ErrorMessage(fmt.Errorf("wrapped: %w", withMessage{})); !s.Is("for-folders") {
+	if s := ErrorMessage(fmt.Errorf("wrapped: %w", withMessage{})); !s.Equal(Say("in-context", "before", "wrapped: ", "cause", Say("for-folders", "n", 2), "after", "")) {
+		t.Errorf("of an error that wraps one that says itself: %v", s)
+	}
+	if s := ErrorMessage(fmt.Errorf("%w", withMessage{})); !s.Is("for-folders") {
 		t.Errorf("of an error that says itself: %v", s)
 	}
 	if s := ErrorMessage(errors.New("disk full")); s.Text() != "disk full" || s.String() != "disk full" {

@@ -134,7 +134,7 @@ func (t Treatment) Variant() Variant {
 // LeftOut is a treatment that the study asks for and this host, or this run, does not do, and why.
 type LeftOut struct {
 	Treatment Treatment `json:"treatment"`
-	Reason    string    `json:"reason"`
+	Reason    *Message  `json:"reason"`
 }
 
 // Metric says what a workload's figure is.

@@ -84,12 +84,12 @@ func (p *progress) Planned(left []notebook.LeftOut, untraced map[string]string) 
 
 // leftOut says what is left out, one line per reason.
 func leftOut(all []notebook.LeftOut) (lines []string) {
-	for _, of := range data.Together(all, func(a, b notebook.LeftOut) bool { return a.Reason == b.Reason }) {
+	for _, of := range data.Together(all, func(a, b notebook.LeftOut) bool { return a.Reason.Equal(b.Reason) }) {
 		line := "left out: " + of[0].Treatment.ID
 		if more := len(of) - 1; more > 0 {
 			line += fmt.Sprintf(" and %d more", more)
 		}
-		lines = append(lines, line+": "+of[0].Reason)
+		lines = append(lines, line+": "+words.Message(of[0].Reason))
 	}
 	return lines
 }

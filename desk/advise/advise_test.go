@@ -492,10 +492,10 @@ func TestReasonsInCommon(t *testing.T) {
 		l.treatment(notebook.Treatment{ID: w, Workload: w, Platform: "bm", Instance: large}, 4)
 		for _, p := range []string{"vanilla", "pinned"} {
 			tr := notebook.Treatment{ID: w + p, Workload: w, Platform: "vm", Engine: "qemu", Accelerator: "kvm", Provisioning: p, Instance: large}
-			l.study.LeftOut = append(l.study.LeftOut, notebook.LeftOut{Treatment: tr, Reason: why})
+			l.study.LeftOut = append(l.study.LeftOut, notebook.LeftOut{Treatment: tr, Reason: notebook.TextMessage(why)})
 		}
 	}
-	l.study.LeftOut = append(l.study.LeftOut, notebook.LeftOut{Treatment: notebook.Treatment{ID: "x", Workload: "mpi", Platform: "bm", Instance: one}, Reason: "another"})
+	l.study.LeftOut = append(l.study.LeftOut, notebook.LeftOut{Treatment: notebook.Treatment{ID: "x", Workload: "mpi", Platform: "bm", Instance: one}, Reason: notebook.TextMessage("another")})
 	out := text(t, read(t, Options{}, l.write(t)))
 	if strings.Count(out, why) != 1 || strings.Count(out, "- vanilla VM at large, pinned VM at large: see [1]\n") != 2 ||
 		!strings.Contains(out, "\n[1] left out: "+why+"\n") || !strings.Contains(out, "- bare metal at 1/1GB: left out: another\n") {

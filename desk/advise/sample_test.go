@@ -134,7 +134,7 @@ func usual() *lab {
 	l.add("vm/qemu/kvm/vanilla", large, 8.2).add("vm/qemu/kvm/pinned", large, 8).add("vmcn/qemu/kvm/pinned", large, 8.4)
 	l.add("vm/qemu/tcg/pinned", large, 3)
 	l.study.LeftOut = []notebook.LeftOut{{Treatment: notebook.Treatment{
-		ID: "cn/lxc/pinned/large", Workload: "ffmpeg", Platform: "cn", Engine: "lxc", Provisioning: "pinned", Instance: large}, Reason: "no lxc-start: install it (apt-get install lxc)"}}
+		ID: "cn/lxc/pinned/large", Workload: "ffmpeg", Platform: "cn", Engine: "lxc", Provisioning: "pinned", Instance: large}, Reason: notebook.TextMessage("no lxc-start: install it (apt-get install lxc)")}}
 	return l
 }
 

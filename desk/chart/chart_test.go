@@ -81,7 +81,7 @@ func stairCase() *ladder.Staircase {
 	floor := add(ladder.BareMetal, "bm", "bm large", q(1, 0), q(nan, nan), nil)
 	cgroup := add(ladder.Layer, "cgroup", "cn layers vanilla cgroup large", q(1.01, 0.02), q(1.01, 0.02), floor)
 	gone := add(ladder.Layer, "quota", "cn layers vanilla quota large", q(nan, nan), q(nan, nan), nil)
-	gone.Row, gone.Missing = nil, data.Omitted{Reason: "no quota on this host"}
+	gone.Row, gone.Missing = nil, data.Omitted{Reason: notebook.TextMessage("no quota on this host")}
 	seccomp := add(ladder.Layer, "seccomp", "cn layers vanilla seccomp large", q(1.2, 0.03), q(1.18, 0.03), cgroup)
 	add(ladder.Engine, "docker", "cn docker vanilla full large", q(9, 0.4), q(7.5, 0.3), seccomp)
 	add(ladder.VM, "vm", "vm qemu tcg vanilla large", q(1.3, 0.1), q(1.3, 0.1), floor)

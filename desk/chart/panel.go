@@ -352,7 +352,7 @@ func missing(s *data.Summary, f notebook.Figure) string {
 	gaps := slices.DeleteFunc(slices.Clone(s.LeftOut), func(l data.LeftOut) bool { return !shows(f, l.Treatment) })
 	for _, r := range s.Rows {
 		if shows(f, r.Treatment) && !measured(r) {
-			gaps = append(gaps, data.LeftOut{Host: r.Host, Treatment: r.Treatment, Reason: "not measured yet"})
+			gaps = append(gaps, data.LeftOut{Host: r.Host, Treatment: r.Treatment, Reason: notebook.Say("not-measured-yet")})
 		}
 	}
 	return words.NotMeasured(s, gaps)

@@ -23,7 +23,7 @@ func TestFolder(t *testing.T) {
 	study := notebook.Study{
 		Tare: "test", Name: "pinning-small", Hash: "h", Created: time.Unix(1e9, 0), Design: notebook.Design{Floor: 6, Cap: 12, Precision: 0.02, Trials: 1, TimeoutS: 60},
 		Metrics: map[string]notebook.Metric{"ffmpeg": {Name: "execution time", Unit: "s"}}, Images: map[string]notebook.Image{"ffmpeg": {Digest: "sha256:1"}},
-		LeftOut: []notebook.LeftOut{{Treatment: treatment("ffmpeg segments=1 vmcn crun kvm vanilla cache=none 4xlarge"), Reason: "needs 16 cores, this host has 2"}},
+		LeftOut: []notebook.LeftOut{{Treatment: treatment("ffmpeg segments=1 vmcn crun kvm vanilla cache=none 4xlarge"), Reason: notebook.TextMessage("needs 16 cores, this host has 2")}},
 	}
 	for _, id := range slices.Sorted(maps.Keys(means)) {
 		study.Treatments = append(study.Treatments, treatment(id))

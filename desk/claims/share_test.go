@@ -99,7 +99,7 @@ func TestReasonsInCommon(t *testing.T) {
 	w.add(0, "ffmpeg segments=1 cn docker vanilla large", 4.4)
 	const reason = "no VM with kvm: a guest was started and did not say hello within 4s"
 	for _, p := range []string{"vm qemu kvm vanilla cache=none", "vm qemu kvm pinned cache=none", "vmcn crun kvm vanilla cache=none", "vmcn crun kvm pinned cache=none"} {
-		w.sum.LeftOut = append(w.sum.LeftOut, data.LeftOut{Host: "bench", Treatment: treatment("ffmpeg segments=1 " + p + " large"), Reason: reason})
+		w.sum.LeftOut = append(w.sum.LeftOut, data.LeftOut{Host: "bench", Treatment: treatment("ffmpeg segments=1 " + p + " large"), Reason: notebook.TextMessage(reason)})
 	}
 	vs := Judge(w.exact(), shipped(t))
 	if v := Find(t, vs, "ffmpeg-iii-d"); Why(v) != "vm vanilla with cache=none and vmcn crun vanilla with cache=none were left out: "+reason || len(v.Missing) != 2 {

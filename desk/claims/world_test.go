@@ -220,8 +220,8 @@ func smallWorld() *world {
 		}
 	}
 	w.sum.LeftOut = []data.LeftOut{
-		{Host: "bench", Treatment: treatment("ffmpeg segments=1 vmcn crun kvm vanilla cache=none 4xlarge"), Reason: "needs 16 cores, this host has 2"},
-		{Host: "bench", Treatment: treatment("ffmpeg segments=1 cn docker vanilla 4xlarge"), Reason: "needs 16 cores, this host has 2"},
+		{Host: "bench", Treatment: treatment("ffmpeg segments=1 vmcn crun kvm vanilla cache=none 4xlarge"), Reason: notebook.TextMessage("needs 16 cores, this host has 2")},
+		{Host: "bench", Treatment: treatment("ffmpeg segments=1 cn docker vanilla 4xlarge"), Reason: notebook.TextMessage("needs 16 cores, this host has 2")},
 	}
 	return w
 }

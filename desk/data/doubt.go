@@ -23,7 +23,7 @@ type (
 	// Emulated: it ran under emulation, of the machine or of the guest's kernel mode.
 	Emulated struct{}
 	// Omitted: it was asked for and not done.
-	Omitted struct{ Reason string }
+	Omitted struct{ Reason *notebook.Message }
 	// NotMeasured: none of its trials has run yet.
 	NotMeasured struct{}
 	// TrialsFailed: so many of its measured trials failed.

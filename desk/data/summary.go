@@ -250,7 +250,7 @@ type Dot struct {
 type LeftOut struct {
 	Host      string // Host.Name
 	Treatment notebook.Treatment
-	Reason    string
+	Reason    *notebook.Message
 }
 
 // RulerCost is what the ruler itself takes to run an empty process, over the guests of one platform.

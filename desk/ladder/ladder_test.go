@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -54,7 +55,7 @@ func (s *study) add(t notebook.Treatment, mean float64) *data.Row {
 }
 
 func (s *study) leave(t notebook.Treatment, why string) {
-	s.sum.LeftOut = append(s.sum.LeftOut, data.LeftOut{Host: "bench", Treatment: t, Reason: why})
+	s.sum.LeftOut = append(s.sum.LeftOut, data.LeftOut{Host: "bench", Treatment: t, Reason: notebook.TextMessage(why)})
 }
 
 // own is what each layer costs by itself in the whole sample.
@@ -140,7 +141,7 @@ func TestOrderAndBelow(t *testing.T) {
 	if r := c.named(t, "bridge"); math.Abs(r.Ratio.Value-1.01*1.02*1.2*0.97*1.05) > 0.002 {
 		t.Errorf("all layers: %+v", r.Ratio)
 	}
-	if r := c.named(t, "gvisor"); r.Measured() || r.Missing != (data.Omitted{Reason: "no runsc here"}) || !math.IsNaN(r.Own.Value) || !math.IsNaN(r.Ratio.Value) {
+	if r := c.named(t, "gvisor"); r.Measured() || !reflect.DeepEqual(r.Missing, data.Omitted{Reason: notebook.TextMessage("no runsc here")}) || !math.IsNaN(r.Own.Value) || !math.IsNaN(r.Ratio.Value) {
 		t.Errorf("the gap: %+v", r)
 	}
 	if r := c.named(t, "bm again"); r.Ranked {
@@ -271,7 +272,7 @@ func TestSentences(t *testing.T) {
 
 func TestCSV(t *testing.T) {
 	s := whole(1e-3)
-	s.sum.LeftOut[0].Reason = "a reason, with \"quotes\"\nand lines"
+	s.sum.LeftOut[0].Reason = notebook.TextMessage("a reason, with \"quotes\"\nand lines")
 	var b bytes.Buffer
 	c := one(t, s)
 	if err := CSV(&b, c); err != nil {
@@ -308,7 +309,7 @@ func TestAnotherImageIsAnotherLadder(t *testing.T) {
 				t.Errorf("%s: its own cost is of %d rounds", r.Name, r.Own.N)
 			}
 		}
-		if r := c.named(t, "gvisor"); r.Missing != (data.Omitted{Reason: "no runsc here"}) {
+		if r := c.named(t, "gvisor"); !reflect.DeepEqual(r.Missing, data.Omitted{Reason: notebook.TextMessage("no runsc here")}) {
 			t.Errorf("%+v", r)
 		}
 		if want := []string{"image ", "image 2222"}[i]; !c.OtherImages || !strings.Contains(Sentence(c), want+":") {

@@ -53,7 +53,7 @@ func ladderFolder(t testing.TB, kvm bool) string {
 			tr.Workload, tr.Instance = w, instance("1/1GB", 1, 1)
 			tr.ID = strings.Join([]string{w, tr.Platform, tr.Engine, tr.Isolation, fmt.Sprint(tr.AA)}, "/")
 			if leftOut != "" {
-				study.LeftOut = append(study.LeftOut, notebook.LeftOut{Treatment: tr, Reason: leftOut})
+				study.LeftOut = append(study.LeftOut, notebook.LeftOut{Treatment: tr, Reason: notebook.TextMessage(leftOut)})
 				return
 			}
 			study.Treatments = append(study.Treatments, tr)
@@ -132,7 +132,7 @@ func TestStaircases(t *testing.T) {
 		}
 	}
 	for i := range evil.LeftOut {
-		evil.LeftOut[i].Reason = "</svg><script>alert(1)</script>\u202e\x00"
+		evil.LeftOut[i].Reason = notebook.TextMessage("</svg><script>alert(1)</script>\u202e\x00")
 	}
 	if files, err = WriteSummary(evil, t.TempDir(), Options{}); err != nil {
 		t.Fatal(err)

@@ -78,7 +78,7 @@ func TestManyMissingAreCounted(t *testing.T) {
 	p := small()
 	for _, prov := range []string{"vanilla", "pinned"} {
 		for _, i := range paperInstances[4:] {
-			p.leftOut = append(p.leftOut, notebook.LeftOut{Treatment: notebook.Treatment{Workload: "cassandra", Params: map[string]string{"threads": "100"}, Platform: "vm", Engine: "qemu", Provisioning: prov, Instance: i}, Reason: "no KVM"})
+			p.leftOut = append(p.leftOut, notebook.LeftOut{Treatment: notebook.Treatment{Workload: "cassandra", Params: map[string]string{"threads": "100"}, Platform: "vm", Engine: "qemu", Provisioning: prov, Instance: i}, Reason: notebook.TextMessage("no KVM")})
 		}
 	}
 	s := readPinning(t, p)

@@ -69,10 +69,10 @@ func small() *pinning {
 	p := &pinning{host: 2, hostID: "small-host", instances: []notebook.Instance{instance("1/2GB", 1, 2), instance("2/4GB", 2, 4)}, apps: applications, rounds: 4,
 		figures: append([]notebook.Figure{{Name: "Figure 7", Title: "one container on hosts of other sizes", Workload: "ffmpeg", Params: map[string]string{"segments": "1", "host": "other"}, By: "host_cores"}}, pinningFigures...)}
 	for _, i := range paperInstances[1:] {
-		p.leftOut = append(p.leftOut, notebook.LeftOut{Treatment: notebook.Treatment{Workload: "ffmpeg", Params: map[string]string{"segments": "1"}, Platform: "bm", Instance: i}, Reason: fmt.Sprintf("needs %.0f cores, this host has 2", i.Cores)},
-			notebook.LeftOut{Treatment: notebook.Treatment{Workload: "ffmpeg", Params: map[string]string{"segments": "1"}, Platform: "cn", Engine: "docker", Provisioning: "pinned", Instance: i}, Reason: fmt.Sprintf("needs %.0f cores, this host has 2", i.Cores)})
+		p.leftOut = append(p.leftOut, notebook.LeftOut{Treatment: notebook.Treatment{Workload: "ffmpeg", Params: map[string]string{"segments": "1"}, Platform: "bm", Instance: i}, Reason: notebook.TextMessage(fmt.Sprintf("needs %.0f cores, this host has 2", i.Cores))},
+			notebook.LeftOut{Treatment: notebook.Treatment{Workload: "ffmpeg", Params: map[string]string{"segments": "1"}, Platform: "cn", Engine: "docker", Provisioning: "pinned", Instance: i}, Reason: notebook.TextMessage(fmt.Sprintf("needs %.0f cores, this host has 2", i.Cores))})
 	}
-	p.leftOut = append(p.leftOut, notebook.LeftOut{Treatment: notebook.Treatment{Workload: "wordpress", Params: map[string]string{"users": "1000"}, Platform: "vm", Engine: "qemu", Accelerator: "tcg", Provisioning: "pinned", Network: "bridge", Instance: p.instances[1]}, Reason: "its service was not ready after 50 min"})
+	p.leftOut = append(p.leftOut, notebook.LeftOut{Treatment: notebook.Treatment{Workload: "wordpress", Params: map[string]string{"users": "1000"}, Platform: "vm", Engine: "qemu", Accelerator: "tcg", Provisioning: "pinned", Network: "bridge", Instance: p.instances[1]}, Reason: notebook.TextMessage("its service was not ready after 50 min")})
 	return p
 }
 

@@ -357,7 +357,7 @@ func TestLeftOutByReason(t *testing.T) {
 	s := sample("large")
 	why := "no VM with kvm: " + strings.Repeat("a long story; ", 12)
 	for _, p := range []string{"vanilla", "pinned"} {
-		s.LeftOut = append(s.LeftOut, data.LeftOut{Host: "bench-1", Treatment: treatment("vm", "qemu", "kvm", p, "large"), Reason: why})
+		s.LeftOut = append(s.LeftOut, data.LeftOut{Host: "bench-1", Treatment: treatment("vm", "qemu", "kvm", p, "large"), Reason: notebook.TextMessage(why)})
 	}
 	page, err := os.ReadFile(samplePage(t, s))
 	if err != nil {

@@ -99,7 +99,7 @@ func sample(instances ...string) *data.Summary {
 		add("vmcn", "crun", "tcg", "pinned", 14.9, 0.6).Doubts = []data.Doubt{data.Emulated{}}
 		s.AA = append(s.AA, data.AACheck{Workload: "ffmpeg", Params: aa.Treatment.Params, Instance: aa.Treatment.Instance, Ratio: 1.003, Low: 0.992, High: 1.014, Verdict: data.Holds})
 	}
-	s.LeftOut = []data.LeftOut{{Host: "bench-1", Treatment: treatment("bm", "", "", "", "8xlarge"), Reason: "needs 32 cores, this host has 2"}}
+	s.LeftOut = []data.LeftOut{{Host: "bench-1", Treatment: treatment("bm", "", "", "", "8xlarge"), Reason: notebook.TextMessage("needs 32 cores, this host has 2")}}
 	return s
 }
 
@@ -173,7 +173,7 @@ func hostile() *data.Summary {
 	f.Study.Title, f.Study.Source, f.Study.Hash = evil, "name: "+evil, evil
 	f.Study.Images = map[string]notebook.Image{evil: {Reference: evil, Digest: evil}}
 	s.Warnings[0].Text.First = notebook.TextMessage(evil)
-	s.LeftOut[0].Reason = evil
+	s.LeftOut[0].Reason = notebook.TextMessage(evil)
 	s.AA[0].Workload = evil
 	f.Study.Figures = []notebook.Figure{{Name: evil, Title: evil, Workload: evil, By: evil}}
 	s.LeftOut[0].Treatment.Workload, s.LeftOut[0].Treatment.Params = evil, map[string]string{evil: evil}

@@ -60,11 +60,11 @@ func TestOmissionsByReason(t *testing.T) {
 	l := newLab().add(treatmentOf("bm", "", "", "", large), 4)
 	const why = "no VM with kvm: a long story"
 	for _, p := range []string{"vanilla", "pinned"} {
-		l.study.LeftOut = append(l.study.LeftOut, notebook.LeftOut{Treatment: treatmentOf("vm", "qemu", "kvm", p, large), Reason: why})
+		l.study.LeftOut = append(l.study.LeftOut, notebook.LeftOut{Treatment: treatmentOf("vm", "qemu", "kvm", p, large), Reason: notebook.TextMessage(why)})
 	}
-	l.study.LeftOut = append(l.study.LeftOut, notebook.LeftOut{Treatment: treatmentOf("bm", "", "", "", half), Reason: "bare metal has no half core"})
+	l.study.LeftOut = append(l.study.LeftOut, notebook.LeftOut{Treatment: treatmentOf("bm", "", "", "", half), Reason: notebook.TextMessage("bare metal has no half core")})
 	s := read(t, data.Options{}, l.write(t))
-	if o := s.Omissions(); len(o) != 2 || len(o[0]) != 2 || o[0][0].Reason != why || len(o[1]) != 1 {
+	if o := s.Omissions(); len(o) != 2 || len(o[0]) != 2 || o[0][0].Reason.Text() != why || len(o[1]) != 1 {
 		t.Errorf("%+v", o)
 	}
 	var b bytes.Buffer

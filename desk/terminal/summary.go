@@ -59,7 +59,7 @@ func Summary(w io.Writer, s *data.Summary, on Screen) error {
 		if more := len(of) - 1; more > 0 {
 			what += fmt.Sprintf(" and %d more", more)
 		}
-		lines = append(lines, what+": "+of[0].Reason)
+		lines = append(lines, what+": "+words.Message(of[0].Reason))
 	}
 	t.list("Left out", lines)
 	lines = nil

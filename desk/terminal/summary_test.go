@@ -179,7 +179,7 @@ func quick() *lab {
 		l.add(treatmentOf("cn", "crun", "", "vanilla", i), 1.29*c)
 		l.add(treatmentOf("vm", "qemu", "tcg", "vanilla", i), 14*c).add(treatmentOf("vmcn", "crun", "tcg", "pinned", i), 14.5*c)
 	}
-	l.study.LeftOut = []notebook.LeftOut{{Treatment: treatmentOf("bm", "", "", "", notebook.Instance{Name: "xlarge", Cores: 4, Memory: 16e9}), Reason: "needs 4 cores, this host has 2"}}
+	l.study.LeftOut = []notebook.LeftOut{{Treatment: treatmentOf("bm", "", "", "", notebook.Instance{Name: "xlarge", Cores: 4, Memory: 16e9}), Reason: notebook.TextMessage("needs 4 cores, this host has 2")}}
 	l.warn = func(id string, round, trial int) string {
 		if strings.HasPrefix(id, "vm") && round == 2 {
 			return fmt.Sprintf("the guest's clock and the host's disagree by 1.%d %%", trial)
@@ -211,7 +211,7 @@ func service() *lab {
 	}
 	out := treatmentOf("vm", "qemu", "kvm", "pinned", one)
 	out.Workload, out.Network, out.HostCores = "wordpress", "bridge", 1
-	l.study.LeftOut = []notebook.LeftOut{{Treatment: out, Reason: "this host has no KVM"}}
+	l.study.LeftOut = []notebook.LeftOut{{Treatment: out, Reason: notebook.TextMessage("this host has no KVM")}}
 	l.also = func(_ string, v float64) map[string]float64 {
 		return map[string]float64{"p50": 0.8 * v, "p99": 3 * v, "requests_per_second": 4 / v, "errors": 0, "requests": 1000}
 	}

@@ -351,7 +351,7 @@ func split(g claims.Gap) (why, what string) {
 	}
 	why = Doubt(g.Reason)
 	if o, is := g.Reason.(data.Omitted); is {
-		why = o.Reason
+		why = Message(o.Reason)
 	}
 	return why, Claimed(*g.LeftOut)
 }

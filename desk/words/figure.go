@@ -116,7 +116,7 @@ const RadarAxes = "Each axis is one metric, from 0 in the middle to 1, the best 
 
 // NotMeasured says which treatments were not measured, and why; empty where there are none.
 func NotMeasured(s *data.Summary, gaps []data.LeftOut) string {
-	reason := func(l data.LeftOut) string { return strings.TrimSuffix(Plain(l.Reason), ".") }
+	reason := func(l data.LeftOut) string { return strings.TrimSuffix(Plain(Message(l.Reason)), ".") }
 	var parts []string
 	for _, of := range data.Together(gaps, func(a, b data.LeftOut) bool { return reason(a) == reason(b) }) {
 		const most = 3 // names; more are counted

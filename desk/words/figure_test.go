@@ -25,7 +25,7 @@ func TestProvisionings(t *testing.T) {
 func TestNotMeasured(t *testing.T) {
 	s := &data.Summary{}
 	gap := func(size, reason string) data.LeftOut {
-		return data.LeftOut{Treatment: notebook.Treatment{Platform: notebook.CN, Engine: "docker", Provisioning: notebook.Pinned, Instance: notebook.Instance{Name: size}}, Reason: reason}
+		return data.LeftOut{Treatment: notebook.Treatment{Platform: notebook.CN, Engine: "docker", Provisioning: notebook.Pinned, Instance: notebook.Instance{Name: size}}, Reason: notebook.TextMessage(reason)}
 	}
 	if got := NotMeasured(s, nil); got != "" {
 		t.Errorf("no gaps: %q", got)

@@ -41,6 +41,7 @@ func MessageTemplates() *template.Template {
 			"decimal": func(n int, v any) (string, error) { return number("%.*f", n, v) },
 			"milli":   func(n int, v any) (string, error) { return number("%.*g", n, scaled(v, 1000)) },
 			"percent": func(n int, v any) (string, error) { return number("%.*f", n, scaled(v, 100)) },
+			"gb":      func(v any) any { return scaled(v, 1.0/(1<<30)) },
 			"gib":     func(n int, v any) (string, error) { return number("%.*f", n, scaled(v, 1.0/(1<<30))) },
 			"mib":     func(n int, v any) (string, error) { return number("%.*f", n, scaled(v, 1.0/(1<<20))) },
 		})

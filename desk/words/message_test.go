@@ -117,3 +117,16 @@ func TestErrorsThatAreMessages(t *testing.T) {
 		}
 	}
 }
+
+func TestReasonsOneAfterTheOther(t *testing.T) {
+	large := notebook.Say("too-much-memory", "memory", int64(3<<29), "has", int64(4<<30))
+	why := notebook.Several([]*notebook.Message{large, notebook.TextMessage("no crun"), notebook.Say("more-reasons", "reasons", 2)})
+	const want = "study s: nothing but bare metal can be measured here: it needs 1.5 GB of memory and the host has 4.0 GB, of which half a GB stays the host's own; " +
+		"no crun; and 2 more reasons; `sudo tare doctor` says what this host supports and how to get the rest"
+	if got := Message(notebook.Say("nothing-to-measure", "study", "s", "only", "", "bare", true, "why", why)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if notebook.Several(nil) != nil {
+		t.Error("no reasons are a message")
+	}
+}

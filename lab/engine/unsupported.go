@@ -1,6 +1,10 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+
+	"tare/notebook"
+)
 
 // UnsupportedError says that an engine, or this host, can never make what is asked for: the treatment is left out and
 // the study goes on. Any other error of Provision is a failure.
@@ -12,4 +16,9 @@ type UnsupportedError struct {
 
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s cannot give %s: %s", e.Engine, e.What, e.Why)
+}
+
+// Message is what a folder records of the error.
+func (e *UnsupportedError) Message() *notebook.Message {
+	return notebook.Say("unsupported", "engine", e.Engine, "what", e.What, "why", e.Why)
 }

@@ -161,8 +161,8 @@ type Config interface {
 	// Possible says why this host cannot measure the kind at all.
 	Possible() error
 
-	// LeavesOut says why a treatment is not measured; empty: it is measured.
-	LeavesOut(t notebook.Treatment, k engine.Kind, w *workload.Workload) string
+	// LeavesOut says why a treatment is not measured; nil: it is measured.
+	LeavesOut(t notebook.Treatment, k engine.Kind, w *workload.Workload) *notebook.Message
 
 	// Neighbours are the kinds of neighbours, of notebook.Busy, that the kind itself adds to a guest.
 	Neighbours() []string
@@ -283,7 +283,9 @@ func (Defaults) Design(d notebook.Design) notebook.Design { return d }
 func (Defaults) Possible() error { return nil }
 
 // LeavesOut implements Config: every treatment is measured.
-func (Defaults) LeavesOut(notebook.Treatment, engine.Kind, *workload.Workload) string { return "" }
+func (Defaults) LeavesOut(notebook.Treatment, engine.Kind, *workload.Workload) *notebook.Message {
+	return nil
+}
 
 // Neighbours implements Config: none are added.
 func (Defaults) Neighbours() []string { return nil }

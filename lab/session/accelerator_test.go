@@ -51,8 +51,8 @@ func TestAccelerators(t *testing.T) {
 	}{
 		{"", "auto", true, notebook.TCG, "", []string{"kvm", "tcg"}},
 		{"", "auto", true, notebook.TCG, "", nil}, // known
-		{"", "auto", false, "", "no VM with kvm: tried; emulation is not allowed", nil},
-		{"", notebook.KVM, false, "", "--accel tcg emulates it", nil},
+		{"", "auto", false, "", "and cause=accelerator-missing accelerator=kvm cause=tried more=emulation-not-allowed", nil},
+		{"", notebook.KVM, false, "", "tcg-emulates", nil},
 		{"6.1@aa", notebook.KVMEmulated, false, notebook.KVMEmulated, "", []string{"kvm-emulated /a"}},
 		{"6.1@aa", "auto", true, notebook.TCG, "", []string{"kvm /a", "tcg /a"}},
 	} {

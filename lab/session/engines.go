@@ -111,20 +111,20 @@ func (l *Lab) Accelerator(ctx context.Context, k engine.Kind, kernel, want strin
 	case want == "auto":
 		names = k.Accelerators[:1]
 	}
-	var why []string
+	var why []*notebook.Message
 	for i, c := range l.ask(ctx, k, kernel, names...) {
 		if c.Answer == notebook.Supported {
 			return names[i], nil
 		}
-		why = append(why, "no VM with "+names[i]+": "+c.Why) // what to do about it, the doctor says
+		why = append(why, notebook.Say("accelerator-missing", "accelerator", names[i], "cause", c.Why)) // what to do about it, the doctor says
 	}
 	switch {
 	case want == "auto" && !emulate:
-		why = append(why, "emulation is not allowed (--accel tcg allows it)")
+		why = append(why, notebook.Say("emulation-not-allowed"))
 	case want == k.Accelerators[0]:
-		why = append(why, "--accel tcg emulates it")
+		why = append(why, notebook.Say("tcg-emulates"))
 	}
-	return "", errors.New(strings.Join(why, "; "))
+	return "", &notebook.Error{Says: notebook.Several(why)}
 }
 
 // Supports says why the host cannot do the treatment; nil: it can.
@@ -148,8 +148,8 @@ func (l *Lab) Supports(ctx context.Context, t notebook.Treatment) error {
 		return err
 	}
 	if t.HostCores > 0 {
-		if why := l.cannotShrink(ctx, t.HostCores); why != "" {
-			return errors.New(why)
+		if why := l.cannotShrink(ctx, t.HostCores); why != nil {
+			return &notebook.Error{Says: why}
 		}
 	}
 	if name := k.Needs(t); name != "" {

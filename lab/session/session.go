@@ -55,7 +55,7 @@ type Lab struct {
 	kept    kept                        // memory that is withheld from guests
 	hungry  map[int64]bool              // by the instance's bytes: its guests cannot be made with less than all memory
 	pages   pages                       // that processes get without being asked
-	shrinks map[int]string              // by number of CPUs: why the host cannot be made so small; "" if it can
+	shrinks map[int]*notebook.Message   // by number of CPUs: why the host cannot be made so small; nil if it can
 
 	engines map[made]engine.Driver        // those that were used
 	kernels map[string]string             // files with guests' kernels, by the names that treatments have for them
@@ -128,7 +128,7 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 }
 
 func newLab(say image.Progress) *Lab {
-	return &Lab{say: say, memory: hugepages.Host, engines: map[made]engine.Driver{}, answers: map[asked]notebook.Capability{}, shrinks: map[int]string{}, hungry: map[int64]bool{}}
+	return &Lab{say: say, memory: hugepages.Host, engines: map[made]engine.Driver{}, answers: map[asked]notebook.Capability{}, shrinks: map[int]*notebook.Message{}, hungry: map[int64]bool{}}
 }
 
 // Undone is what was undone of what a run that died has left.

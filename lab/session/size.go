@@ -58,11 +58,11 @@ func (l *Lab) without(ctx context.Context, leave []int) (err error) {
 }
 
 // cannotShrink says why the host cannot be made one of n CPUs; it is tried once.
-func (l *Lab) cannotShrink(ctx context.Context, n int) string {
+func (l *Lab) cannotShrink(ctx context.Context, n int) *notebook.Message {
 	why, known := l.shrinks[n]
 	if !known {
 		if err := errors.Join(l.size(ctx, n), l.size(ctx, 0)); err != nil {
-			why = fmt.Sprintf("the host cannot be made one of %d CPUs: %v", n, err)
+			why = notebook.Say("host-cannot-shrink", "cpus", n, "cause", err)
 		}
 		l.shrinks[n] = why
 	}

@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"tare/lab/studyfile"
 	"tare/notebook"
 )
 
 // neighboursFit says why the host has no room for a treatment's neighbours, as far as that is known before there are any; nil: it has.
-func neighboursFit(h notebook.Host, t notebook.Treatment) error {
+func neighboursFit(h notebook.Host, t notebook.Treatment) *notebook.Message {
 	n := notebook.NeighboursOf(t)
 	hostCores := len(h.CPUs)
 	if t.HostCores > 0 {
@@ -19,7 +18,7 @@ func neighboursFit(h notebook.Host, t notebook.Treatment) error {
 	}
 	kinds := n.Kinds(max(hostCores/max(int(math.Ceil(t.Instance.Cores)), 1), 1))
 	if len(kinds) > notebook.MostNeighbours {
-		return fmt.Errorf("it needs %d neighbours here, and there are %d at most", len(kinds), notebook.MostNeighbours)
+		return notebook.Say("too-many-neighbours", "needs", len(kinds), "most", notebook.MostNeighbours)
 	}
 	if t.Platform != notebook.VM && t.Platform != notebook.VMCN {
 		return nil // a container's page cache is the host's, which takes it back
@@ -31,8 +30,7 @@ func neighboursFit(h notebook.Host, t notebook.Treatment) error {
 		}
 	}
 	if all := full * t.Instance.Memory; len(kinds) > 0 && all > h.Memory-spareMemory {
-		return fmt.Errorf("it needs %.3g GB of memory with its neighbours, whose page caches the host cannot take back, and the host has %.1f GB, of which half a GB stays the host's own",
-			float64(all)/(1<<30), float64(h.Memory)/(1<<30))
+		return notebook.Say("too-much-memory-with-neighbours", "memory", all, "has", h.Memory)
 	}
 	return nil
 }
@@ -41,18 +39,17 @@ func neighboursFit(h notebook.Host, t notebook.Treatment) error {
 const spareMemory = 512 << 20
 
 // fits says why the host is too small for a treatment; nil: it is large enough.
-func fits(h notebook.Host, t notebook.Treatment) error {
+func fits(h notebook.Host, t notebook.Treatment) *notebook.Message {
 	cores, n := t.Instance.Cores, len(h.CPUs)
 	switch {
 	case t.HostCores > n:
-		return fmt.Errorf("it is about a host with %d CPUs and this one has %d", t.HostCores, n)
+		return notebook.Say("host-has-fewer-cpus", "cpus", t.HostCores, "has", n)
 	case cores > float64(n):
-		return fmt.Errorf("it needs %g cores and the host has %d", cores, n)
+		return notebook.Say("too-many-cores", "cores", cores, "has", n)
 	case t.HostCores > 0 && cores > float64(t.HostCores):
-		return fmt.Errorf("it needs %g cores and the host is made one of %d", cores, t.HostCores)
+		return notebook.Say("too-many-cores-of-smaller", "cores", cores, "cpus", t.HostCores)
 	case t.Instance.Memory > h.Memory-spareMemory:
-		return fmt.Errorf("it needs %g GB of memory and the host has %.1f GB, of which half a GB stays the host's own",
-			float64(t.Instance.Memory)/(1<<30), float64(h.Memory)/(1<<30))
+		return notebook.Say("too-much-memory", "memory", t.Instance.Memory, "has", h.Memory)
 	}
 	return nil
 }
@@ -68,24 +65,23 @@ func worthwhile(s notebook.Study, only studyfile.Only) error {
 	case slices.ContainsFunc(measured, func(t notebook.Treatment) bool { return !bare(t) }), len(asked) == 0:
 		return nil
 	}
+	if len(only) > 0 && len(asked) == 0 {
+		return fmt.Errorf("study %s: nothing in it has all of --only %s: name values that occur together", s.Name, only)
+	}
+	return &notebook.Error{Says: notebook.Say("nothing-to-measure", "study", s.Name, "only", only.String(), "bare", len(s.Treatments) > 0, "why", reasons(asked))}
+}
+
+// reasons are why treatments are left out: the first few, each once, and how many more there are.
+func reasons(all []notebook.LeftOut) *notebook.Message {
 	const most = 3
-	var why []string
-	for _, l := range asked {
-		if !slices.Contains(why, l.Reason) {
+	var why []*notebook.Message
+	for _, l := range all {
+		if !slices.ContainsFunc(why, l.Reason.Equal) {
 			why = append(why, l.Reason)
 		}
 	}
 	if n := len(why) - most; n > 0 {
-		why = append(why[:most], fmt.Sprintf("and %d more reasons", n))
+		why = append(why[:most], notebook.Say("more-reasons", "reasons", n))
 	}
-	what := "nothing"
-	switch {
-	case len(only) > 0 && len(why) == 0:
-		return fmt.Errorf("study %s: nothing in it has all of --only %s: name values that occur together", s.Name, only)
-	case len(only) > 0:
-		what += " that --only " + only.String() + " selects"
-	case len(s.Treatments) > 0:
-		what += " but bare metal"
-	}
-	return fmt.Errorf("study %s: %s can be measured here: %s; `sudo tare doctor` says what this host supports and how to get the rest", s.Name, what, strings.Join(why, "; "))
+	return notebook.Several(why)
 }

@@ -19,7 +19,7 @@ type fakeKind struct {
 	measure.Defaults
 	trial    func(ctx context.Context, b measure.Bench) notebook.Trial
 	possible error
-	lacks    string // LeavesOut's, of containers
+	lacks    *notebook.Message // LeavesOut's, of containers
 }
 
 func (k *fakeKind) Record() any                      { return map[string]int{"size": 1} }
@@ -29,11 +29,11 @@ func (k *fakeKind) Subject(b measure.Bench, c measure.Cell) measure.Subject {
 	return &fakeSubject{measure.NewPlain(b, c), k}
 }
 
-func (k *fakeKind) LeavesOut(t notebook.Treatment, _ engine.Kind, _ *workload.Workload) string {
+func (k *fakeKind) LeavesOut(t notebook.Treatment, _ engine.Kind, _ *workload.Workload) *notebook.Message {
 	if t.Platform == notebook.CN {
 		return k.lacks
 	}
-	return ""
+	return nil
 }
 
 func (k *fakeKind) Metrics(*workload.Workload, []string) (notebook.Metric, []notebook.Metric) {
@@ -58,7 +58,7 @@ func (k *fakeKind) plan(rules measure.Rules, d notebook.Design, treatments ...no
 
 // A kind says why the host cannot measure so, and which treatments it leaves out.
 func TestWhatAKindLeavesOut(t *testing.T) {
-	k := &fakeKind{lacks: "nothing of a container has a size", possible: errors.New("no ruler here")}
+	k := &fakeKind{lacks: notebook.TextMessage("nothing of a container has a size"), possible: errors.New("no ruler here")}
 	p := &planner{lab: &fakeLab{}, host: (&fakeLab{}).Host(), Plan: &Plan{engines: kinds, config: k}, noAccel: map[string]error{}}
 	one := notebook.Instance{Name: "1/1GB", Cores: 1, Memory: 1 << 30}
 	cn, bm := cnT, bmT
@@ -66,14 +66,14 @@ func TestWhatAKindLeavesOut(t *testing.T) {
 	w := &workload.Workload{Name: "w"}
 	for _, c := range []struct {
 		t    notebook.Treatment
-		want string
-	}{{cn, k.lacks}, {bm, ""}} {
-		if got := p.leavesOut(t.Context(), c.t, w); got != c.want {
-			t.Errorf("%s: %q, want %q", c.t.Platform, got, c.want)
+		want *notebook.Message
+	}{{cn, k.lacks}, {bm, nil}} {
+		if got := p.leavesOut(t.Context(), c.t, w); !got.Equal(c.want) {
+			t.Errorf("%s: %v, want %v", c.t.Platform, got, c.want)
 		}
 	}
 	p.impossible = k.Possible()
-	if got := p.leavesOut(t.Context(), bm, w); got != "no ruler here" {
+	if got := p.leavesOut(t.Context(), bm, w); got.Text() != "no ruler here" {
 		t.Errorf("%q", got)
 	}
 }

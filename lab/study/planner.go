@@ -91,8 +91,8 @@ func (p *planner) fitting() notebook.Study {
 	study := notebook.Study{Name: p.asked.Spec.Name}
 	for _, w := range p.asked.Works {
 		for _, t := range p.asked.Treatments(w, p.host, func(string) string { return "" }, func(notebook.Treatment) bool { return true }) {
-			if err := fits(p.host, t); err != nil {
-				study.LeftOut = append(study.LeftOut, notebook.LeftOut{Treatment: t, Reason: err.Error()})
+			if reason := fits(p.host, t); reason != nil {
+				study.LeftOut = append(study.LeftOut, notebook.LeftOut{Treatment: t, Reason: reason})
 			} else {
 				study.Treatments = append(study.Treatments, t)
 			}
@@ -147,7 +147,7 @@ func (p *planner) add(ctx context.Context, w studyfile.Work) error {
 		if err := ctx.Err(); err != nil {
 			return err // an interrupt does not mean that the host lacks something
 		}
-		if reason != "" {
+		if reason != nil {
 			p.Study.LeftOut = append(p.Study.LeftOut, notebook.LeftOut{Treatment: t, Reason: reason})
 			continue
 		}
@@ -159,37 +159,34 @@ func (p *planner) add(ctx context.Context, w studyfile.Work) error {
 	return nil
 }
 
-// leavesOut says why a treatment of the workload is left out; empty: it is not.
-func (p *planner) leavesOut(ctx context.Context, t notebook.Treatment, w *workload.Workload) string {
+// leavesOut says why a treatment of the workload is left out; nil: it is not.
+func (p *planner) leavesOut(ctx context.Context, t notebook.Treatment, w *workload.Workload) *notebook.Message {
 	k := p.engine(t)
-	if err := cmp.Or(fits(p.host, t), neighboursFit(p.host, t)); err != nil {
-		return err.Error()
+	if reason := cmp.Or(fits(p.host, t), neighboursFit(p.host, t)); reason != nil {
+		return reason
 	}
 	switch {
 	case w.Service != nil && t.Network == notebook.NetNone && len(k.Provisionings) == 0:
-		return "its service has to be asked, and from the layer network up to the one below bridge a guest has the loopback alone"
+		return notebook.Say("layer-has-loopback-only")
 	case w.Service != nil && t.Network == notebook.NetNone:
-		return "its service has to be asked, and without a network nobody can"
+		return notebook.Say("service-without-network")
 	case w.System && k.Boots() != nil:
-		return k.Boots().Error()
+		return notebook.ErrorMessage(k.Boots())
 	case p.noAccel[t.Kernel] != nil && len(k.Accelerators) > 0:
-		return p.noAccel[t.Kernel].Error()
+		return notebook.ErrorMessage(p.noAccel[t.Kernel])
 	}
 	if p.config != nil {
-		if why := p.config.LeavesOut(t, k, w); why != "" {
+		if why := p.config.LeavesOut(t, k, w); why != nil {
 			return why
 		}
 	}
 	switch {
 	case p.impossible != nil:
-		return p.impossible.Error()
+		return notebook.ErrorMessage(p.impossible)
 	case notebook.FactorAddresses.Of(t) == notebook.AddressesFixed && k.RandomAddresses != "":
-		return "its addresses are always random: " + k.RandomAddresses
+		return notebook.Say("addresses-always-random", "cause", k.RandomAddresses)
 	}
-	if err := p.lab.Supports(ctx, t); err != nil {
-		return err.Error()
-	}
-	return ""
+	return notebook.ErrorMessage(p.lab.Supports(ctx, t))
 }
 
 // describe records what a treatment measures and what its guests are made of.

@@ -96,7 +96,7 @@ func (p *Plan) prepare(ctx context.Context, lab Lab) error {
 			err = cmp.Or(err, answer)
 		}
 		if err != nil {
-			p.Study.LeftOut = append(p.Study.LeftOut, notebook.LeftOut{Treatment: t, Reason: "it cannot be made ready: " + err.Error()})
+			p.Study.LeftOut = append(p.Study.LeftOut, notebook.LeftOut{Treatment: t, Reason: notebook.Say("not-made-ready", "cause", err)})
 			continue
 		}
 		kept = append(kept, t)

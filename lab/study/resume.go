@@ -51,7 +51,7 @@ func (p *Plan) goesOn(begun notebook.Study, seedChosen bool) error {
 		if i < 0 {
 			return p.another(fmt.Sprintf("it was begun with %q, which this command does not ask for", t.ID))
 		}
-		return fmt.Errorf("the folder was begun with %q, which cannot go on: %s; name another folder with --out", t.ID, p.Study.LeftOut[i].Reason)
+		return &notebook.Error{Says: notebook.Say("treatment-cannot-go-on", "treatment", t.ID, "cause", p.Study.LeftOut[i].Reason)}
 	}
 	return nil
 }

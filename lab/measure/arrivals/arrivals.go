@@ -147,11 +147,11 @@ func (c config) Metrics(*workload.Workload, []string) (notebook.Metric, []notebo
 }
 
 // LeavesOut implements measure.Config.
-func (config) LeavesOut(_ notebook.Treatment, k engine.Kind, _ *workload.Workload) string {
+func (config) LeavesOut(_ notebook.Treatment, k engine.Kind, _ *workload.Workload) *notebook.Message {
 	if !k.Ahead {
-		return "its containers are made and started in one: none can be there before it is asked to start"
+		return notebook.Say("made-and-started-in-one")
 	}
-	return ""
+	return nil
 }
 
 // Subject implements measure.Config.

@@ -132,17 +132,17 @@ func (c config) Possible() error {
 		_, err = f.Stop()
 	}
 	if err != nil {
-		return fmt.Errorf("its page faults cannot be seen here: %w", err)
+		return &notebook.Error{Says: notebook.Say("faults-unseen", "cause", err)}
 	}
 	return nil
 }
 
 // LeavesOut implements measure.Config.
-func (c config) LeavesOut(t notebook.Treatment, k engine.Kind, w *workload.Workload) string {
+func (c config) LeavesOut(t notebook.Treatment, k engine.Kind, w *workload.Workload) *notebook.Message {
 	if c.Guests > 1 && w.Service != nil && (t.Platform == notebook.BM || t.Network == notebook.NetHost || k.Publishes) {
-		return fmt.Sprintf("%d services at once need an address each, and here all are reached at the host's", c.Guests)
+		return notebook.Say("services-share-an-address", "services", c.Guests)
 	}
-	return ""
+	return nil
 }
 
 // ends reports whether the work ends by itself, as a function does. Such work has no steady state.
