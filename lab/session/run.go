@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 	if !q.Choices.SeedChosen {
 		q.Choices.Seed = rand.Uint64() >> 33 // short enough to type
 	}
-	if from := q.Choices.From(q.Spec); from != "" {
+	if from := cmp.Or(q.Choices.LoadFrom, q.Spec.LoadFrom); from != "" {
 		if err := l.LoadFrom(ctx, from); err != nil {
 			return nil, nil, err
 		}

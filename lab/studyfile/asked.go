@@ -1,11 +1,13 @@
 package studyfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 
 	"tare/lab/engine"
 	"tare/lab/image"
@@ -42,7 +44,7 @@ func (s *Spec) Ask(shipped fs.FS, ch Choices) (*Asked, error) {
 	for _, check := range []func() error{
 		func() error { return s.drawable(a.Works) },
 		func() (err error) { a.kernels, err = s.readKernels(ch.Kernel); return err },
-		func() error { return ch.Only.known(a) },
+		func() error { return ch.Only.known(s.Name, s.values(a.Works, a.kernels)) },
 		a.withoutHostCode,
 		func() error { return checkFrom(a.LoadFrom()) },
 		a.checkWorks,
@@ -75,8 +77,19 @@ func (a *Asked) Neighbour(busy string) (*workload.Workload, error) {
 	return workload.Find(a.shipped, busyWork[busy], ".")
 }
 
+// busyWork is the workload of a neighbour that is so busy.
+var busyWork = map[string]string{notebook.BusyCPU: "busy-cpu", notebook.BusyIO: "busy-io"}
+
 // LoadFrom is the machine on which the study's loads run, ssh://…; "": this host.
-func (a *Asked) LoadFrom() string { return a.Choices.From(a.Spec) }
+func (a *Asked) LoadFrom() string { return cmp.Or(a.Choices.LoadFrom, a.Spec.LoadFrom) }
+
+// measured names what selects the kind of study: its key, or the --until that was chosen.
+func (a *Asked) measured() string {
+	if a.Choices.Until.Seeks() {
+		return fmt.Sprintf("--until '%s'", a.Choices.Until.objective)
+	}
+	return a.Kind.Name
+}
 
 // checkWorks says which workload does not suit what is measured.
 func (a *Asked) checkWorks() error {
@@ -91,7 +104,7 @@ func (a *Asked) checkWorks() error {
 		w := u.Workload
 		if s.config != nil {
 			if err := s.config.Accepts(w); err != nil {
-				return fmt.Errorf("study %s: %s: workload %s %w", s.Name, ch.measured(s), w.Name, err)
+				return fmt.Errorf("study %s: %s: workload %s %w", s.Name, a.measured(), w.Name, err)
 			}
 		}
 		if w.System && !s.rules().Systems {
@@ -123,10 +136,10 @@ func keys(names []string) (all []string) {
 func (a *Asked) checkChoices() error {
 	s, ch := a.Spec, a.Choices
 	if why := s.rules().Untraced; len(ch.Explain) > 0 && why != "" {
-		return fmt.Errorf("study %s: %s: --explain: %s: leave it out", s.Name, ch.measured(s), why)
+		return fmt.Errorf("study %s: %s: --explain: %s: leave it out", s.Name, a.measured(), why)
 	}
 	if why := s.rules().LoadHere; ch.LoadFrom != "" && why != "" {
-		return fmt.Errorf("study %s: %s: --load-from: %s: leave it out", s.Name, ch.measured(s), why)
+		return fmt.Errorf("study %s: %s: --load-from: %s: leave it out", s.Name, a.measured(), why)
 	}
 	takesInput, serves := false, false
 	for _, u := range a.Works {
@@ -144,41 +157,27 @@ func (a *Asked) checkChoices() error {
 	return workload.CheckInput(ch.Input)
 }
 
-// design is the study's design with the choices applied.
-func (s *Spec) design(ch Choices) (notebook.Design, error) {
-	design, wrong := s.Design.parse()
-	if wrong != nil {
-		return design, errors.New(wrong.text)
-	}
-	if ch.Rounds > 0 {
-		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
-		design.Emulated = min(design.Emulated, ch.Rounds)
-	}
-	switch {
-	case ch.Until.config != nil:
-		return ch.Until.config.Design(design), nil
-	case ch.Until.Asked():
-		design.Cap, design.Precision, design.Decide, design.Claims = max(design.Cap, UntilRounds), ch.Until.Precision, ch.Until.Margin, ch.Until.Claims
-	}
-	if s.config != nil {
-		design = s.config.Design(design)
-	}
-	return design, nil
-}
-
 // seeking is the study when an objective replaces what it measures. The study loses its own neighbours, because the search is for
 // neighbours.
 func (s *Spec) seeking(u Until) *Spec {
 	if u.config == nil {
 		return s
 	}
-	alone := *s
+	alone := s.alone()
 	alone.measure, alone.config = u.sought, u.config
-	alone.Neighbours, alone.Workloads, alone.Figures = nil, slices.Clone(s.Workloads), nil
-	for i := range alone.Workloads {
-		alone.Workloads[i].Neighbours = nil
-	}
 	return &alone
+}
+
+// HostCode names what of the study runs as root on this host, and neither in a container nor in a VM.
+func (a *Asked) HostCode() []string { return a.Spec.hostCode(a.Works, a.LoadFrom()) }
+
+// withoutHostCode refuses a study of which something would run as root on this host.
+func (a *Asked) withoutHostCode() error {
+	all := a.HostCode()
+	if !a.Choices.NoHostCode || len(all) == 0 {
+		return nil
+	}
+	return fmt.Errorf("study %s: --no-host-code: as root on this host would run %s; name platforms without bm, and workloads without prepare: and without a load on this host", a.Spec.Name, strings.Join(all, ", "))
 }
 
 // Hash covers everything that decides the meaning of the trials of what was planned: the treatments, the images, and the work of
@@ -215,3 +214,25 @@ func (a *Asked) Hash(planned notebook.Study, ready map[string]*workload.Ready) s
 // heldByASet enters the hash of studies with guests that only affinity once bound to their CPUs: rounds of the old and the new way
 // do not belong to one study.
 const heldByASet = "a CPU set holds bare metal and the rungs of the ladder"
+
+// design is the study's design with the choices applied.
+func (s *Spec) design(ch Choices) (notebook.Design, error) {
+	design, wrong := s.Design.parse()
+	if wrong != nil {
+		return design, errors.New(wrong.text)
+	}
+	if ch.Rounds > 0 {
+		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
+		design.Emulated = min(design.Emulated, ch.Rounds)
+	}
+	switch {
+	case ch.Until.config != nil:
+		return ch.Until.config.Design(design), nil
+	case ch.Until.Asked():
+		design.Cap, design.Precision, design.Decide, design.Claims = max(design.Cap, UntilRounds), ch.Until.Precision, ch.Until.Margin, ch.Until.Claims
+	}
+	if s.config != nil {
+		design = s.config.Design(design)
+	}
+	return design, nil
+}

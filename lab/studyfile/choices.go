@@ -1,7 +1,6 @@
 package studyfile
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,13 +55,10 @@ type Choices struct {
 	Explain []string // tracers for an equal number of additional, traced trials; none: no trial is traced
 }
 
-// measured names what selects the kind of study: its key, or the --until that was chosen.
-func (c Choices) measured(s *Spec) string {
-	if c.Until.config != nil {
-		return fmt.Sprintf("--until '%s'", c.Until.objective)
+// rounds are the rounds of a use in place of the design's; 0: the design's, or those that are chosen for all.
+func (c Choices) rounds(u Use) int {
+	if c.Rounds > 0 || c.Until.Asked() {
+		return 0
 	}
-	return s.measure.Name
+	return u.Rounds
 }
-
-// From is the machine on which the study's loads run, ssh://…; "": this host.
-func (c Choices) From(s *Spec) string { return cmp.Or(c.LoadFrom, s.LoadFrom) }

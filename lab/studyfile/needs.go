@@ -60,14 +60,10 @@ func (s *Spec) Needs(shipped fs.FS) (n Needs, err error) {
 		if slices.ContainsFunc(p.Kernel, func(k string) bool { return k != "default" }) {
 			return n, s.located(cannot("its virtual machines have a kernel of your own"), "platforms", i)
 		}
-		choices := p.Engines
 		if p.Platform == notebook.BM {
 			continue
 		}
-		if len(choices) == 0 {
-			choices = s.known.Engines.Names(p.Platform)[:1]
-		}
-		for _, choice := range choices {
+		for _, choice := range s.engines(p) {
 			n.Engines = append(n.Engines, s.engine(p.Platform, choice))
 		}
 	}

@@ -65,6 +65,3 @@ func ParseNeighbours(text string) (all Neighbours, err error) {
 	}
 	return all, nil
 }
-
-// busyWork is the workload of a neighbour that is so busy.
-var busyWork = map[string]string{notebook.BusyCPU: "busy-cpu", notebook.BusyIO: "busy-io"}

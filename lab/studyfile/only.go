@@ -85,65 +85,17 @@ func (o Only) keeps(t notebook.Treatment) bool {
 	return true
 }
 
-// known says which value occurs nowhere in the study.
-func (o Only) known(a *Asked) error {
-	has := a.values()
+// known says which value occurs nowhere in the study. has are the values that occur, by key.
+func (o Only) known(study string, has map[string][]string) error {
 	for _, k := range slices.Sorted(maps.Keys(o)) {
 		if slices.Contains(has[k], o[k]) {
 			continue
 		}
 		all := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(has[k]))), func(v string) bool { return v == "" })
 		if all == nil {
-			return fmt.Errorf("--only %s=%s: the study %s has no %s: leave it out", k, o[k], a.Spec.Name, k)
+			return fmt.Errorf("--only %s=%s: the study %s has no %s: leave it out", k, o[k], study, k)
 		}
-		return fmt.Errorf("--only %s=%s: the study %s has %s", k, o[k], a.Spec.Name, strings.Join(all, ", "))
+		return fmt.Errorf("--only %s=%s: the study %s has %s", k, o[k], study, strings.Join(all, ", "))
 	}
 	return nil
-}
-
-// values are the workloads of the study, and its values of each factor, as far as they are known without a host.
-func (a *Asked) values() map[string][]string {
-	s := a.Spec
-	has := map[string][]string{notebook.FactorProvisioning.Name: slices.Clone(notebook.Provisionings), notebook.FactorHostCores.Name: s.HostCores}
-	if len(s.HostCores) == 0 {
-		has[notebook.FactorHostCores.Name] = []string{allCores}
-	}
-	add := func(f notebook.Factor, values ...string) { has[f.Name] = append(has[f.Name], values...) }
-	for _, w := range a.Works {
-		has[byWorkload] = append(has[byWorkload], w.Workload.Name)
-		add(notebook.FactorInstance, s.instances(w.use)...)
-		if w.Workload.Service != nil {
-			add(notebook.FactorNetwork, notebook.NetBridge) // where the study names no network
-		}
-		for name, value := range w.Factors {
-			has[name] = append(has[name], value)
-		}
-	}
-	for _, p := range s.Platforms {
-		add(notebook.FactorPlatform, p.Platform)
-		add(notebook.FactorNetwork, p.Networks...)
-		add(notebook.FactorIsolation, p.isolation()...)
-		es := p.Engines
-		if len(es) == 0 {
-			es = s.known.Engines.Names(p.Platform)[:1]
-		}
-		for _, choice := range es {
-			for _, name := range strings.Split(choice, "|") {
-				add(notebook.FactorEngine, name)
-				if p.Platform != notebook.BM {
-					add(notebook.FactorAccelerator, s.engine(p.Platform, name).Accelerators...)
-				}
-			}
-		}
-		if !notebook.HasMachine(p.Platform) {
-			continue
-		}
-		for _, text := range p.machines() {
-			add(notebook.FactorMachine, onlyValue(notebook.FactorMachine, notebook.Treatment{Machine: text}))
-		}
-		for _, name := range a.kernels.of(s, p) {
-			add(notebook.FactorKernel, onlyValue(notebook.FactorKernel, notebook.Treatment{Kernel: name}))
-		}
-	}
-	return has
 }

@@ -4,8 +4,9 @@
 package studyfile
 
 import (
-	"errors"
 	"fmt"
+	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,6 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/measure"
-	"tare/lab/workload"
 	"tare/notebook"
 	"tare/yamlfile"
 )
@@ -66,135 +66,6 @@ type Spec struct {
 	where   string                     // the file, for errors; empty if there is none
 }
 
-// Use is one workload with some of its parameters; several values of a parameter make several treatments. Or it is a user's own
-// command from a user's own image, which needs no workload folder.
-type Use struct {
-	Name   string            `yaml:"name" jsonschema:"required"`
-	Params map[string]Values `yaml:"params,omitempty"`
-
-	Instances []string `yaml:"instances,omitempty"` // in place of the study's
-	Rounds    int      `yaml:"rounds,omitempty"`    // exactly this many, in place of the design's
-
-	Neighbours Neighbours `yaml:"neighbours,omitempty" json:",omitempty"` // in place of the study's
-
-	// Devices are the host's devices that each guest gets, all of them, by their CDI names. Bare metal has them too.
-	Devices Values `yaml:"devices,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
-
-	Image   string   `yaml:"image,omitempty"`   // image of a command: a reference; empty: a plain Debian root
-	Command []string `yaml:"command,omitempty"` // empty: the image's own
-	Input   string   `yaml:"input,omitempty"`   // for a command: the name under {work} of the file that --input gives
-
-	// Metrics are what a command prints. The first ranks the platforms. None: the command's time.
-	Metrics []workload.Metric `yaml:"metrics,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
-
-	// Port makes the command a service that listens on this port.
-	Port int `yaml:"service,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
-	// Ask is what asks the service at a rate: the path of a page to request over HTTP, or a command of the image with {address},
-	// {port}, {rate} and {seconds} in it.
-	Ask Values `yaml:"load,omitempty" json:",omitempty"`
-}
-
-// Values is one value or a list of values, all read as text.
-type Values []string
-
-// UnmarshalYAML reads a scalar or a list of scalars.
-func (v *Values) UnmarshalYAML(n *yaml.Node) error {
-	nodes := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode {
-		nodes = n.Content
-	}
-	for _, n := range nodes {
-		if n.Kind != yaml.ScalarNode {
-			return errors.New("a value or a list of values was expected")
-		}
-		*v = append(*v, n.Value)
-	}
-	return nil
-}
-
-// Place is a platform with its engines and kinds of provisioning.
-type Place struct {
-	Platform     string   `yaml:"platform" jsonschema:"required"`
-	Engines      []string `yaml:"engines,omitempty"` // "crun|runc": the first that the host supports
-	Provisioning []string `yaml:"provisioning,omitempty"`
-	Networks     []string `yaml:"networks,omitempty"` // bridge, host, none; default: bridge if the workload has a service, otherwise the engine's own
-
-	// Kernel names kernel files for the platform's guests, relative to the study file; each makes a treatment, and "default" stands
-	// for the engine's own choice. The study's hash covers the contents of the files.
-	Kernel Values `yaml:"kernel,omitempty" json:"-"`
-	// Machines are the forms of VM to make (notebook.ParseMachine); default: the usual one.
-	Machines []string `yaml:"machines,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
-
-	// OtherCPUs is what happens on bare metal to the CPUs that the instance does not have. "offline", where the host permits it,
-	// makes bare metal at an instance of n cores a host of n cores; "online" is the default.
-	OtherCPUs string `yaml:"other_cpus,omitempty" json:",omitempty"`
-	// OtherMemory is what happens on bare metal to the host's memory that the instance does not have: "withheld", where the host
-	// permits it, or "free", the default.
-	OtherMemory string `yaml:"other_memory,omitempty" json:",omitempty"`
-
-	// Isolation lists rungs of the isolation ladder. For the engine layers they are the topmost layers, or "all" of them. For other
-	// engines the rung is "full": a pinned container on the bridge with a quota in addition to its CPU set.
-	Isolation Values `yaml:"isolation,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
-}
-
-// machines lists the machines of the place, each once; "" is the usual one.
-func (p Place) machines() (all []string) {
-	for _, text := range p.Machines {
-		m, err := notebook.ParseMachine(text)
-		if err != nil {
-			panic(err) // validated when the file was read
-		}
-		if t := m.Text(); !slices.Contains(all, t) {
-			all = append(all, t)
-		}
-	}
-	if len(all) == 0 {
-		return []string{""}
-	}
-	return all
-}
-
-// isolation lists the rungs of the place; "" for a place that is not on the ladder.
-func (p Place) isolation() []string {
-	if slices.Equal(p.Isolation, []string{allLayers}) {
-		return notebook.Rungs
-	}
-	if len(p.Isolation) == 0 {
-		return []string{""}
-	}
-	return p.Isolation
-}
-
-// ownKernel stands for the kernel that an engine chooses for its guests.
-const ownKernel = "default"
-
-// What happens to the other CPUs and the other memory of bare metal.
-const (
-	online   = "online"
-	offline  = "offline"
-	free     = "free"
-	withheld = "withheld"
-)
-
-// allLayers stands for all of notebook.Rungs.
-const allLayers = "all"
-
-// Design is the experiment's design as written in a study file.
-type Design struct {
-	Rounds    Rounds `yaml:"rounds"`
-	Precision string `yaml:"precision,omitempty"` // "3%": stop when every ratio is known to ± this share; empty: run to the cap
-	Trials    int    `yaml:"trials"`
-	Warmups   int    `yaml:"warmups"`
-	Timeout   string `yaml:"timeout"` // of one trial
-}
-
-// Rounds are the least and the greatest number of rounds of each treatment.
-type Rounds struct {
-	Floor    int `yaml:"floor"`
-	Cap      int `yaml:"cap"`
-	Emulated int `yaml:"emulated,omitempty"` // for emulated treatments, which are never ranked; default the floor
-}
-
 // located adds to an error its place in the study file, if the study has one.
 func (s *Spec) located(err error, path ...any) error {
 	if s.where == "" {
@@ -229,9 +100,6 @@ func (s *Spec) ofHost() bool {
 	return slices.Contains(s.Instances, notebook.HostSize) ||
 		slices.ContainsFunc(s.Workloads, func(u Use) bool { return slices.Contains(u.Instances, notebook.HostSize) })
 }
-
-// MostRounds is the upper limit on rounds, trials and warm-ups.
-const MostRounds = 100_000
 
 // instances are the instance types of a use: its own, or the study's.
 func (s *Spec) instances(u Use) []string {
@@ -277,3 +145,35 @@ func (s *Spec) engine(platform, choice string) engine.Kind {
 	}
 	return k
 }
+
+// alone is the study without neighbours, and without its figures, which need not be about what is left.
+func (s *Spec) alone() Spec {
+	alone := *s
+	alone.Neighbours, alone.Workloads, alone.Figures = nil, slices.Clone(s.Workloads), nil
+	for i := range alone.Workloads {
+		alone.Workloads[i].Neighbours = nil
+	}
+	return alone
+}
+
+// engines are the engines of a place, each as a study file names it: its own, or the platform's first.
+func (s *Spec) engines(p Place) []string {
+	if len(p.Engines) > 0 {
+		return p.Engines
+	}
+	return s.known.Engines.Names(p.Platform)[:1]
+}
+
+// checkFrom says what is wrong in the name of the machine on which loads run.
+func checkFrom(from string) error {
+	if from == "" {
+		return nil
+	}
+	u, err := url.Parse(from)
+	if err != nil || u.Scheme != "ssh" || !hostOK.MatchString(u.Hostname()) || u.Path+u.RawQuery+u.Fragment != "" || u.User != nil && !hostOK.MatchString(u.User.String()) {
+		return fmt.Errorf("%q: a machine as ssh://[USER@]HOST[:PORT] was expected", from)
+	}
+	return nil
+}
+
+var hostOK = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9_.-]*$`)

@@ -244,7 +244,7 @@ func TestOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := o.known(&Asked{Spec: s, Works: ws}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := o.known(s.Name, s.values(ws, kernels{})); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", value, err, want)
 		}
 	}

@@ -16,9 +16,7 @@ func (a *Asked) Treatments(w Work, h notebook.Host, accel func(kernel string) st
 	hostCores := 0
 	add := func(t notebook.Treatment) {
 		t.Workload, t.Params, t.Factors, t.HostCores = w.Workload.Name, w.Params, w.Factors, hostCores
-		if a.Choices.Rounds == 0 && !a.Choices.Until.Asked() {
-			t.Rounds = w.use.Rounds
-		}
+		t.Rounds = a.Choices.rounds(w.use)
 		t.ID = Identify(t)
 		if !a.Choices.Only.keeps(t) {
 			return
@@ -61,10 +59,7 @@ func (a *Asked) at(w Work, p Place, inst notebook.Instance, accel func(kernel st
 		}
 		return
 	}
-	es, vs, ns, is := p.Engines, p.Provisioning, p.Networks, p.isolation()
-	if len(es) == 0 {
-		es = s.known.Engines.Names(p.Platform)[:1]
-	}
+	es, vs, ns, is := s.engines(p), p.Provisioning, p.Networks, p.isolation()
 	switch {
 	case s.engine(p.Platform, es[0]).Provisionings == nil:
 		vs = []string{""}

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"tare/lab/device"
 	"tare/lab/engine"
@@ -17,21 +15,6 @@ import (
 	"tare/notebook"
 	"tare/yamlfile"
 )
-
-// problem is an error in a study. path says where: keys and indexes from the top of the file.
-type problem struct {
-	path []any
-	text string
-	line int // line of the file, if it is known without the path
-}
-
-// at prepends keys to the problem's path.
-func (p *problem) at(above ...any) *problem {
-	p.path = append(above, p.path...)
-	return p
-}
-
-func wrong(text string, path ...any) *problem { return &problem{path: path, text: text} }
 
 var nameOK = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
@@ -349,54 +332,6 @@ func (s *Spec) climbs(p Place) *problem {
 	}
 	return nil
 }
-
-// oneOf lists alternatives: "a, b or c".
-func oneOf(all []string) string {
-	if len(all) < 2 {
-		return strings.Join(all, "")
-	}
-	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
-}
-
-func (d Design) parse() (notebook.Design, *problem) {
-	out := notebook.Design{Floor: d.Rounds.Floor, Cap: d.Rounds.Cap, Emulated: d.Rounds.Emulated, Trials: d.Trials, Warmups: d.Warmups}
-	for _, n := range []struct {
-		keys      []string
-		value, lo int
-	}{
-		{[]string{"rounds", "floor"}, out.Floor, 1}, {[]string{"rounds", "cap"}, out.Cap, out.Floor}, {[]string{"rounds", "emulated"}, out.Emulated, 1},
-		{[]string{"trials"}, out.Trials, 1}, {[]string{"warmups"}, out.Warmups, 0},
-	} {
-		if n.value < n.lo || n.value > MostRounds {
-			return out, wrong(fmt.Sprintf("design: %s: %d: a number from %d to %d was expected", strings.Join(n.keys, ": "), n.value, n.lo, MostRounds), n.keys[0])
-		}
-	}
-	t, err := time.ParseDuration(d.Timeout)
-	if err != nil || t < time.Second || t > 7*24*time.Hour {
-		return out, wrong(fmt.Sprintf("design: timeout: %q: a time from 1s to 168h, like 90s or 10m, was expected", d.Timeout), "timeout")
-	}
-	out.TimeoutS = t.Seconds()
-	if d.Precision != "" {
-		if out.Precision, err = yamlfile.Share(d.Precision); err != nil {
-			return out, wrong("design: precision: "+err.Error(), "precision")
-		}
-	}
-	return out, nil
-}
-
-// checkFrom says what is wrong in the name of the machine on which loads run.
-func checkFrom(from string) error {
-	if from == "" {
-		return nil
-	}
-	u, err := url.Parse(from)
-	if err != nil || u.Scheme != "ssh" || !hostOK.MatchString(u.Hostname()) || u.Path+u.RawQuery+u.Fragment != "" || u.User != nil && !hostOK.MatchString(u.User.String()) {
-		return fmt.Errorf("%q: a machine as ssh://[USER@]HOST[:PORT] was expected", from)
-	}
-	return nil
-}
-
-var hostOK = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9_.-]*$`)
 
 // badDevice says what is wrong in the names of devices; nil: nothing.
 func badDevice(names []string) error {

@@ -1,16 +1,62 @@
 package studyfile
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"io/fs"
 	"strconv"
 	"strings"
 
+	"go.yaml.in/yaml/v4"
+
 	"tare/lab/workload"
 	"tare/notebook"
 )
+
+// Use is one workload with some of its parameters; several values of a parameter make several treatments. Or it is a user's own
+// command from a user's own image, which needs no workload folder.
+type Use struct {
+	Name   string            `yaml:"name" jsonschema:"required"`
+	Params map[string]Values `yaml:"params,omitempty"`
+
+	Instances []string `yaml:"instances,omitempty"` // in place of the study's
+	Rounds    int      `yaml:"rounds,omitempty"`    // exactly this many, in place of the design's
+
+	Neighbours Neighbours `yaml:"neighbours,omitempty" json:",omitempty"` // in place of the study's
+
+	// Devices are the host's devices that each guest gets, all of them, by their CDI names. Bare metal has them too.
+	Devices Values `yaml:"devices,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
+
+	Image   string   `yaml:"image,omitempty"`   // image of a command: a reference; empty: a plain Debian root
+	Command []string `yaml:"command,omitempty"` // empty: the image's own
+	Input   string   `yaml:"input,omitempty"`   // for a command: the name under {work} of the file that --input gives
+
+	// Metrics are what a command prints. The first ranks the platforms. None: the command's time.
+	Metrics []workload.Metric `yaml:"metrics,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
+
+	// Port makes the command a service that listens on this port.
+	Port int `yaml:"service,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
+	// Ask is what asks the service at a rate: the path of a page to request over HTTP, or a command of the image with {address},
+	// {port}, {rate} and {seconds} in it.
+	Ask Values `yaml:"load,omitempty" json:",omitempty"`
+}
+
+// Values is one value or a list of values, all read as text.
+type Values []string
+
+// UnmarshalYAML reads a scalar or a list of scalars.
+func (v *Values) UnmarshalYAML(n *yaml.Node) error {
+	nodes := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		nodes = n.Content
+	}
+	for _, n := range nodes {
+		if n.Kind != yaml.ScalarNode {
+			return errors.New("a value or a list of values was expected")
+		}
+		*v = append(*v, n.Value)
+	}
+	return nil
+}
 
 // HTTP is the workload that asks a user's own service over HTTP.
 const HTTP = "http"
@@ -71,15 +117,3 @@ func brief(argv []string) string {
 
 // plainSuite is the Debian release of the root for a command that names no image.
 const plainSuite = "trixie"
-
-// hash covers everything that decides the meaning of the trials; a folder is continued only with the same hash.
-func hash(parts ...any) string {
-	h := sha256.New()
-	e := json.NewEncoder(h)
-	for _, p := range parts {
-		if err := e.Encode(p); err != nil { // plain data: cannot fail
-			panic(err)
-		}
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil))
-}

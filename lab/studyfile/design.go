@@ -1,0 +1,55 @@
+package studyfile
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"tare/notebook"
+	"tare/yamlfile"
+)
+
+// Design is the experiment's design as written in a study file.
+type Design struct {
+	Rounds    Rounds `yaml:"rounds"`
+	Precision string `yaml:"precision,omitempty"` // "3%": stop when every ratio is known to ± this share; empty: run to the cap
+	Trials    int    `yaml:"trials"`
+	Warmups   int    `yaml:"warmups"`
+	Timeout   string `yaml:"timeout"` // of one trial
+}
+
+// Rounds are the least and the greatest number of rounds of each treatment.
+type Rounds struct {
+	Floor    int `yaml:"floor"`
+	Cap      int `yaml:"cap"`
+	Emulated int `yaml:"emulated,omitempty"` // for emulated treatments, which are never ranked; default the floor
+}
+
+// MostRounds is the upper limit on rounds, trials and warm-ups.
+const MostRounds = 100_000
+
+func (d Design) parse() (notebook.Design, *problem) {
+	out := notebook.Design{Floor: d.Rounds.Floor, Cap: d.Rounds.Cap, Emulated: d.Rounds.Emulated, Trials: d.Trials, Warmups: d.Warmups}
+	for _, n := range []struct {
+		keys      []string
+		value, lo int
+	}{
+		{[]string{"rounds", "floor"}, out.Floor, 1}, {[]string{"rounds", "cap"}, out.Cap, out.Floor}, {[]string{"rounds", "emulated"}, out.Emulated, 1},
+		{[]string{"trials"}, out.Trials, 1}, {[]string{"warmups"}, out.Warmups, 0},
+	} {
+		if n.value < n.lo || n.value > MostRounds {
+			return out, wrong(fmt.Sprintf("design: %s: %d: a number from %d to %d was expected", strings.Join(n.keys, ": "), n.value, n.lo, MostRounds), n.keys[0])
+		}
+	}
+	t, err := time.ParseDuration(d.Timeout)
+	if err != nil || t < time.Second || t > 7*24*time.Hour {
+		return out, wrong(fmt.Sprintf("design: timeout: %q: a time from 1s to 168h, like 90s or 10m, was expected", d.Timeout), "timeout")
+	}
+	out.TimeoutS = t.Seconds()
+	if d.Precision != "" {
+		if out.Precision, err = yamlfile.Share(d.Precision); err != nil {
+			return out, wrong("design: precision: "+err.Error(), "precision")
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,83 @@
+package studyfile
+
+import (
+	"slices"
+
+	"tare/notebook"
+)
+
+// Place is a platform with its engines and kinds of provisioning.
+type Place struct {
+	Platform     string   `yaml:"platform" jsonschema:"required"`
+	Engines      []string `yaml:"engines,omitempty"` // "crun|runc": the first that the host supports
+	Provisioning []string `yaml:"provisioning,omitempty"`
+	Networks     []string `yaml:"networks,omitempty"` // bridge, host, none; default: bridge if the workload has a service, otherwise the engine's own
+
+	// Kernel names kernel files for the platform's guests, relative to the study file; each makes a treatment, and "default" stands
+	// for the engine's own choice. The study's hash covers the contents of the files.
+	Kernel Values `yaml:"kernel,omitempty" json:"-"`
+	// Machines are the forms of VM to make (notebook.ParseMachine); default: the usual one.
+	Machines []string `yaml:"machines,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
+
+	// OtherCPUs is what happens on bare metal to the CPUs that the instance does not have. "offline", where the host permits it,
+	// makes bare metal at an instance of n cores a host of n cores; "online" is the default.
+	OtherCPUs string `yaml:"other_cpus,omitempty" json:",omitempty"`
+	// OtherMemory is what happens on bare metal to the host's memory that the instance does not have: "withheld", where the host
+	// permits it, or "free", the default.
+	OtherMemory string `yaml:"other_memory,omitempty" json:",omitempty"`
+
+	// Isolation lists rungs of the isolation ladder. For the engine layers they are the topmost layers, or "all" of them. For other
+	// engines the rung is "full": a pinned container on the bridge with a quota in addition to its CPU set.
+	Isolation Values `yaml:"isolation,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
+}
+
+// Allowed implements yamlfile.Limited.
+func (Place) Allowed() map[string][]string {
+	return map[string][]string{
+		"platform": notebook.Platforms, "provisioning": notebook.Provisionings, "networks": notebook.Networks,
+		"other_cpus": {online, offline}, "other_memory": {free, withheld},
+		"isolation": append(slices.Clone(notebook.Rungs), allLayers, notebook.IsolationFull),
+	}
+}
+
+// machines lists the machines of the place, each once; "" is the usual one.
+func (p Place) machines() (all []string) {
+	for _, text := range p.Machines {
+		m, err := notebook.ParseMachine(text)
+		if err != nil {
+			panic(err) // validated when the file was read
+		}
+		if t := m.Text(); !slices.Contains(all, t) {
+			all = append(all, t)
+		}
+	}
+	if len(all) == 0 {
+		return []string{""}
+	}
+	return all
+}
+
+// isolation lists the rungs of the place; "" for a place that is not on the ladder.
+func (p Place) isolation() []string {
+	if slices.Equal(p.Isolation, []string{allLayers}) {
+		return notebook.Rungs
+	}
+	if len(p.Isolation) == 0 {
+		return []string{""}
+	}
+	return p.Isolation
+}
+
+// ownKernel stands for the kernel that an engine chooses for its guests.
+const ownKernel = "default"
+
+// What happens to the other CPUs and the other memory of bare metal.
+const (
+	online   = "online"
+	offline  = "offline"
+	free     = "free"
+	withheld = "withheld"
+)
+
+// allLayers stands for all of notebook.Rungs.
+const allLayers = "all"
