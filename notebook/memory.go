@@ -85,11 +85,11 @@ type MemoryRAM struct {
 	Unnamed    MemoryFrames      `json:"unnamed"`         // of its page cache, of no file that was found
 	Fewer      int               `json:"fewer,omitempty"` // files that are not listed, and stand in Others
 	Others     MemoryFrames      `json:"others"`
-	Out        string            `json:"files_left_out,omitempty"` // which files were not looked for, and why
+	Out        *Message          `json:"files_left_out,omitempty"` // which files were not looked for, and why
 	AtHand     int64             `json:"at_hand"`                  // of what is FramesKernel: free, and kept at hand by the guest's CPUs (/proc/zoneinfo)
 	Changed    int64             `json:"changed"`                  // frames that were something else to the guest when it was asked again after the scan
 	Duplicates *MemoryDuplicates `json:"duplicates,omitempty"`     // by what pages are to the guests that they are of, and to the host where to none
-	Why        string            `json:"why,omitempty"`            // nothing of this is known: why
+	Why        *Message          `json:"why,omitempty"`            // nothing of this is known: why
 }
 
 // What frames of a VM's memory are to its guest's kernel: names of MemoryRAM.Kinds.

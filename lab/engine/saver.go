@@ -1,6 +1,10 @@
 package engine
 
-import "context"
+import (
+	"context"
+
+	"tare/notebook"
+)
 
 // Saver is a guest that can be saved and taken up again, as the paper "virtualization-overheads" has it in chapter 5.
 type Saver interface {
@@ -13,9 +17,9 @@ type Saver interface {
 
 // Saved is the state of a guest that was saved.
 type Saved struct {
-	Bytes int64  // on disk
-	How   string // by what, for the record
-	Path  string // of the file, or the folder, that it is in
+	Bytes int64             // on disk
+	How   *notebook.Message // by what, for the record
+	Path  string            // of the file, or the folder, that it is in
 }
 
 // Reads is an engine that reads other files for a guest than its image's and its work's folders, by which a start is made cold or warm.

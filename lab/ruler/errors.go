@@ -3,6 +3,8 @@ package ruler
 import (
 	"errors"
 	"fmt"
+
+	"tare/notebook"
 )
 
 // What can go wrong between the two ends. Every error of a Client, other than one about its arguments and that
@@ -37,3 +39,8 @@ func (e *ProtocolError) Is(target error) bool { return target == ErrProtocol }
 type CannotTell struct{ Why string }
 
 func (e *CannotTell) Error() string { return "the guest cannot tell what its memory is: " + e.Why }
+
+// Message is the error as a record has it.
+func (e *CannotTell) Message() *notebook.Message {
+	return notebook.Say("cannot-tell-memory", "why", e.Why)
+}

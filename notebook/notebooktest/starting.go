@@ -87,10 +87,10 @@ func Begun() *Folder {
 			Cached: notebook.Cached{Files: 3, Bytes: 1 << 20, Resident: 1 << 20},
 		}
 		if Treatment(x.Treatment).Platform == notebook.VM {
-			s.NoSaving = "this VM has a device that cannot be saved"
+			s.NoSaving = notebook.TextMessage("this VM has a device that cannot be saved")
 		} else {
-			s.SavedNS, s.State, s.HowSaved = at(0.2), 8<<20, "by CRIU"
-			s.WentOn = "a file in its memory had the random text that was written there before it was saved"
+			s.SavedNS, s.State, s.HowSaved = at(0.2), 8<<20, notebook.TextMessage("by CRIU")
+			s.WentOn = notebook.TextMessage("a file in its memory had the random text that was written there before it was saved")
 			s.Restored = []notebook.Moment{{Name: notebook.MomentRestored, NS: at(0.5)}, {Name: notebook.MomentAgain, NS: at(0.7)}}
 		}
 		x.Seen, x.Figures = starting.Seen{Startup: s}, s.Figures()

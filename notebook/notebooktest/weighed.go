@@ -105,7 +105,7 @@ func WeighedInside() *Folder {
 			}
 			g.Own = mib(91)
 			g.RAM = &notebook.MemoryRAM{
-				Bytes: mib(1024), Emulator: part("emulator", 0, 40, 23, 4, 0), AtHand: mib(7), Changed: mib(0.25), Out: "the files beyond the first 9, for which there was no time",
+				Bytes: mib(1024), Emulator: part("emulator", 0, 40, 23, 4, 0), AtHand: mib(7), Changed: mib(0.25), Out: notebook.TextMessage("the files beyond the first 9, for which there was no time"),
 				Kinds: []notebook.MemoryFrames{
 					part(notebook.FramesFree, 848, 10, 2, 0, 0), part(notebook.FramesFile, 100, 90, 50, 20, 2), part(notebook.FramesShared, 10, 8, 5, 0, 0),
 					part(notebook.FramesAnonymous, 20, 12, 6, 2, 0), part(notebook.FramesSlab, 16, 5, 3, 0, 0), part(notebook.FramesReserved, 30, 4, 2, 0, 0)},

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tare/desk/data"
+	"tare/desk/words"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -124,7 +125,7 @@ func (p *framesBy) finish(s *data.Summary, seen data.ByRound) (all []Frames) {
 type alone struct {
 	seen, asked, own, ram, atHand, changed, left, idle data.ByRound
 	merged                                             bool
-	why, out                                           string
+	why, out                                           *notebook.Message
 	pages, kinds, files                                framesBy
 	emulator, others, unnamed                          framesSum
 }
@@ -140,14 +141,14 @@ func (a *alone) add(b data.Block, g *notebook.MemoryGuest, merged bool) {
 	if r == nil {
 		return
 	}
-	if r.Why != "" {
-		a.why = data.Shortened(r.Why)
+	if r.Why != nil {
+		a.why = data.Bounded(r.Why)
 		return
 	}
 	a.asked.Add(b, 0)
 	a.changed.Add(b, inMiB(r.Changed))
 	a.atHand.Add(b, inMiB(r.AtHand))
-	a.out = cmp.Or(a.out, data.Shortened(r.Out))
+	a.out = cmp.Or(a.out, data.Bounded(r.Out))
 	var ram notebook.MemoryFrames
 	for _, k := range r.Kinds {
 		a.kinds.add(b, k)
@@ -168,13 +169,13 @@ func (a *alone) finish(s *data.Summary, guests int) *Alone {
 	if len(a.seen) == 0 {
 		return nil
 	}
-	out := &Alone{Guests: guests, Merged: a.merged, Own: s.OverRounds(a.own), Kinds: a.pages.finish(s, a.seen), Why: a.why}
+	out := &Alone{Guests: guests, Merged: a.merged, Own: s.OverRounds(a.own), Kinds: a.pages.finish(s, a.seen), Why: words.Message(a.why)}
 	if len(a.asked) == 0 {
 		return out
 	}
 	r := &RAM{
 		Own: s.OverRounds(a.ram), Emulator: a.emulator.finish(s, "", a.asked), Kinds: a.kinds.finish(s, a.asked), Unnamed: a.unnamed.finish(s, "", a.asked),
-		Out: a.out, AtHand: s.OverRounds(a.atHand), Changed: s.OverRounds(a.changed), Left: s.OverRounds(a.left), Idle: s.OverRounds(a.idle),
+		Out: words.Message(a.out), AtHand: s.OverRounds(a.atHand), Changed: s.OverRounds(a.changed), Left: s.OverRounds(a.left), Idle: s.OverRounds(a.idle),
 	}
 	r.Files = a.files.finish(s, a.asked)
 	slices.SortFunc(r.Files, func(x, y Frames) int {

@@ -67,7 +67,7 @@ func TestAVMThatCannotTell(t *testing.T) {
 		weights := notebooktest.Seen[kind.Seen](x).Weights
 		for i := range weights {
 			if r := weights[i].Last.RAM; r != nil {
-				weights[i].Last.RAM = &notebook.MemoryRAM{Why: "no kpageflags"}
+				weights[i].Last.RAM = &notebook.MemoryRAM{Why: notebook.TextMessage("no kpageflags")}
 			}
 		}
 	}

@@ -63,21 +63,21 @@ func phases(r *data.Row) (all []Phase) {
 	}
 }
 
-// Saving is what trials say of saving and restoring their guests, each text once.
-type Saving struct{ How, Not, WentOn []string }
+// Saving is what trials say of saving and restoring their guests, each message once.
+type Saving struct{ How, Not, WentOn []*notebook.Message }
 
 // Trial adds what a trial says, whether or not it succeeded.
 func (s *Saving) Trial(_ data.Block, t *notebook.Trial) error {
 	seen, err := notebook.SeenOf[kind.Seen](t)
 	start := seen.Startup
-	if start == nil || start.HowSaved == "" && start.NoSaving == "" {
+	if start == nil || start.HowSaved == nil && start.NoSaving == nil {
 		return err
 	}
 	for _, of := range []struct {
-		to   *[]string
-		said string
+		to   *[]*notebook.Message
+		said *notebook.Message
 	}{{&s.How, start.HowSaved}, {&s.Not, start.NoSaving}, {&s.WentOn, start.WentOn}} {
-		if of.said != "" && !slices.Contains(*of.to, of.said) {
+		if of.said != nil && !slices.ContainsFunc(*of.to, of.said.Equal) {
 			*of.to = append(*of.to, of.said)
 		}
 	}

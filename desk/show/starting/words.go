@@ -27,13 +27,13 @@ func said(r *data.Row) (all []string) {
 		what += " of " + words.Plain(r.Treatment.Engine)
 	}
 	for _, n := range saving.How {
-		all = append(all, what+" restored: "+n)
+		all = append(all, what+" restored: "+words.Message(n))
 	}
 	for _, n := range saving.Not {
-		all = append(all, "not restored: "+n)
+		all = append(all, "not restored: "+words.Message(n))
 	}
 	for _, n := range saving.WentOn {
-		all = append(all, "proof that it went on: "+n)
+		all = append(all, "proof that it went on: "+words.Message(n))
 	}
 	return all
 }

@@ -39,7 +39,6 @@ const (
 	pidName       = "pid"       // of the restored container's first process
 	savingSaid    = "saving"    // what the runtime printed
 	restoringSaid = "restoring" // the same; and what the restored container prints
-	savedHow      = "CRIU, driven by runc; its memory is read whole before it goes on, and its network is connected anew"
 	settleTime    = time.Minute // that a runtime may take to see that its container runs, or has ended
 	settlePause   = 5 * time.Millisecond
 	streamFD      = 0 // CRIU's file that the restored ruler goes on with
@@ -113,7 +112,7 @@ func (g *container) Save(ctx context.Context) (s engine.Saved, err error) {
 	if err := os.WriteFile(g.path(configName), fmt.Appendf(nil, "%sext-unix-sk\ninherit-fd fd[%d]:socket:[%d]\n", both, streamFD, g.inode), 0o600); err != nil {
 		return s, err
 	}
-	s.How, s.Path = savedHow, g.path(stateName)
+	s.How, s.Path = notebook.Say("saved-by-criu"), g.path(stateName)
 	return s, filepath.WalkDir(g.path(stateName), func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err

@@ -24,7 +24,6 @@ const (
 	stateFD   = "state"          // QEMU's name for it
 	savePause = time.Millisecond // between two questions whether QEMU has saved, or restored, the machine
 	saveSpeed = int64(1) << 40   // bytes a second: QEMU's default is that of a network of 1 Gbit/s
-	savedHow  = "QEMU's migration stream to a file, which is read whole before the machine goes on"
 )
 
 // Save implements engine.Saver: QEMU's migration to a file, and then the end of QEMU. What is on the machine's disk stays there.
@@ -94,7 +93,7 @@ func (g *Guest) Save(ctx context.Context) (s engine.Saved, err error) {
 		return s, errors.Join(err, closed(conn, g.hardware.ruler, g.hardware.tap))
 	}
 	g.machine.conn, g.state = conn, path
-	return engine.Saved{Bytes: st.Size(), How: savedHow, Path: path}, nil
+	return engine.Saved{Bytes: st.Size(), How: notebook.Say("saved-by-qemu"), Path: path}, nil
 }
 
 // closed closes what there is of these.

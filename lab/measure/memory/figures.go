@@ -48,7 +48,7 @@ func figures(m record.Config, weights []record.Weight) map[string]float64 {
 		if ksm {
 			continue
 		}
-		if r := first.Last; m.Frames && first.Guests == 1 && len(all) > 1 && r != nil && r.RAM != nil && r.RAM.Why == "" {
+		if r := first.Last; m.Frames && first.Guests == 1 && len(all) > 1 && r != nil && r.RAM != nil && r.RAM.Why == nil {
 			set(record.IdleAlone, float64(r.RAM.Idle()))
 		}
 		if first.Guests == 1 && len(all) > 1 {
@@ -93,7 +93,7 @@ func inside(g *notebook.MemoryGuest, set func(m notebook.Metric, bytes float64))
 	}
 	set(record.Own, float64(g.Own))
 	r := g.RAM
-	if r == nil || r.Why != "" {
+	if r == nil || r.Why != nil {
 		return
 	}
 	left, idle, ram := r.Emulator.Alike, r.Idle(), int64(0)

@@ -21,23 +21,23 @@ import (
 )
 
 // ramOf asks a VM how it uses its memory; why says that it cannot tell.
-func ramOf(ctx context.Context, g crowd.Guest) (r *memory.RAM, why string, err error) {
+func ramOf(ctx context.Context, g crowd.Guest) (r *memory.RAM, why *notebook.Message, err error) {
 	m, ok := g.Machine()
 	if !ok {
-		return nil, "", errors.New("its engine does not say where its memory is")
+		return nil, nil, errors.New("its engine does not say where its memory is")
 	}
 	pids, err := g.Processes()
 	if err != nil || len(pids) == 0 {
-		return nil, "", errors.Join(err, errors.New("no process"))
+		return nil, nil, errors.Join(err, errors.New("no process"))
 	}
 	r = &memory.RAM{PID: pids[0]}
 	if r.Pieces, err = m.RAM(ctx); err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	if r.Codes, r.Kept, err = m.Ruler().Frames(ctx, ranges(r.Pieces)); told(err) {
-		return nil, err.Error(), nil
+		return nil, notebook.ErrorMessage(err), nil
 	}
-	return r, "", err
+	return r, nil, err
 }
 
 // kernelCopy finds the copy of the guest's kernel in the memory of a VM's process. QEMU reads the kernel file into its own memory,
@@ -75,15 +75,15 @@ func ranges(pieces []frames.Piece) (all []frames.Range) {
 
 // askAgain asks the last guest again, after the scan. changed is the number of bytes in frames whose use has changed since. If
 // files are asked for, the files in the guest's page cache go into r, and out says what r leaves out.
-func askAgain(ctx context.Context, last crowd.Guest, r *memory.RAM, asked depth) (changed int64, out string, err error) {
+func askAgain(ctx context.Context, last crowd.Guest, r *memory.RAM, asked depth) (changed int64, out *notebook.Message, err error) {
 	m, ok := last.Machine()
 	if r == nil || !ok {
-		return 0, "", nil
+		return 0, nil, nil
 	}
 	client := m.Ruler()
 	again, _, err := client.Frames(ctx, ranges(r.Pieces))
 	if err != nil {
-		return 0, "", err
+		return 0, nil, err
 	}
 	for i, c := range again {
 		if c.Kind() != r.Codes[i].Kind() {
@@ -91,12 +91,13 @@ func askAgain(ctx context.Context, last crowd.Guest, r *memory.RAM, asked depth)
 		}
 	}
 	if asked != framesAndFiles {
-		return changed, "", nil
+		return changed, nil, nil
 	}
-	if r.Files, out, err = client.Files(ctx); told(err) {
-		return changed, err.Error(), nil
+	files, left, err := client.Files(ctx)
+	if r.Files = files; told(err) {
+		return changed, notebook.ErrorMessage(err), nil
 	}
-	return changed, out, err
+	return changed, notebook.TextMessage(left), err
 }
 
 // mostFiles is the greatest number of a guest's files that a weight lists.
@@ -108,7 +109,7 @@ type hung struct {
 	rulers  memory.Guest
 	engines []int
 	copies  map[int]memory.Span // of guests' kernels, by process
-	why     string              // why the last guest cannot tell how it uses its memory
+	why     *notebook.Message   // why the last guest cannot tell how it uses its memory
 	charged int64               // bytes of kernel memory charged to the guests' cgroups
 	told    bool                // all cgroups report that charge
 	tables  int64
@@ -196,7 +197,7 @@ func (host) weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatmen
 			r.Others.Add(f)
 		}
 		r.Files = r.Files[:len(r.Files)-r.Fewer]
-	} else if h.why != "" {
+	} else if h.why != nil {
 		last.RAM = &notebook.MemoryRAM{Why: h.why}
 	}
 	w.Last, w.ScanS = &last, time.Since(began).Seconds()

@@ -27,7 +27,7 @@ func (s *subject) restore(ctx context.Context) (cause *notebook.Message) {
 	began := time.Now()
 	saved, err := s.Guest().Save(ctx)
 	if cannot, never := errors.AsType[*engine.UnsupportedError](err); never {
-		of.NoSaving = cannot.Error()
+		of.NoSaving = notebook.ErrorMessage(cannot)
 		return nil
 	}
 	if err != nil {
@@ -78,18 +78,18 @@ const token = "/dev/shm/tare-token"
 
 // witness leaves something in the guest's memory that only this guest can know after its restore. For a service, that is the order
 // in progress: the ruler holds it in memory and reports its end.
-func (s *subject) witness(ctx context.Context) (prove func(context.Context) (words string, cause *notebook.Message), cause *notebook.Message) {
+func (s *subject) witness(ctx context.Context) (prove func(context.Context) (proof, cause *notebook.Message), cause *notebook.Message) {
 	if s.Service() != nil {
-		return func(context.Context) (string, *notebook.Message) {
+		return func(context.Context) (proof, cause *notebook.Message) {
 			if s.Service().Over() {
-				return "", s.Service().How()
+				return nil, s.Service().How()
 			}
 			s.Service().Stop()
 			<-s.Service().Alive().Done() // the client limits this wait
 			if _, err := s.Service().Result(); err != nil && !errors.Is(err, context.Canceled) {
-				return "", notebook.ErrorMessage(err)
+				return nil, notebook.ErrorMessage(err)
 			}
-			return "the order that was in progress when it was saved was ended by its ruler afterwards", nil
+			return notebook.Say("order-ended-later"), nil
 		}, nil
 	}
 	id := crowd.NewID()
@@ -103,11 +103,11 @@ func (s *subject) witness(ctx context.Context) (prove func(context.Context) (wor
 	if _, cause := ask(ctx, "/bin/sh", "-c", "echo "+id+" >"+token); cause != nil {
 		return nil, notebook.Say("leaving-token", "cause", cause)
 	}
-	return func(ctx context.Context) (string, *notebook.Message) {
+	return func(ctx context.Context) (proof, cause *notebook.Message) {
 		res, cause := ask(ctx, "/bin/cat", token)
 		if cause == nil && string(res.Stdout) != id+"\n" {
 			cause = notebook.Say("token-changed", "has", string(res.Stdout), "had", id)
 		}
-		return "a file in its memory had the random text that was written there before it was saved", cause
+		return notebook.Say("token-found"), cause
 	}, nil
 }

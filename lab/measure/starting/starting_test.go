@@ -72,7 +72,7 @@ type guest struct {
 }
 
 func (g *guest) Save(context.Context) (engine.Saved, error) {
-	return engine.Saved{Bytes: 2 << 20, How: "in a test", Path: "/state"}, g.l.unsaved
+	return engine.Saved{Bytes: 2 << 20, How: notebook.TextMessage("in a test"), Path: "/state"}, g.l.unsaved
 }
 
 func (*guest) Restore(_ context.Context, m *engine.Moments) error {
@@ -119,7 +119,7 @@ func TestStarts(t *testing.T) {
 				t.Errorf("failure %q, want %q", tr.Failure, c.failure)
 			}
 			seen := notebooktest.Seen[record.Seen](&tr).Startup
-			if c.failure == "" && (!(tr.Value > 0) || tr.Value != tr.Figures[notebook.MomentAnswer] || !strings.Contains(seen.NoSaving, "of a test")) {
+			if c.failure == "" && (!(tr.Value > 0) || tr.Value != tr.Figures[notebook.MomentAnswer] || !strings.Contains(seen.NoSaving.String(), "of a test")) {
 				t.Errorf("%+v, %+v", tr, seen)
 			}
 			if want := []string{c.cache + "[/root]"}; !slices.Equal(l.asked, want) {
@@ -156,7 +156,7 @@ func TestTheStateIsColdBeforeAColdRestore(t *testing.T) {
 		if (c.failure == "") != (tr.Failure == nil) || !strings.Contains(tr.Failure.String(), c.failure) {
 			t.Errorf("%s: failure %q, want %q", c.cache, tr.Failure, c.failure)
 		}
-		if went := seen.WentOn != ""; went != (c.failure == "") {
+		if went := seen.WentOn != nil; went != (c.failure == "") {
 			t.Errorf("%s: it went on where it was: %v", c.cache, went)
 		}
 	}

@@ -73,7 +73,7 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (notebook.Trial, bo
 	if tr.Failure == nil && s.config.Restore {
 		tr.Failure = s.restore(ctx)
 	}
-	if s.Service() != nil && tr.Failure == nil && s.of.WentOn == "" && s.Service().Over() { // the proof that the service went on ends it
+	if s.Service() != nil && tr.Failure == nil && s.of.WentOn == nil && s.Service().Over() { // the proof that the service went on ends it
 		tr.Failure = notebook.Say("service-ended", "cause", s.Service().How())
 	}
 	tr.Seen, tr.Figures = record.Seen{Startup: s.of}, s.of.Figures()
