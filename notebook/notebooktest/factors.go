@@ -25,11 +25,11 @@ func Pairs() (all []Pair) {
 		case notebook.FactorKernel.Name:
 			a.Kernel, b.Kernel = "6.1@0123", "6.12@4567"
 		case notebook.FactorProvisioning.Name:
-			b.Provisioning = notebook.Vanilla
+			a.Provisioning = notebook.Vanilla
 		case notebook.FactorInstance.Name:
 			b.Instance, _ = notebook.ParseInstance("xlarge")
 		case notebook.FactorNetwork.Name:
-			a.Network, b.Network = notebook.NetBridge, notebook.NetUser
+			a.Network, b.Network = notebook.NetUser, notebook.NetHost
 		case notebook.FactorIsolation.Name:
 			a.Isolation, b.Isolation = "cgroup", "quota"
 		case notebook.FactorMachine.Name:
