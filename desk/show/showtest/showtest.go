@@ -9,6 +9,8 @@ import (
 	"tare/desk/data"
 	"tare/desk/page"
 	"tare/desk/show"
+	"tare/desk/words"
+	"tare/notebook"
 	"tare/notebook/notebooktest"
 )
 
@@ -41,4 +43,20 @@ func Page(t *testing.T, f *notebooktest.Folder, k *show.Kind) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// Sentence is a message and what it says.
+type Sentence struct {
+	Of   *notebook.Message
+	Want string
+}
+
+// Say compares what messages say.
+func Say(t *testing.T, all ...Sentence) {
+	t.Helper()
+	for _, s := range all {
+		if got := words.Message(s.Of); got != s.Want {
+			t.Errorf("%v:\n%s, want\n%s", s.Of, got, s.Want)
+		}
+	}
 }

@@ -107,7 +107,10 @@ func (u *bringUp) create(ctx context.Context) (cause *notebook.Message) {
 		u.guests[i].ahead = a
 		return nil
 	})
-	return notebook.ErrorMessage(err)
+	if first, is := errors.AsType[*notebook.Error](err); is { // one says enough
+		return first.Says
+	}
+	return nil
 }
 
 // remove ends and removes all containers.

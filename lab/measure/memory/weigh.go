@@ -3,6 +3,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,11 +25,11 @@ import (
 func ramOf(ctx context.Context, g crowd.Guest) (r *memory.RAM, why *notebook.Message, err error) {
 	m, ok := g.Machine()
 	if !ok {
-		return nil, nil, errors.New("its engine does not say where its memory is")
+		return nil, nil, &notebook.Error{Says: notebook.Say("memory-unsaid")}
 	}
 	pids, err := g.Processes()
 	if err != nil || len(pids) == 0 {
-		return nil, nil, errors.Join(err, errors.New("no process"))
+		return nil, nil, cmp.Or(err, error(&notebook.Error{Says: notebook.Say("no-process")}))
 	}
 	r = &memory.RAM{PID: pids[0]}
 	if r.Pieces, err = m.RAM(ctx); err != nil {
@@ -115,23 +116,28 @@ type hung struct {
 	tables  int64
 }
 
+// ofGuest is why the nth guest cannot be weighed.
+func ofGuest(nth int, cause *notebook.Message) error {
+	return &notebook.Error{Says: notebook.Say("of-guest", "guest", nth, "cause", cause)}
+}
+
 // add adds the nth guest of the treatment. system: the guest is a whole system with its own init.
 func (h *hung) add(ctx context.Context, nth int, g crowd.Guest, t notebook.Treatment, system bool, asked depth) error {
 	p, err := crowd.PartsOf(g, t, system)
 	if err != nil {
-		return fmt.Errorf("guest %d: %w", nth, err)
+		return ofGuest(nth, notebook.ErrorMessage(err))
 	}
 	of := memory.Guest{Name: fmt.Sprintf("guest %d", nth), Kind: notebook.MemoryContainer, PIDs: slices.Concat(p.Engine, p.Work)}
 	if notebook.HasMachine(t.Platform) {
 		of.Kind = notebook.MemoryVM
 		pid, copied, err := kernelCopy(g)
 		if err != nil {
-			return fmt.Errorf("guest %d: its emulator's copy of the kernel: %w", nth, err)
+			return ofGuest(nth, notebook.Say("kernel-copy", "cause", err))
 		}
 		h.copies[pid] = copied
 		if asked != outside {
 			if of.RAM, h.why, err = ramOf(ctx, g); err != nil {
-				return fmt.Errorf("guest %d: %w", nth, err)
+				return ofGuest(nth, notebook.ErrorMessage(err))
 			}
 		}
 	}

@@ -21,14 +21,14 @@ type host struct{}
 // rulerOf is the process ID, on the host, of the ruler in the nth guest. The guest's work descends from it.
 func rulerOf(nth int, g crowd.Guest) (pid int, err error) {
 	pids, err := g.Processes()
+	cause := notebook.ErrorMessage(err)
 	if err == nil && len(pids) == 0 {
-		err = errors.New("it has no processes")
+		cause = notebook.Say("no-processes")
+	} else if err == nil && proc.Name(pids[0]) != programs.Ruler {
+		cause = notebook.Say("processes-hidden", "first", proc.Name(pids[0]))
 	}
-	if err == nil && proc.Name(pids[0]) != programs.Ruler {
-		err = fmt.Errorf("the host does not see the processes in it: its first is %s", proc.Name(pids[0]))
-	}
-	if err != nil {
-		return 0, fmt.Errorf("guest %d: %w", nth, err)
+	if cause != nil {
+		return 0, &notebook.Error{Says: notebook.Say("of-guest", "guest", nth, "cause", cause)}
 	}
 	return pids[0], nil
 }
@@ -43,7 +43,7 @@ func (host) tables(ctx context.Context, guests []crowd.Guest, of notebook.Treatm
 		}
 		p, err := crowd.PartsOf(g, of, system)
 		if err != nil {
-			return t, fmt.Errorf("guest %d: %w", i+1, err)
+			return t, &notebook.Error{Says: notebook.Say("of-guest", "guest", i+1, "cause", err)}
 		}
 		groups, all = append(groups, memory.Guest{Name: fmt.Sprintf("guest %d", i+1), Kind: notebook.MemoryContainer, PIDs: p.Work}), append(all, p.Work...)
 	}
@@ -101,7 +101,7 @@ func made(tally *fault.Tally, guests []crowd.Guest, of notebook.Treatment, syste
 	for i, g := range guests {
 		p, err := crowd.PartsOf(g, of, system)
 		if err != nil {
-			return fmt.Errorf("guest %d: %w", i+1, err)
+			return &notebook.Error{Says: notebook.Say("of-guest", "guest", i+1, "cause", err)}
 		}
 		for _, pid := range p.Work {
 			owner[pid] = i

@@ -1,0 +1,33 @@
+package data
+
+import (
+	"slices"
+	"testing"
+
+	"tare/notebook"
+)
+
+// Messages that differ in numbers alone are of one kind, in messages inside them and in texts from outside too.
+func TestMessagesAreGroupedByCodeAndArguments(t *testing.T) {
+	say := notebook.Say
+	exit := func(status int, said string) *notebook.Message { return say("exit", "status", status, "said", said) }
+	var x texts
+	for _, m := range []*notebook.Message{
+		exit(3, "page 7 of 9"), exit(4, "page 12 of 9"), exit(3, "no page"),
+		say("of-guest", "guest", 1, "cause", exit(3, "")), say("of-guest", "guest", 20, "cause", exit(5, "")), say("of-guest", "guest", 1, "cause", say("no-address")),
+		say("signal", "status", 3, "said", "page 7 of 9"),
+		notebook.TextMessage("exit status 3"), notebook.TextMessage("exit status 1.5"),
+	} {
+		x.add(ofTrial, m, "")
+	}
+	var counts []int
+	for _, e := range x.all {
+		counts = append(counts, e.count)
+		if e.Differs != (e.count > 1) {
+			t.Errorf("%v: differs %v", e.First, e.Differs)
+		}
+	}
+	if want := []int{2, 1, 2, 1, 1, 2}; !slices.Equal(counts, want) {
+		t.Errorf("%v, want %v", counts, want)
+	}
+}

@@ -1,0 +1,26 @@
+package fit
+
+import (
+	"testing"
+
+	"tare/desk/show/showtest"
+	"tare/notebook"
+	kind "tare/notebook/kinds/fit"
+)
+
+// The sentences are those of folders of the first format.
+func TestSentencesOfMessages(t *testing.T) {
+	say := notebook.Say
+	step := say("step", "guests", 4, "ratio", 1.2, "low", 1.1, "high", 1.3, "runs", 150, "worth", nil, "decided", true)
+	one := say("step", "guests", 5, "ratio", 1.6, "low", 0, "high", 0, "runs", 1, "worth", nil, "decided", false)
+	alike := say("step", "guests", 2, "ratio", 1.2, "low", 1.1, "high", 0, "runs", 60, "worth", 2.4, "decided", true)
+	showtest.Say(t,
+		showtest.Sentence{Of: step, Want: "with 4 guests it is 1.2 times its value alone (1.1 to 1.3, 150 runs)"},
+		showtest.Sentence{Of: one, Want: "with 5 guests it is 1.6 times its value alone (1 run), which does not decide it"},
+		showtest.Sentence{Of: alike, Want: "with 2 guests it is 1.2 times its value alone (1.1 or more, 60 runs that resemble each other, worth 2)"},
+		showtest.Sentence{Of: say("waited", "step", step, "share", 0.8, "for", kind.OutOfCPU), Want: "with 4 guests it is 1.2 times its value alone (1.1 to 1.3, 150 runs); for 80 % of the time something waited for CPU"},
+		showtest.Sentence{Of: say("nothing-waited", "step", one), Want: "with 5 guests it is 1.6 times its value alone (1 run), which does not decide it; nothing waited for memory or I/O for as much as a tenth of the time"},
+		showtest.Sentence{Of: say("many-threads", "guests", 90, "threads", 95, "most", 100), Want: "with 90 guests the host had 95 of the 100 threads that it can have"},
+		showtest.Sentence{Of: say("with-guests", "guests", 2, "cause", "no guest"), Want: "with 2 guests: no guest"},
+	)
+}
