@@ -10,8 +10,8 @@ import (
 	"tare/notebook"
 )
 
-// Plain is a guest in which work is timed. A study without a kind measures this. Kinds that differ only in some steps embed it.
-type Plain struct {
+// Single is one guest of a treatment, in which nothing runs before its trials. Kinds whose trials start the work themselves embed it.
+type Single struct {
 	Bench
 	Cell
 
@@ -19,25 +19,31 @@ type Plain struct {
 	service *crowd.Service
 }
 
-// NewPlain returns a guest that is not made yet.
-func NewPlain(b Bench, c Cell) *Plain { return &Plain{Bench: b, Cell: c} }
-
 // Make implements Subject.
-func (p *Plain) Make(ctx context.Context) (err error) {
+func (s *Single) Make(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, crowd.ProvisionTimeout)
 	defer cancel()
-	p.guest, err = p.Provision(ctx, crowd.Want{Treatment: p.Treatment, ID: p.ID, Work: p.Ready})
+	s.guest, err = s.Provision(ctx, crowd.Want{Treatment: s.Treatment, ID: s.ID, Work: s.Ready})
 	return err
 }
 
 // Made takes over a guest that was made in another way, with its service if that has begun.
-func (p *Plain) Made(g crowd.Guest, s *crowd.Service) { p.guest, p.service = g, s }
+func (s *Single) Made(g crowd.Guest, service *crowd.Service) { s.guest, s.service = g, service }
 
 // Guest implements Subject.
-func (p *Plain) Guest() crowd.Guest { return p.guest }
+func (s *Single) Guest() crowd.Guest { return s.guest }
 
 // Service implements Subject.
-func (p *Plain) Service() *crowd.Service { return p.service }
+func (s *Single) Service() *crowd.Service { return s.service }
+
+// SetUp implements Subject: nothing has to be set up.
+func (*Single) SetUp(context.Context) (cause *notebook.Message, err error) { return nil, nil }
+
+// Plain is a guest in which work is timed. A study without a kind measures this. Kinds that differ only in some steps embed it.
+type Plain struct{ Single }
+
+// NewPlain returns a guest that is not made yet.
+func NewPlain(b Bench, c Cell) *Plain { return &Plain{Single{Bench: b, Cell: c}} }
 
 // SetUp implements Subject: it starts the workload's service, if it has one.
 func (p *Plain) SetUp(ctx context.Context) (cause *notebook.Message, err error) {

@@ -156,11 +156,11 @@ func (config) LeavesOut(_ notebook.Treatment, k engine.Kind, _ *workload.Workloa
 
 // Subject implements measure.Config.
 func (c config) Subject(b measure.Bench, of measure.Cell) measure.Subject {
-	return &subject{measure.NewPlain(b, of), c}
+	return &subject{measure.Single{Bench: b, Cell: of}, c}
 }
 
 type subject struct {
-	*measure.Plain
+	measure.Single
 	config
 }
 
@@ -191,9 +191,6 @@ func startAndMeet(ctx context.Context, a measure.Ahead) (crowd.Guest, error) {
 	}
 	return g, err
 }
-
-// SetUp implements measure.Subject: nothing runs in the first container.
-func (*subject) SetUp(context.Context) (*notebook.Message, error) { return nil, nil }
 
 // Trial implements measure.Subject: it makes containers ahead and starts them at the treatment's rate.
 func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial, over bool, err error) {

@@ -174,16 +174,13 @@ func (c config) Set(j *journal.Journal) (notes []string, undo func(context.Conte
 
 // Subject implements measure.Config.
 func (c config) Subject(b measure.Bench, of measure.Cell) measure.Subject {
-	return &subject{measure.NewPlain(b, of), c}
+	return &subject{measure.Single{Bench: b, Cell: of}, c}
 }
 
 type subject struct {
-	*measure.Plain
+	measure.Single
 	config
 }
-
-// SetUp implements measure.Subject: it does nothing, because the work begins together with that of the other guests.
-func (*subject) SetUp(context.Context) (*notebook.Message, error) { return nil, nil }
 
 // Trial implements measure.Subject. It makes guests until the study's greatest number of them live at the same time; the first
 // exists already. Each guest does its work, and all are weighed at each number. A trial that does not count weighs only the first

@@ -150,16 +150,13 @@ func ends(w *workload.Workload) bool { return !w.Stays && w.Service == nil }
 
 // Subject implements measure.Config.
 func (c config) Subject(b measure.Bench, of measure.Cell) measure.Subject {
-	return &subject{measure.NewPlain(b, of), c}
+	return &subject{measure.Single{Bench: b, Cell: of}, c}
 }
 
 type subject struct {
-	*measure.Plain
+	measure.Single
 	config
 }
-
-// SetUp implements measure.Subject: it does nothing, because the work begins together with that of the other guests.
-func (*subject) SetUp(context.Context) (*notebook.Message, error) { return nil, nil }
 
 // Trial implements measure.Subject. It makes guests until the study's number of them live at the same time; the first exists
 // already. Each guest does its work, and the trial reads their page tables or counts their page faults. A trial that does not count

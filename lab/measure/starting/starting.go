@@ -92,9 +92,8 @@ func (c config) Metrics(*workload.Workload, []string) (notebook.Metric, []notebo
 
 // Subject implements measure.Config. A rehearsal runs the work and does not time a start.
 func (c config) Subject(b measure.Bench, of measure.Cell) measure.Subject {
-	p := measure.NewPlain(b, of)
 	if of.Rehearsal {
-		return p
+		return measure.NewPlain(b, of)
 	}
-	return &subject{Plain: p, config: c, of: &record.Start{}}
+	return &subject{Single: measure.Single{Bench: b, Cell: of}, config: c, of: &record.Start{}}
 }

@@ -18,7 +18,7 @@ import (
 
 // subject is a guest whose start is the trial.
 type subject struct {
-	*measure.Plain
+	measure.Single
 	config
 	of    *record.Start
 	trial notebook.Trial
@@ -62,9 +62,6 @@ func (s *subject) Make(ctx context.Context) (err error) {
 	}
 	return nil
 }
-
-// SetUp implements measure.Subject: it does nothing, because Make has begun the work.
-func (*subject) SetUp(context.Context) (*notebook.Message, error) { return nil, nil }
 
 // Trial implements measure.Subject: it saves and restores the guest if the study says so, and completes the trial. The guest cannot
 // be used again.
