@@ -476,12 +476,12 @@ func (t *Trial) Measured() bool { return !t.Warmup && !t.Traced }
 
 // Session is one line of sessions.jsonl: a `tare run` began or ended.
 type Session struct {
-	Time   time.Time `json:"time"`
-	Event  string    `json:"event"`            // "start" or "end"
-	Reason *Message  `json:"reason,omitempty"` // of an end
-	Args   []string  `json:"args,omitempty"`
-	Notes  []string  `json:"notes,omitempty"`
-	Quiet  []Setting `json:"quiet,omitempty"` // of a start: what was set on the host for as long as it ran
+	Time   time.Time  `json:"time"`
+	Event  string     `json:"event"`            // "start" or "end"
+	Reason *Message   `json:"reason,omitempty"` // of an end
+	Args   []string   `json:"args,omitempty"`
+	Notes  []*Message `json:"notes,omitempty"`
+	Quiet  []Setting  `json:"quiet,omitempty"` // of a start: what was set on the host for as long as it ran
 }
 
 // endsBefore are the reasons of an end, by the texts that folders of the first format have for them.

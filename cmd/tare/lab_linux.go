@@ -18,6 +18,7 @@ import (
 	"tare/desk/export"
 	"tare/desk/show/kinds"
 	"tare/desk/terminal"
+	"tare/desk/words"
 	"tare/lab/engine/layers"
 	"tare/lab/host"
 	"tare/lab/noise"
@@ -368,7 +369,7 @@ func (r *running) finish(run *study.Run, reason *notebook.Message, published []c
 	}
 	if r.known.Seeks() { // its notes are the answer
 		for _, note := range run.Notes() {
-			fmt.Fprintln(os.Stderr, note)
+			fmt.Fprintln(os.Stderr, words.Message(note))
 		}
 	}
 	path, err := filepath.Abs(filepath.Join(r.out, "report.html"))

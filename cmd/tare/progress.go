@@ -104,7 +104,7 @@ func notTraced(untraced map[string]string) (lines []string) {
 }
 
 // Short implements session.Show.
-func (p *progress) Short(what string) { p.note("too short: " + what) }
+func (p *progress) Short(what *notebook.Message) { p.note("too short: " + words.Message(what)) }
 
 // Quiet implements session.Show.
 func (p *progress) Quiet(set []notebook.Setting, left []string) {
@@ -153,7 +153,9 @@ func (p *progress) Trial(t notebook.Treatment, tr notebook.Trial, q stats.Quotie
 }
 
 // Preparing implements study.Watcher.
-func (p *progress) Preparing(what string) { p.note("mostly preparation: " + what) }
+func (p *progress) Preparing(what *notebook.Message) {
+	p.note("mostly preparation: " + words.Message(what))
+}
 
 // GaveUp implements study.Watcher.
 func (p *progress) GaveUp(t notebook.Treatment, cause *notebook.Message) {

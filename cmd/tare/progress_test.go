@@ -49,7 +49,7 @@ func TestProgressSaysWhatIsForeseen(t *testing.T) {
 	bm := notebook.Treatment{Platform: "bm"}
 	p.Guest(0, bm, 0, 4800, true, 0)
 	p.Guest(0, bm, 1, 4800, true, time.Hour) // of the same round: no further line
-	p.Preparing("cpu: its trials are 3 % of the time that its guests take")
+	p.Preparing(notebook.TextMessage("cpu: its trials are 3 % of the time that its guests take"))
 	p.Guest(1, bm, 24, 4800, true, time.Hour)
 	p.Guest(2, bm, 48, 320, false, 20*time.Minute)
 	if err := f.Close(); err != nil {

@@ -37,13 +37,14 @@ func MessageTemplates() *template.Template {
 	messages.once.Do(func() {
 		t := template.New("").Option("missingkey=error").Funcs(template.FuncMap{
 			"message": message, "join": strings.Join, "seconds": seconds, "general": general,
-			"digits":  func(n int, v any) (string, error) { return number("%.*g", n, v) },
-			"decimal": func(n int, v any) (string, error) { return number("%.*f", n, v) },
-			"milli":   func(n int, v any) (string, error) { return number("%.*g", n, scaled(v, 1000)) },
-			"percent": func(n int, v any) (string, error) { return number("%.*f", n, scaled(v, 100)) },
-			"gb":      func(v any) any { return scaled(v, 1.0/(1<<30)) },
-			"gib":     func(n int, v any) (string, error) { return number("%.*f", n, scaled(v, 1.0/(1<<30))) },
-			"mib":     func(n int, v any) (string, error) { return number("%.*f", n, scaled(v, 1.0/(1<<20))) },
+			"digits":     func(n int, v any) (string, error) { return number("%.*g", n, v) },
+			"decimal":    func(n int, v any) (string, error) { return number("%.*f", n, v) },
+			"milli":      func(n int, v any) (string, error) { return number("%.*g", n, scaled(v, 1000)) },
+			"percentage": func(n int, v any) (string, error) { return number("%.*g", n, scaled(v, 100)) },
+			"percent":    func(n int, v any) (string, error) { return number("%.*f", n, scaled(v, 100)) },
+			"gb":         func(v any) any { return scaled(v, 1.0/(1<<30)) },
+			"gib":        func(n int, v any) (string, error) { return number("%.*f", n, scaled(v, 1.0/(1<<30))) },
+			"mib":        func(n int, v any) (string, error) { return number("%.*f", n, scaled(v, 1.0/(1<<20))) },
 		})
 		for _, source := range append([]string{coreMessages}, messages.sources...) {
 			template.Must(t.Parse(source))

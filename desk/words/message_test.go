@@ -97,6 +97,22 @@ func TestSentencesOfMessages(t *testing.T) {
 		{say("other-cpus-used", "used_s", 0.25, "cpus", "1"), "it used 0.25 s of CPU time on other CPUs than 1"},
 		{say("too-much-cpu-time", "cpus", "1"), "it used more CPU time than CPUs 1 have in the time that it took"},
 		{say("cpus-unproven", "cpus", "1", "why", "no count"), "it cannot be shown that it stayed on CPUs 1: no count"},
+		{say("prepared-for-little", "label", "w{n=60}", "share", 0.0112, "trials", 23, "chosen", true, "param", "n", "length", 1778, "fair", 0.2),
+			"w{n=60}: its trials are 1.1 % of the time that its guests take; 23 in a guest (trials: 23, or --until, with which Tare chooses) or longer work (n: 1778) would make it 20 %"},
+		{say("prepared-for-little", "label", "w", "share", 0.022, "trials", 12, "chosen", false, "param", "", "length", nil, "fair", 0.2),
+			"w: its trials are 2.2 % of the time that its guests take; 12 in a guest (trials: 12) would make it 20 %"},
+		{say("prepared-for-little", "label", "w", "share", 2.8e-10, "trials", nil, "chosen", true, "param", "n", "length", 3, "fair", 0.2),
+			"w: its trials are 2.8e-08 % of the time that its guests take; longer work (n: 3) would make it 20 %"},
+		{say("prepared-for-little", "label", "w", "share", 2.8e-10, "trials", nil, "chosen", true, "param", "n", "length", nil, "fair", 0.2),
+			"w: its trials are 2.8e-08 % of the time that its guests take"},
+		{say("trials-vary", "label", "w", "spread", 0.15, "width", 0.0601, "wanted", 0.006, "margin", 0.01, "rounds", 40, "advice", say("length-would-do", "param", "n", "length", "600", "then", nil)),
+			"w: its trials vary by 15 % on bare metal, so ratios to it would be known to about ± 6 % when the study ends, not ± 0.6 %, which the margin of 1 % takes; n: 600 would do; about 40 rounds would do"},
+		{say("trials-vary", "label", "w", "spread", 0.15, "width", 0.06, "wanted", 0.006, "margin", 0, "rounds", 0, "advice", say("length-chosen", "param", "n", "length", "600", "asked", "60", "then", 0.012)),
+			"w: its trials vary by 15 % on bare metal, so ratios to it would be known to about ± 6 % when the study ends, not ± 0.6 %; n is 600 here, and not 60, for about ± 1.2 %"},
+		{say("length-would-do", "param", "n", "length", "600", "then", 0.012), "n: 600 would bring about ± 1.2 %"},
+		{say("longer-hardly-helps", "then", 0.05, "times", 10), "longer work would hardly help, because the host's noise changes slowly (± 5 % at 10 times the length)"},
+		{say("longer-would-bring", "then", 0.05, "times", 10), "10 times the length would bring about ± 5 %"},
+		{say("given-up", "treatment", "w cn", "rounds", 2, "cause", exit), "w cn: given up after 2 rounds in which every trial failed: exit status 3: no such file"},
 	} {
 		if got := Message(x.m); got != x.want {
 			t.Errorf("%v:\n%s, want\n%s", x.m, got, x.want)

@@ -172,7 +172,7 @@ type Config interface {
 	Identity(all []*workload.Ready) []any
 
 	// Set changes the host for the time of a run. notes say what was changed; undo, unless nil, changes it back.
-	Set(j *journal.Journal) (notes []string, undo func(context.Context) error, err error)
+	Set(j *journal.Journal) (notes []*notebook.Message, undo func(context.Context) error, err error)
 
 	// Subject returns one guest to be measured.
 	Subject(b Bench, c Cell) Subject
@@ -216,7 +216,7 @@ type Bench struct {
 	Until func(usual time.Duration) time.Time
 
 	// Note adds a text to the summary at the end of the session.
-	Note func(text string)
+	Note func(*notebook.Message)
 }
 
 // Cell says which guest is to be measured.
@@ -291,6 +291,6 @@ func (Defaults) LeavesOut(notebook.Treatment, engine.Kind, *workload.Workload) *
 func (Defaults) Neighbours() []string { return nil }
 
 // Set implements Config: the host is not changed.
-func (Defaults) Set(*journal.Journal) ([]string, func(context.Context) error, error) {
+func (Defaults) Set(*journal.Journal) ([]*notebook.Message, func(context.Context) error, error) {
 	return nil, nil, nil
 }

@@ -39,7 +39,7 @@ type Show interface {
 	// Planned tells what is left out, and what of the tracers this host does not support, by tracer.
 	Planned(leftOut []notebook.LeftOut, untraced map[string]string)
 	// Short tells of work that is too short for this host's noise.
-	Short(what string)
+	Short(what *notebook.Message)
 	// Quiet tells what was set on the host for the time of the run, and what could be and was left alone.
 	Quiet(set []notebook.Setting, left []string)
 }
@@ -97,8 +97,8 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 			return nil, nil, err
 		}
 		for _, s := range short {
-			start.Notes = append(start.Notes, "too short: "+s.String())
-			show.Short(s.String())
+			start.Notes = append(start.Notes, notebook.Say("work-too-short", "what", s.Message()))
+			show.Short(s.Message())
 		}
 		if q.Spec.Lengths = study.Lengths(short); len(q.Spec.Lengths) > 0 { // with other work it is another study
 			if plan, err = l.plan(ctx, q, options); err != nil {

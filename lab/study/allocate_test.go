@@ -220,7 +220,7 @@ func (l *looker) Guest(round int, _ notebook.Treatment, _, _ int, _ bool, _ time
 }
 func (l *looker) Trial(notebook.Treatment, notebook.Trial, stats.Quotient) {}
 func (l *looker) GaveUp(notebook.Treatment, *notebook.Message)             {}
-func (l *looker) Preparing(string)                                         {}
+func (l *looker) Preparing(*notebook.Message)                              {}
 
 // Bare metal against itself, with as many trials as were decided on the way, until a rule or the time stops it; whoever looks after
 // each round may stop it when it looks different: that happens in one of twenty studies at most.

@@ -3,7 +3,6 @@ package study
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,21 +60,27 @@ func TestWorkThatIsTooShort(t *testing.T) {
 			}
 			for _, s := range short {
 				if c.want == "" {
-					if text := s.String(); s.Enough != "" || !strings.Contains(text, "10 times the length would bring about ± ") || !strings.HasSuffix(text, "rounds would do") {
-						t.Errorf("%s: %s", c.name, text)
+					if m := s.Message(); s.Enough != "" || !advice(m).Is("longer-would-bring") || m.Args["rounds"] == 0.0 {
+						t.Errorf("%s: %v", c.name, m)
 					}
 					continue
 				}
-				if text := s.String(); !strings.Contains(text, "vary by ") || !strings.Contains(text, "n is "+c.want+" here, and not "+c.value) {
-					t.Errorf("%s: %s", c.name, text)
+				if m := s.Message(); !advice(m).Is("length-chosen") || advice(m).Args["length"] != c.want || advice(m).Args["asked"] != c.value {
+					t.Errorf("%s: %v", c.name, m)
 				}
 				s.Open, s.Rounds = false, 0
-				if text := s.String(); !strings.HasSuffix(text, "; n: "+c.want+" would do") && !(s.Then > s.Wanted && strings.Contains(text, "; n: "+c.want+" would bring about ± ")) {
-					t.Errorf("%s: %s", c.name, text)
+				if m := s.Message(); !advice(m).Is("length-would-do") || advice(m).Args["length"] != c.want || (advice(m).Args["then"] != nil) != (s.Then > s.Wanted) {
+					t.Errorf("%s: %v", c.name, m)
 				}
 			}
 		})
 	}
+}
+
+// advice is what a message on work that is too short proposes.
+func advice(m *notebook.Message) *notebook.Message {
+	a, _ := m.Args["advice"].(*notebook.Message)
+	return a
 }
 
 // sixty is work of the length 60, on bare metal.
@@ -117,7 +122,7 @@ func TestLongerWorkIsNotProposedInVain(t *testing.T) {
 	bm, w := sixty()
 	d := notebook.Design{Floor: 6, Cap: 6, Trials: 1, Warmups: 1}
 	s, short := tooShort(rehearsed{d, bm, "w", w, true, fakePlan(d, bmT, aaT, cnT).apart("w")}, values)
-	if text := s.String(); !short || s.Enough != "" || len(Lengths([]Short{s})) > 0 || !strings.Contains(text, "longer work would hardly help, because the host's noise changes slowly") {
-		t.Errorf("%v %+v: %s", short, s, text)
+	if m := s.Message(); !short || s.Enough != "" || len(Lengths([]Short{s})) > 0 || !advice(m).Is("longer-hardly-helps") {
+		t.Errorf("%v %+v: %v", short, s, m)
 	}
 }

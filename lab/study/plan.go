@@ -61,7 +61,7 @@ func (p *Plan) engine(t notebook.Treatment) engine.Kind {
 }
 
 // Set changes the host as the study asks, for the time of its run. notes say what was changed; undo, unless nil, changes it back.
-func (p *Plan) Set(j *journal.Journal) (notes []string, undo func(context.Context) error, err error) {
+func (p *Plan) Set(j *journal.Journal) (notes []*notebook.Message, undo func(context.Context) error, err error) {
 	if p.config == nil {
 		return nil, nil, nil
 	}

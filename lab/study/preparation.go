@@ -1,10 +1,8 @@
 package study
 
 import (
-	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"tare/lab/studyfile"
@@ -28,7 +26,7 @@ type preparation struct {
 
 // found are the works, each once, that are mostly preparation, as soon as it is known in this session what guests of all their
 // treatments cost.
-func (p preparation) found() (all []string) {
+func (p preparation) found() (all []*notebook.Message) {
 	for _, t := range p.study.Treatments {
 		label := t.Label()
 		if p.known[label] {
@@ -71,17 +69,13 @@ func (p preparation) each() int {
 }
 
 // longerGuests says how small a share of the time of a work's guests their trials take, and what would make it fair.
-func (p preparation) longerGuests(t notebook.Treatment, label string, preparing, working time.Duration) string {
+func (p preparation) longerGuests(t notebook.Treatment, label string, preparing, working time.Duration) *notebook.Message {
 	d, w := p.study.Design, p.works[label].Workload
 	const part = fair / (1 - fair) // of what preparing takes
 	spent, trials := preparing.Seconds(), working.Seconds()
-	var ways []string
+	var guest, longer any // measured trials in a guest, and the length of longer work; nil: not a way
 	if n := math.Ceil(part * spent / trials * float64(d.Trials)); n <= studyfile.MostRounds {
-		how := fmt.Sprintf("trials: %.0f", n)
-		if !p.fixed {
-			how += ", or --until, with which Tare chooses"
-		}
-		ways = append(ways, fmt.Sprintf("%.0f in a guest (%s)", n, how))
+		guest = n
 	}
 	warmups := trials / float64(p.each()) * float64(d.Warmups) // a part of what preparing takes, and longer with longer work
 	if w.Load != nil && len(w.Load.Warm) > 0 {
@@ -89,11 +83,7 @@ func (p preparation) longerGuests(t notebook.Treatment, label string, preparing,
 	}
 	length, _ := strconv.Atoi(t.Params[w.Length]) // 0, as of FFmpeg's frames, is all that there is
 	if n := math.Ceil(float64(length) * part * (spent - warmups) / (trials - part*warmups)); n > float64(length) && n < math.MaxInt32 && w.Params[w.Length].Most(int(n)) == int(n) {
-		ways = append(ways, fmt.Sprintf("longer work (%s: %.0f)", w.Length, n))
+		longer = n
 	}
-	text := fmt.Sprintf("%s: its trials are %.2g %% of the time that its guests take", label, 100*trials/(spent+trials))
-	if len(ways) == 0 {
-		return text
-	}
-	return text + fmt.Sprintf("; %s would make it %.2g %%", strings.Join(ways, " or "), 100*fair)
+	return notebook.Say("prepared-for-little", "label", label, "share", trials/(spent+trials), "trials", guest, "chosen", !p.fixed, "param", w.Length, "length", longer, "fair", fair)
 }

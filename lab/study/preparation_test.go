@@ -1,8 +1,10 @@
 package study
 
 import (
+	"fmt"
+	"maps"
 	"slices"
-	"strings"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,19 +27,19 @@ func TestWorkThatIsMostlyPreparation(t *testing.T) {
 		making, working time.Duration
 		explain         bool
 		values          string // that n accepts
-		want            string
+		want            *notebook.Message
 	}{
 		{"short trials", fixed, brief, short, false, "0 to 99999",
-			"w{n=60}: its trials are 1.1 % of the time that its guests take; 23 in a guest (trials: 23, or --until, with which Tare chooses) or longer work (n: 1778) would make it 20 %"},
+			prepared(1.1, 23, true, 1778)},
 		{"no longer work", fixed, brief, short, false, "0 to 1000",
-			"w{n=60}: its trials are 1.1 % of the time that its guests take; 23 in a guest (trials: 23, or --until, with which Tare chooses) would make it 20 %"},
+			prepared(1.1, 23, true, nil)},
 		{"short trials, several", several, brief, short, false, "0 to 99999",
-			"w{n=60}: its trials are 4.3 % of the time that its guests take; 23 in a guest (trials: 23, or --until, with which Tare chooses) or longer work (n: 334) would make it 20 %"},
+			prepared(4.3, 23, true, 334)},
 		{"traced", ruled, brief, short, true, "0 to 99999",
-			"w{n=60}: its trials are 2.2 % of the time that its guests take; 12 in a guest (trials: 12) or longer work (n: 762) would make it 20 %"},
-		{"trials of a ninth", fixed, 8 * time.Second, time.Second, false, "0 to 99999", ""},
-		{"the run allocates", ruled, brief, short, false, "0 to 99999", ""},
-		{"nothing would do", fixed, time.Hour, time.Microsecond, false, "0 to 99999", "w{n=60}: its trials are 2.8e-08 % of the time that its guests take"},
+			prepared(2.2, 12, false, 762)},
+		{"trials of a ninth", fixed, 8 * time.Second, time.Second, false, "0 to 99999", nil},
+		{"the run allocates", ruled, brief, short, false, "0 to 99999", nil},
+		{"nothing would do", fixed, time.Hour, time.Microsecond, false, "0 to 99999", prepared(2.8e-08, nil, true, nil)},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			plan := func(trials int, value string) *Plan {
@@ -73,10 +75,10 @@ func TestWorkThatIsMostlyPreparation(t *testing.T) {
 				return r, told
 			}
 			r, told := run(plan(c.design.Trials, "60"), c.working)
-			if got := strings.Join(told.preparing, "\n"); got != c.want {
-				t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
+			if got := rounded(notebook.Several(told.preparing)); !got.Equal(c.want) {
+				t.Errorf("%s:\ngot  %v\nwant %v", c.name, got, c.want)
 			}
-			if said := slices.ContainsFunc(r.Notes(), func(n string) bool { return n == "mostly preparation: "+c.want }); said != (c.want != "") {
+			if said := slices.ContainsFunc(r.Notes(), func(n *notebook.Message) bool { return n.Is("mostly-preparation") }); said != (c.want != nil) {
 				t.Errorf("%s: notes %q", c.name, r.Notes())
 			}
 			// What is proposed does.
@@ -85,11 +87,11 @@ func TestWorkThatIsMostlyPreparation(t *testing.T) {
 					t.Errorf("%s: with %s %v of trials and %v of preparation; %q", c.name, what, got.working, got.preparing, told.preparing)
 				}
 			}
-			if strings.Contains(c.want, "trials: 23") {
+			if c.want != nil && c.want.Args["trials"] == 23.0 {
 				r, told := run(plan(23, "60"), c.working)
 				does("trials: 23", r, told)
 			}
-			if strings.Contains(c.want, "n: 1778") {
+			if c.want != nil && c.want.Args["length"] == 1778.0 {
 				r, told := run(plan(1, "1778"), c.working*1778/60)
 				does("n: 1778", r, told)
 			}
@@ -120,4 +122,20 @@ func TestFailedTrialsAreNoPreparation(t *testing.T) {
 			t.Errorf("%q; notes %q", told.preparing, r.Notes())
 		}
 	})
+}
+
+// rounded is a message with its share as whoever reads it has it, in per cent.
+func rounded(m *notebook.Message) *notebook.Message {
+	if m == nil {
+		return nil
+	}
+	args := maps.Clone(m.Args)
+	share, _ := args["share"].(float64)
+	args["share"], _ = strconv.ParseFloat(fmt.Sprintf("%.2g", 100*share), 64)
+	return &notebook.Message{Code: m.Code, Args: args}
+}
+
+// prepared is the message on the work of the tests, rounded.
+func prepared(percent float64, trials any, chosen bool, length any) *notebook.Message {
+	return notebook.Say("prepared-for-little", "label", "w{n=60}", "share", percent, "trials", trials, "chosen", chosen, "param", "n", "length", length, "fair", fair)
 }

@@ -55,7 +55,7 @@ func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short
 // rehearse makes one trial of the treatment, and more if the length of the work can be chosen.
 func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, ready *workload.Ready) (values []float64, cause *notebook.Message, err error) {
 	id := fmt.Sprintf("rehearsal-%d", os.Getpid()) // cgroups belong to the host, whatever state folder the guest has
-	bench := measure.Bench{Lab: lab, Until: func(usual time.Duration) time.Time { return time.Now().Add(usual) }, Note: func(string) {}}
+	bench := measure.Bench{Lab: lab, Until: func(usual time.Duration) time.Time { return time.Now().Add(usual) }, Note: func(*notebook.Message) {}}
 	g := p.subject(bench, measure.Cell{Treatment: t, Ready: ready, ID: id, Rehearsal: true})
 	if err := g.Make(ctx); err != nil {
 		return nil, nil, err

@@ -23,8 +23,8 @@ type Watcher interface {
 	Trial(t notebook.Treatment, tr notebook.Trial, ratio stats.Quotient)
 	// GaveUp: a treatment that always fails is not tried again.
 	GaveUp(t notebook.Treatment, cause *notebook.Message)
-	// Preparing: nearly all the time of a workload's guests goes into preparing them. The text says so, and what would help.
-	Preparing(what string)
+	// Preparing: nearly all the time of a workload's guests goes into preparing them. The message says so, and what would help.
+	Preparing(what *notebook.Message)
 }
 
 // Run is one run of a plan.
@@ -41,7 +41,7 @@ type Run struct {
 	costs       costs
 	allocation  allocation
 	preparation preparation
-	notes       []string
+	notes       []*notebook.Message
 }
 
 // record is what the run knows of trials and guests.
@@ -63,7 +63,7 @@ func (r *Run) Failed() int { return r.record().failed }
 
 // Notes are what the summary of the session should say in addition to the reason why it ended: treatments given up, and work that
 // was mostly preparation.
-func (r *Run) Notes() []string { return r.notes }
+func (r *Run) Notes() []*notebook.Message { return r.notes }
 
 // Do runs what remains to be done and returns the reason why it ended. An error comes from the notebook or the machine; failed
 // trials are records, not errors. When ctx ends, the current trial is abandoned, its guest is destroyed, and the reason
@@ -135,10 +135,10 @@ func (r *Run) reportPreparation() {
 	if r.Plan.rules.Once != "" {
 		return
 	}
-	for _, text := range r.preparation.found() {
-		r.notes = append(r.notes, "mostly preparation: "+text)
+	for _, what := range r.preparation.found() {
+		r.notes = append(r.notes, notebook.Say("mostly-preparation", "what", what))
 		if r.Watch != nil {
-			r.Watch.Preparing(text)
+			r.Watch.Preparing(what)
 		}
 	}
 }
@@ -192,7 +192,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) error 
 	todo := r.progress.todo(t.ID, round)
 	judged := !slices.ContainsFunc(todo, func(s measure.Step) bool { return s.Role == measure.Measured }) // an earlier session did all measured trials
 	a := &attempt{
-		plan: r.Plan, bench: measure.Bench{Lab: r.Lab, Until: r.share, Note: func(text string) { r.notes = append(r.notes, text) }},
+		plan: r.Plan, bench: measure.Bench{Lab: r.Lab, Until: r.share, Note: func(m *notebook.Message) { r.notes = append(r.notes, m) }},
 		guest: notebook.Guest{ID: fmt.Sprintf("r%d-%08x", round, rand.Uint32()), Treatment: t.ID, Round: round, Trials: r.progress.trials(t.ID, round)},
 		book:  r.Book, take: func(tr notebook.Trial) { r.take(t, tr) }, t: t, began: time.Now(),
 	}
@@ -202,7 +202,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) error 
 		return err
 	}
 	if d := r.progress.cells[cell{t.ID, round}]; d != nil && r.progress.judge(t.ID, *d) {
-		r.notes = append(r.notes, fmt.Sprintf("%s: given up after %d rounds in which every trial failed: %s", t.ID, giveUpAfter, a.lastCause))
+		r.notes = append(r.notes, notebook.Say("given-up", "treatment", t.ID, "rounds", giveUpAfter, "cause", a.lastCause))
 		if r.Watch != nil {
 			r.Watch.GaveUp(t, a.lastCause)
 		}

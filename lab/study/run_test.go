@@ -208,8 +208,8 @@ func TestFailedGuestsAreTrialsWithACause(t *testing.T) {
 
 // givenUp is how many treatments the run notes as given up. Other notes follow from how long the fakes take.
 func givenUp(r *Run) (n int) {
-	for _, text := range r.Notes() {
-		if strings.Contains(text, ": given up after ") {
+	for _, note := range r.Notes() {
+		if note.Is("given-up") {
 			n++
 		}
 	}

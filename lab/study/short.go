@@ -2,7 +2,6 @@ package study
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 
 	"tare/lab/workload"
@@ -36,33 +35,25 @@ type Short struct {
 	Open          bool    // the study lets Enough be chosen
 }
 
-// String says it, and what would do.
-func (s Short) String() string {
-	text := fmt.Sprintf("%s: its trials vary by %.2g %% on bare metal, so ratios to it would be known to about ± %.2g %% when the study ends, not ± %.2g %%",
-		s.Label, 100*s.Spread, 100*s.Width, 100*s.Wanted)
-	if s.Margin > 0 {
-		text += fmt.Sprintf(", which the margin of %.4g %% takes", 100*s.Margin)
-	}
-	then := ""
+// Message says it, and what would do.
+func (s Short) Message() *notebook.Message {
+	most := longer[len(longer)-1]
+	var then any // the width where even the longer work is not enough
 	if s.Then > s.Wanted {
-		then = fmt.Sprintf(", for about ± %.2g %%", 100*s.Then)
+		then = s.Then
 	}
+	var advice *notebook.Message
 	switch {
 	case s.Enough == "" && s.Gain < worthLonger:
-		text += fmt.Sprintf("; longer work would hardly help, because the host's noise changes slowly (± %.2g %% at %d times the length)", 100*s.Then, longer[len(longer)-1])
+		advice = notebook.Say("longer-hardly-helps", "then", s.Then, "times", most)
 	case s.Enough == "":
-		text += fmt.Sprintf("; %d times the length would bring about ± %.2g %%", longer[len(longer)-1], 100*s.Then)
+		advice = notebook.Say("longer-would-bring", "then", s.Then, "times", most)
 	case s.Open:
-		text += fmt.Sprintf("; %s is %s here, and not %s%s", s.Param, s.Enough, s.Value, then)
-	case then != "":
-		text += fmt.Sprintf("; %s: %s would bring about ± %.2g %%", s.Param, s.Enough, 100*s.Then)
+		advice = notebook.Say("length-chosen", "param", s.Param, "length", s.Enough, "asked", s.Value, "then", then)
 	default:
-		text += fmt.Sprintf("; %s: %s would do", s.Param, s.Enough)
+		advice = notebook.Say("length-would-do", "param", s.Param, "length", s.Enough, "then", then)
 	}
-	if s.Rounds > 0 {
-		text += fmt.Sprintf("; about %d rounds would do", s.Rounds)
-	}
-	return text
+	return notebook.Say("trials-vary", "label", s.Label, "spread", s.Spread, "width", s.Width, "wanted", s.Wanted, "margin", s.Margin, "advice", advice, "rounds", s.Rounds)
 }
 
 // rehearsed is work that was rehearsed.

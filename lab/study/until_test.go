@@ -126,7 +126,7 @@ func TestADearQuestionWaits(t *testing.T) {
 type foreteller struct {
 	rounds, done, all []int
 	atMost            []bool
-	preparing         []string
+	preparing         []*notebook.Message
 }
 
 func (f *foreteller) Guest(round int, _ notebook.Treatment, done, all int, atMost bool, _ time.Duration) {
@@ -134,7 +134,7 @@ func (f *foreteller) Guest(round int, _ notebook.Treatment, done, all int, atMos
 }
 func (f *foreteller) Trial(notebook.Treatment, notebook.Trial, stats.Quotient) {}
 func (f *foreteller) GaveUp(notebook.Treatment, *notebook.Message)             {}
-func (f *foreteller) Preparing(what string)                                    { f.preparing = append(f.preparing, what) }
+func (f *foreteller) Preparing(what *notebook.Message)                         { f.preparing = append(f.preparing, what) }
 
 // How many guests there will be is told as a number where it is fixed or can be foreseen. Before that it is the most that there may be.
 func TestTheCapIsNoForecast(t *testing.T) {

@@ -157,7 +157,7 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 	}
 	n := found.Guests
 	tr.Value, tr.Figures = 1/float64(n), map[string]float64{record.Guests.Name: float64(n)}
-	s.Note(fitting(s.Treatment, search.Config, *found).String())
+	s.Note(fitting(s.Treatment, search.Config, *found))
 	return tr, false, nil
 }
 

@@ -190,7 +190,7 @@ type street struct {
 	full  int           // number of guests at which the engine refuses another; 0: it never does
 	heavy int           // from this guest on, each takes more memory than the host has; 0: none does
 	work  time.Duration // how long a run of the measured guest takes, in the bubble
-	notes []string
+	notes []*notebook.Message
 }
 
 type resident struct {
@@ -247,7 +247,7 @@ func (s *street) search(t *testing.T, c record.Config, within time.Duration) not
 		ready.Workload.Stays = true
 		return ready
 	}
-	b.Note = func(text string) { s.notes = append(s.notes, text) }
+	b.Note = func(m *notebook.Message) { s.notes = append(s.notes, m) }
 	b.Until = func(usual time.Duration) time.Time {
 		if usual != fitSettling {
 			t.Errorf("its usual time is %v", usual)
@@ -274,7 +274,7 @@ func TestATrialSeeksHowManyFit(t *testing.T) {
 		if f == nil || f.Guests != 6 || !f.Decided || f.RanOut != record.OutOfEngine || tr.Figures[record.Guests.Name] != 6 || tr.Value != 1./6 {
 			t.Errorf("%+v, %+v", tr, f)
 		}
-		if len(s.notes) != 1 || !strings.HasPrefix(s.notes[0], "fitting factor=1.5 guests=6 metric=p95 ") {
+		if len(s.notes) != 1 || !strings.HasPrefix(s.notes[0].String(), "fitting factor=1.5 guests=6 metric=p95 ") {
 			t.Errorf("notes %q", s.notes)
 		}
 	})

@@ -87,7 +87,7 @@ func Work() *workload.Ready {
 
 // Bench is the bench of these tests: each trial has one second, and a search has its usual time.
 func Bench(l measure.Lab) measure.Bench {
-	return measure.Bench{Lab: l, Timeout: time.Second, Note: func(string) {}, Until: func(d time.Duration) time.Time { return time.Now().Add(d) }}
+	return measure.Bench{Lab: l, Timeout: time.Second, Note: func(*notebook.Message) {}, Until: func(d time.Duration) time.Time { return time.Now().Add(d) }}
 }
 
 // Trial makes one trial of a kind as a study does, on Bench.

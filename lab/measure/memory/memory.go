@@ -158,7 +158,7 @@ func (c config) Metrics(_ *workload.Workload, drawn []string) (notebook.Metric, 
 }
 
 // Set implements measure.Config: if the study asks for it, the host makes no huge pages.
-func (c config) Set(j *journal.Journal) (notes []string, undo func(context.Context) error, err error) {
+func (c config) Set(j *journal.Journal) (notes []*notebook.Message, undo func(context.Context) error, err error) {
 	if c.HugePages != record.HugePagesOff {
 		return nil, nil, nil
 	}
@@ -167,7 +167,7 @@ func (c config) Set(j *journal.Journal) (notes []string, undo func(context.Conte
 		return nil, nil, err
 	}
 	for _, said := range notebook.Said(q.Set) {
-		notes = append(notes, "for the time of the run: "+said)
+		notes = append(notes, notebook.Say("set-for-the-run", "change", said))
 	}
 	return notes, q.PutBack, nil
 }
