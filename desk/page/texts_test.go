@@ -1,0 +1,22 @@
+package page
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"tare/desk/words"
+)
+
+// A text that the page calls is there, or the page cannot be parsed; a text that it does not call is in nobody's report.
+func TestEveryTextIsInThePage(t *testing.T) {
+	all := regexp.MustCompile(`\{\{define "([^"]+)"\}\}`).FindAllStringSubmatch(words.Report, -1)
+	if len(all) < 40 {
+		t.Errorf("only %d texts were found", len(all))
+	}
+	for _, text := range all {
+		if !strings.Contains(pageSource, `{{template "`+text[1]+`"`) {
+			t.Errorf("the page has no text %q", text[1])
+		}
+	}
+}
