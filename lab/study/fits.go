@@ -9,6 +9,25 @@ import (
 	"tare/notebook"
 )
 
+// spareMemory is what a guest's size must leave of the host's memory for the host itself, in bytes.
+const spareMemory = 512 << 20
+
+// fits says why the host is too small for a treatment; nil: it is large enough.
+func fits(h notebook.Host, t notebook.Treatment) *notebook.Message {
+	cores, n := t.Instance.Cores, len(h.CPUs)
+	switch {
+	case t.HostCores > n:
+		return notebook.Say("host-has-fewer-cpus", "cpus", t.HostCores, "has", n)
+	case cores > float64(n):
+		return notebook.Say("too-many-cores", "cores", cores, "has", n)
+	case t.HostCores > 0 && cores > float64(t.HostCores):
+		return notebook.Say("too-many-cores-of-smaller", "cores", cores, "cpus", t.HostCores)
+	case t.Instance.Memory > h.Memory-spareMemory:
+		return notebook.Say("too-much-memory", "memory", t.Instance.Memory, "has", h.Memory)
+	}
+	return nil
+}
+
 // neighboursFit says why the host has no room for a treatment's neighbours, as far as that is known before there are any; nil: it has.
 func neighboursFit(h notebook.Host, t notebook.Treatment) *notebook.Message {
 	n := notebook.NeighboursOf(t)
@@ -31,25 +50,6 @@ func neighboursFit(h notebook.Host, t notebook.Treatment) *notebook.Message {
 	}
 	if all := full * t.Instance.Memory; len(kinds) > 0 && all > h.Memory-spareMemory {
 		return notebook.Say("too-much-memory-with-neighbours", "memory", all, "has", h.Memory)
-	}
-	return nil
-}
-
-// spareMemory is what a guest's size must leave of the host's memory for the host itself, in bytes.
-const spareMemory = 512 << 20
-
-// fits says why the host is too small for a treatment; nil: it is large enough.
-func fits(h notebook.Host, t notebook.Treatment) *notebook.Message {
-	cores, n := t.Instance.Cores, len(h.CPUs)
-	switch {
-	case t.HostCores > n:
-		return notebook.Say("host-has-fewer-cpus", "cpus", t.HostCores, "has", n)
-	case cores > float64(n):
-		return notebook.Say("too-many-cores", "cores", cores, "has", n)
-	case t.HostCores > 0 && cores > float64(t.HostCores):
-		return notebook.Say("too-many-cores-of-smaller", "cores", cores, "cpus", t.HostCores)
-	case t.Instance.Memory > h.Memory-spareMemory:
-		return notebook.Say("too-much-memory", "memory", t.Instance.Memory, "has", h.Memory)
 	}
 	return nil
 }

@@ -19,10 +19,10 @@ type Question struct {
 // Goal returns, between rounds, the questions that the recorded trials leave open.
 type Goal func() ([]Question, error)
 
-// dearly is how many times more than the others a question may cost before it waits for them, and every so many rounds no question
-// waits: a forecast after few rounds is corrected then. A dear question waits there too, because a round of it may take as long as a
-// hundred of another.
-const dearly = 4
+// dearFactor is how many times more than the cheapest question another may cost before it waits. In every round of that number, no
+// other question waits, because a forecast after few rounds has to be corrected. A dear question waits there too: a round of it may
+// take as long as a hundred of another.
+const dearFactor = 4
 
 // open are the questions that the goal asks after so many rounds. known: it asks none that can be answered. A treatment that the goal
 // does not ask for is in no round, except the baseline and its check against itself, which are in a round as long as a treatment is
@@ -54,12 +54,12 @@ func (g Goal) open(p *progress, b baselines, c costs, round int) (open []questio
 			open = append(open, q)
 		}
 	}
-	cheapest := time.Duration(math.MaxInt64 / dearly)
+	cheapest := time.Duration(math.MaxInt64 / dearFactor)
 	for _, q := range open {
 		cheapest = min(cheapest, c.once(q, round))
 	}
 	for i, q := range open {
-		open[i].fixed = (round < s.Design.Floor || round%dearly == 0) && !c.dear(q, round, cheapest)
+		open[i].fixed = (round < s.Design.Floor || round%dearFactor == 0) && !c.dear(q, round, cheapest)
 	}
 	return open, known, nil
 }
@@ -74,7 +74,7 @@ func (c costs) dear(q question, round int, cheapest time.Duration) bool {
 			its += of.preparing + of.working
 		}
 	}
-	return its*dearly > all && c.once(q, round) > dearly*cheapest
+	return its*dearFactor > all && c.once(q, round) > dearFactor*cheapest
 }
 
 // once is how long one round of a question's treatments takes.

@@ -14,18 +14,6 @@ import (
 	"tare/stats"
 )
 
-// recordSyncs records whether the results of a treatment's workload depend on synced writes, if that is known.
-func (p *Plan) recordSyncs(w *workload.Workload, t notebook.Treatment) {
-	synced, known := w.Syncs.With(t.Params)
-	if !known {
-		return
-	}
-	if p.Study.Syncs == nil {
-		p.Study.Syncs = map[string]bool{}
-	}
-	p.Study.Syncs[t.Label()] = synced
-}
-
 // planner is a plan under construction.
 type planner struct {
 	*Plan
@@ -193,10 +181,7 @@ func (p *planner) leavesOut(ctx context.Context, t notebook.Treatment, w *worklo
 func (p *planner) describe(t notebook.Treatment, of studyfile.Work) {
 	w := of.Workload
 	if t.Kernel != "" {
-		if p.Study.Kernels == nil {
-			p.Study.Kernels = map[string]notebook.Kernel{}
-		}
-		p.Study.Kernels[t.Kernel] = p.asked.Kernel(t.Kernel)
+		put(&p.Study.Kernels, t.Kernel, p.asked.Kernel(t.Kernel))
 	}
 	first, also := w.Primary(), w.Secondary()
 	if p.config != nil {
@@ -212,15 +197,24 @@ func (p *planner) describe(t notebook.Treatment, of studyfile.Work) {
 	p.Study.Metrics[w.Name] = first
 	p.recordSyncs(w, t)
 	if w.Service != nil {
-		if p.Study.Ports == nil {
-			p.Study.Ports = map[string]int{}
-		}
-		p.Study.Ports[w.Name] = w.Service.Port
+		put(&p.Study.Ports, w.Name, w.Service.Port)
 	}
 	if len(also) > 0 {
-		if p.Study.Also == nil {
-			p.Study.Also = map[string][]notebook.Metric{}
-		}
-		p.Study.Also[w.Name] = also
+		put(&p.Study.Also, w.Name, also)
 	}
+}
+
+// recordSyncs records whether the results of a treatment's workload depend on synced writes, if that is known.
+func (p *Plan) recordSyncs(w *workload.Workload, t notebook.Treatment) {
+	if synced, known := w.Syncs.With(t.Params); known {
+		put(&p.Study.Syncs, t.Label(), synced)
+	}
+}
+
+// put puts a value into a map of a study, which a study without such values does not have.
+func put[V any](m *map[string]V, key string, value V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[key] = value
 }

@@ -9,33 +9,33 @@ import (
 	"tare/stats"
 )
 
-// longer are the lengths that are proposed, as times a study's own: few, so that folders of one study seldom differ in them.
+// longer are the lengths that Tare proposes, in lengths of the study. They are few, so that folders of one study seldom differ in them.
 var longer = []int{3, 10}
 
-// worthLonger is how many times narrower intervals have to become for a longer length that is still too short to be worth its time.
+// worthLonger is how many times narrower intervals must become if a longer length, which is still too short, is to be worth its time.
 const worthLonger = 2
 
-// passable is half an interval's width, as a share of a ratio, with which large differences are found.
+// passable is half of an interval's width, as a share of a ratio, that is enough to find large differences.
 const passable = 0.05
 
-// decides is the part of a margin that half an interval may be for "no difference" to be said in four of five studies in which there is none.
+// decides is half of an interval's width, as a share of the margin, with which four of five studies without a difference say so.
 const decides = 0.6
 
 // Short is work that is too short for the noise of this host: the rounds and trials that the design allows do not make its ratios as
 // precise as they should be.
 type Short struct {
 	Label, Param  string
-	Value, Enough string  // Param's value, and one that is proposed; empty: longer work would hardly help
+	Value, Enough string  // Param's value, and the proposed one; empty: longer work would hardly help
 	Spread        float64 // of trials, as a share
-	Width, Wanted float64 // half an interval's width at the design's end, as a share, and what it is to be
-	Then          float64 // half the width with Enough, or with the longest length, as far as a rehearsal can say
+	Width, Wanted float64 // half of an interval's width at the end of the design, as a share, and what it should be
+	Then          float64 // half of the width with Enough, or with the longest length, as far as a rehearsal can say
 	Gain          float64 // how many times narrower that is
-	Margin        float64 // that the answer is judged by; 0: the design asks for a precision
-	Rounds        int     // that would do at Value; 0: more than is foreseen, or the design has a rule of its own
-	Open          bool    // the study lets Enough be chosen
+	Margin        float64 // by which the answer is judged; 0: the design asks for a precision
+	Rounds        int     // that are enough at Value; 0: more than foreseen, or the design has a stopping rule
+	Open          bool    // the study lets Tare choose Enough
 }
 
-// Message says it, and what would do.
+// Message says that the work is too short, and what would help.
 func (s Short) Message() *notebook.Message {
 	most := longer[len(longer)-1]
 	var then any // the width where even the longer work is not enough
@@ -102,7 +102,8 @@ func tooShort(r rehearsed, values []float64) (s Short, ok bool) {
 		}
 		return false
 	}
-	// A length that is too short all the same costs its time. It is worth that where a precision is asked for, or noise hides all but large differences.
+	// A longer length that is still too short costs time. It is worth it if a precision is asked for, or if noise hides all but large
+	// differences.
 	least := passable
 	if d.Precision > 0 {
 		least = d.Precision
@@ -118,7 +119,7 @@ func tooShort(r rehearsed, values []float64) (s Short, ok bool) {
 	return s, s.Width > s.Wanted && s.Enough != s.Value
 }
 
-// Lengths are those that a study lets be chosen, as Spec has them.
+// Lengths are the proposed lengths that a study lets Tare choose, by label (studyfile.Spec.Lengths).
 func Lengths(short []Short) map[string]string {
 	all := map[string]string{}
 	for _, s := range short {

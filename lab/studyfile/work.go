@@ -13,14 +13,6 @@ import (
 	"tare/notebook"
 )
 
-// texts are the values of notebook.FactorNeighbours.
-func (n Neighbours) texts() (all []string) {
-	for _, each := range n {
-		all = append(all, each.Text())
-	}
-	return all
-}
-
 // Work is one workload with one combination of its parameters, and of those factors that are not fields of a treatment.
 type Work struct {
 	Workload *workload.Workload
@@ -71,15 +63,7 @@ func (s *Spec) works(shipped fs.FS) (all []Work, err error) {
 			if n := len(combos) * len(u.Params[name]); n > notebook.MaxTreatments {
 				return nil, s.located(fmt.Errorf("params: %d combinations; a study may have at most %d configurations", n, notebook.MaxTreatments), "workloads", i, "params")
 			}
-			var more []map[string]string
-			for _, c := range combos {
-				for _, v := range u.Params[name] {
-					n := maps.Clone(c)
-					n[name] = v
-					more = append(more, n)
-				}
-			}
-			combos = more
+			combos = cross(combos, name, u.Params[name])
 		}
 		for _, c := range combos {
 			open := false
@@ -142,15 +126,27 @@ func (s *Spec) crossed(u Use, params map[string]string) (all []map[string]string
 		if _, taken := params[name]; taken {
 			return nil, fmt.Errorf("%s: the workload has a parameter %q of its own: one without it was expected", key(i), name)
 		}
-		var more []map[string]string
-		for _, factors := range all {
-			for _, v := range f.Values {
-				n := map[string]string{name: v}
-				maps.Copy(n, factors)
-				more = append(more, n)
-			}
-		}
-		all = more
+		all = cross(all, name, f.Values)
 	}
 	return all, nil
+}
+
+// cross combines each of all with each of the values, under the name.
+func cross(all []map[string]string, name string, values []string) (more []map[string]string) {
+	for _, one := range all {
+		for _, v := range values {
+			n := map[string]string{name: v}
+			maps.Copy(n, one)
+			more = append(more, n)
+		}
+	}
+	return more
+}
+
+// texts are the values of notebook.FactorNeighbours.
+func (n Neighbours) texts() (all []string) {
+	for _, each := range n {
+		all = append(all, each.Text())
+	}
+	return all
 }

@@ -1,0 +1,38 @@
+package study
+
+import (
+	"testing"
+
+	"tare/notebook"
+)
+
+// The rule decides from what is on record alone: what is known takes part in no more rounds, and bare metal stays as long as something
+// is compared with it.
+func TestTheRuleReadsTheRecord(t *testing.T) {
+	s := fakePlan(notebook.Design{Floor: 3, Cap: 50, Decide: 0.02, Trials: 1}, bmT, aaT, cnT, vmT).Study
+	s.Treatments[3].Accelerator = notebook.KVM // an emulated one would have a fixed number of rounds
+	p := newProgress(&s)
+	times := map[string][]float64{
+		s.Treatments[0].ID: {1, 1.01, 0.99, 1, 1.01, 0.99},
+		s.Treatments[1].ID: {1.01, 0.99, 1, 1, 0.99, 1.01},
+		s.Treatments[2].ID: {1.5, 1.51, 1.49, 1.5, 1.52, 1.48}, // slower, whatever comes
+		s.Treatments[3].ID: {0.7, 1.4, 1, 0.8, 1.2, 1.1},
+	}
+	for round := range 6 {
+		for id, all := range times {
+			p.take(notebook.Trial{Treatment: id, Round: round, Value: all[round]})
+		}
+	}
+	r := rule{p, baselinesOf(s.Treatments)}
+	if open, known := r.open(2); known || len(open) != 4 || !open[0].fixed {
+		t.Errorf("before the floor: %+v, known: %v; want all", open, known)
+	}
+	open, known := r.open(6)
+	if known || len(open) != 1 || open[0].of[0] != s.Treatments[3].ID || len(open[0].of) != 3 || open[0].rounds != 44 || !open[0].atMost {
+		t.Errorf("%+v, known: %v; want the VM with bare metal and its check, for 44 rounds at most", open, known)
+	}
+	p.gaveUp[s.Treatments[3].ID] = true
+	if open, known := r.open(6); !known || len(open) != 0 {
+		t.Errorf("%+v, known: %v; want nothing", open, known)
+	}
+}
