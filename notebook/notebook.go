@@ -385,7 +385,7 @@ type Confined struct {
 	UsedS    float64  `json:"used_s"`            // CPU time that the kernel counted for the guest's cgroup, its ruler's too
 	ForeignS *float64 `json:"foreign_s"`         // how much of it on other CPUs; nil: not known
 	Deduced  bool     `json:"deduced,omitempty"` // ForeignS was not counted: the kernel held the guest's cgroup to its CPUs, and nothing left the cgroup
-	Why      string   `json:"why,omitempty"`     // why ForeignS is not known
+	Why      *Message `json:"why,omitempty"`     // why ForeignS is not known
 	Escape   Escape   `json:"escape,omitempty"`  // how the guest was not held to its CPUs: the trial has failed; empty: it was
 }
 

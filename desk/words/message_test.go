@@ -96,7 +96,7 @@ func TestSentencesOfMessages(t *testing.T) {
 		{say("cpu-set-changed", "cpus", "1"), "its CPU set was changed or removed while it ran, so it could use other CPUs than 1"},
 		{say("other-cpus-used", "used_s", 0.25, "cpus", "1"), "it used 0.25 s of CPU time on other CPUs than 1"},
 		{say("too-much-cpu-time", "cpus", "1"), "it used more CPU time than CPUs 1 have in the time that it took"},
-		{say("cpus-unproven", "cpus", "1", "why", "no count"), "it cannot be shown that it stayed on CPUs 1: no count"},
+		{say("cpus-unproven", "cpus", "1", "why", say("cpus-online-now", "cpus", "0-1")), "it cannot be shown that it stayed on CPUs 1: the host has CPUs 0-1 online now"},
 		{say("prepared-for-little", "label", "w{n=60}", "share", 0.0112, "trials", 23, "chosen", true, "param", "n", "length", 1778, "fair", 0.2),
 			"w{n=60}: its trials are 1.1 % of the time that its guests take; 23 in a guest (trials: 23, or --until, with which Tare chooses) or longer work (n: 1778) would make it 20 %"},
 		{say("prepared-for-little", "label", "w", "share", 0.022, "trials", 12, "chosen", false, "param", "", "length", nil, "fair", 0.2),

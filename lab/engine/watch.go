@@ -47,7 +47,7 @@ func (b *Base) Watch() Watch {
 			err = b.stayed(&c, h, before, used, elapsed)
 		}
 		if err != nil {
-			c.Why = err.Error()
+			c.Why = notebook.ErrorMessage(err)
 			if b.Unfenced {
 				c.Escape = notebook.EscapeUnseen
 			}
@@ -137,9 +137,9 @@ func (b *Base) left(h cgroup.Held, cpus []int, counted time.Duration, used noteb
 func (b *Base) alone(c notebook.Confined) *notebook.Confined {
 	switch online, err := proc.OnlineCPUs(); {
 	case err != nil:
-		c.Escape, c.Why = notebook.EscapeUnseen, err.Error()
+		c.Escape, c.Why = notebook.EscapeUnseen, notebook.ErrorMessage(err)
 	case !slices.Equal(online, b.Spec.sortedCPUs()):
-		c.Escape, c.Why = notebook.EscapeUnseen, "the host has CPUs "+notebook.FormatCPUList(online)+" online now"
+		c.Escape, c.Why = notebook.EscapeUnseen, notebook.Say("cpus-online-now", "cpus", notebook.FormatCPUList(online))
 	default:
 		c.ForeignS, c.Deduced = new(float64), true
 	}

@@ -40,7 +40,7 @@ func TestATrialThatLeavesItsCPUs(t *testing.T) {
 			if w.Treatment.ID != bm {
 				return &g, nil
 			}
-			return &confinedGuest{g, notebook.Confined{CPUs: "1", ForeignS: &foreign, Why: "no count", Escape: escape}}, nil
+			return &confinedGuest{g, notebook.Confined{CPUs: "1", ForeignS: &foreign, Why: notebook.TextMessage("no count"), Escape: escape}}, nil
 		}
 		if _, err := (&Run{Plan: plan, Lab: l, Book: book}).Do(t.Context()); err != nil {
 			t.Fatal(err)
