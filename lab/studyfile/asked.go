@@ -67,7 +67,7 @@ func (a *Asked) Engines() engine.Registry { return a.Spec.known.Engines }
 func (a *Asked) Kernels() map[string]string { return a.kernels.files }
 
 // Kernel is the kernel of a name that treatments use.
-func (a *Asked) Kernel(name string) notebook.Kernel { return a.Spec.kernels[a.kernels.files[name]] }
+func (a *Asked) Kernel(name string) notebook.Kernel { return a.kernels.read[a.kernels.files[name]] }
 
 // Beside reports whether guests with the work have neighbours that the study asks for.
 func (a *Asked) Beside(w Work) bool { return len(a.Spec.neighbours(w.use)) > 0 }

@@ -10,17 +10,14 @@ import (
 
 // kernels are the files with guests' kernels that a study uses.
 type kernels struct {
-	files map[string]string // paths by Kernel.Name
-	all   string            // the name of the one that takes the place of what the platforms say; "": none
+	read  map[string]notebook.Kernel // by path
+	files map[string]string          // paths by Kernel.Name
+	all   string                     // the name of the one that takes the place of what the platforms say; "": none
 }
 
-// readKernels reads the kernels that the platforms name, or the one in their place. A file is read once, however often it is
-// asked for.
+// readKernels reads the kernels that the platforms name, or the one in their place.
 func (s *Spec) readKernels(instead string) (all kernels, err error) {
-	all.files = map[string]string{}
-	if s.kernels == nil {
-		s.kernels = map[string]notebook.Kernel{}
-	}
+	all = kernels{read: map[string]notebook.Kernel{}, files: map[string]string{}}
 	taken := false
 	for i, p := range s.Platforms {
 		if !s.takesKernel(p) {
@@ -28,23 +25,18 @@ func (s *Spec) readKernels(instead string) (all kernels, err error) {
 		}
 		taken = true
 		if instead != "" {
-			k, err := s.readKernel(p, instead)
-			if err != nil {
+			if all.all, err = s.readKernel(p, instead, all); err != nil {
 				return all, fmt.Errorf("--vm-kernel: %w", err)
 			}
-			all.files[k.Name()], all.all = instead, k.Name()
 			continue
 		}
 		for j, file := range p.Kernel {
 			if file == ownKernel {
 				continue
 			}
-			path := s.kernelPath(file)
-			k, err := s.readKernel(p, path)
-			if err != nil {
+			if _, err := s.readKernel(p, s.kernelPath(file), all); err != nil {
 				return all, s.located(err, "platforms", i, "kernel", j)
 			}
-			all.files[k.Name()] = path
 		}
 	}
 	if instead != "" && !taken {
@@ -60,16 +52,17 @@ func (s *Spec) kernelPath(file string) string {
 	return filepath.Join(s.Base, file)
 }
 
-func (s *Spec) readKernel(p Place, path string) (notebook.Kernel, error) {
-	if k, read := s.kernels[path]; read {
-		return k, nil
+// readKernel reads a kernel file, once, and returns the kernel's name.
+func (s *Spec) readKernel(p Place, path string, all kernels) (name string, err error) {
+	k, read := all.read[path]
+	if !read {
+		of := s.known.Engines.Of(p.Platform)
+		if k, err = of[slices.IndexFunc(of, takes)].Kernel(path); err != nil {
+			return "", err
+		}
+		all.read[path], all.files[k.Name()] = k, path
 	}
-	of := s.known.Engines.Of(p.Platform)
-	k, err := of[slices.IndexFunc(of, takes)].Kernel(path)
-	if err == nil {
-		s.kernels[path] = k
-	}
-	return k, err
+	return k.Name(), nil
 }
 
 // of gives the names of the kernels of the place's guests; "" is the engine's own choice.
@@ -84,7 +77,7 @@ func (k kernels) of(s *Spec, p Place) []string {
 	for _, file := range p.Kernel {
 		name := ""
 		if file != ownKernel {
-			name = s.kernels[s.kernelPath(file)].Name()
+			name = k.read[s.kernelPath(file)].Name()
 		}
 		names = append(names, name)
 	}

@@ -59,11 +59,10 @@ type Spec struct {
 	// the least value.
 	Lengths map[string]string `yaml:"-"`
 
-	known   Known                      // what the study is checked against and planned with
-	measure *measure.Kind              // the kind of Measured; nil: none
-	config  measure.Config             // what Measured says
-	kernels map[string]notebook.Kernel // the kernel files that were read, by path
-	where   string                     // the file, for errors; empty if there is none
+	known   Known          // what the study is checked against and planned with
+	measure *measure.Kind  // the kind of Measured; nil: none
+	config  measure.Config // what Measured says
+	where   string         // the file, for errors; empty if there is none
 }
 
 // located adds to an error its place in the study file, if the study has one.
