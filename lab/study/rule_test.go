@@ -1,6 +1,10 @@
 package study
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
 	"testing"
 
 	"tare/notebook"
@@ -34,5 +38,21 @@ func TestTheRuleReadsTheRecord(t *testing.T) {
 	p.gaveUp[s.Treatments[3].ID] = true
 	if open, known := r.open(6); !known || len(open) != 0 {
 		t.Errorf("%+v, known: %v; want nothing", open, known)
+	}
+}
+
+// What decides about rounds and trials knows what is on record and what guests cost, and neither the run nor the laboratory.
+func TestDecisionsKnowOnlyTheRecord(t *testing.T) {
+	for _, name := range []string{"progress.go", "order.go", "choose.go", "rule.go", "goal.go", "allocation.go", "preparation.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if id, is := n.(*ast.Ident); is && slices.Contains([]string{"Run", "Plan", "Lab", "Book", "Watcher", "attempt"}, id.Name) {
+				t.Errorf("%s knows %s", name, id.Name)
+			}
+			return true
+		})
 	}
 }
