@@ -95,7 +95,7 @@ func Shortened(s string) string {
 // Bounds of a message's arguments.
 const (
 	maxArgs  = 16
-	maxDepth = 4
+	maxDepth = 8 // a start that failed in a treatment that was given up has five around it
 )
 
 // Bounded is a message with texts of no more than maxText bytes each, and neither many arguments nor many messages inside one another.

@@ -2,6 +2,7 @@ package data
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"tare/notebook"
@@ -29,5 +30,22 @@ func TestMessagesAreGroupedByCodeAndArguments(t *testing.T) {
 	}
 	if want := []int{2, 1, 2, 1, 1, 2}; !slices.Equal(counts, want) {
 		t.Errorf("%v, want %v", counts, want)
+	}
+}
+
+// A folder's message is bounded in all that it holds, and one of Tare's own keeps what is in it.
+func TestMessagesAreBounded(t *testing.T) {
+	m := notebook.TextMessage("no cgroups")
+	for range maxDepth {
+		m = notebook.Say("no-guest", "cause", m)
+	}
+	if b := Bounded(m); !b.Equal(m) {
+		t.Errorf("%v, want %v", b, m)
+	}
+	for range 1000 {
+		m = notebook.Say("no-guest", "cause", m, "text", strings.Repeat("x", 10*maxText))
+	}
+	if n := len(Bounded(m).String()); n > 2*maxDepth*maxText {
+		t.Errorf("%d bytes are left of %d", n, len(m.String()))
 	}
 }
