@@ -13,7 +13,7 @@ import (
 // name: in study files, in baselines and claims, on the axes of figures, in study.json.
 type Factor struct {
 	Name   string
-	Unit   string   // of its values, if they are numbers with one
+	Unit   string   // of its values, if they are numbers
 	Values []string // all possible values, in the order in which figures have them; nil: any text
 	Number bool     // its values are numbers
 	Listed bool     // a value may be a list with commas
@@ -53,7 +53,7 @@ var (
 	FactorNetwork      = Factor{Name: "network", Values: []string{NetMacvlan, NetUser, NetBridge, NetHost, NetNone}, hides: true, field: text(func(t *Treatment) *string { return &t.Network })}
 	FactorIsolation    = Factor{Name: "isolation", hides: true, Values: append(slices.Clone(Layers), IsolationFull), field: text(func(t *Treatment) *string { return &t.Isolation })}
 	FactorMachine      = Factor{Name: "machine", Listed: true, field: text(func(t *Treatment) *string { return &t.Machine })}
-	FactorHostCores    = Factor{Name: "host_cores", Number: true, hides: true, field: hostCores}
+	FactorHostCores    = Factor{Name: "host_cores", Unit: "CPU", Number: true, hides: true, field: hostCores}
 )
 
 // The factors that only some studies have. A kind of study may have more of its own.

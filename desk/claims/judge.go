@@ -24,7 +24,7 @@ import (
 func Judge(s *data.Summary, all []Claim) []Verdict {
 	j := newJudge(s)
 	trees := make([]*node, len(all))
-	tested := map[string]bool{}
+	tested := map[any]bool{}
 	for i, c := range all {
 		j.without = c.Without
 		trees[i] = j.build(c.Hypothesis)
@@ -42,15 +42,21 @@ func Judge(s *data.Summary, all []Claim) []Verdict {
 type judge struct {
 	sum     *data.Summary
 	without []Exclusion     // of the claim that is being built
-	varies  map[string]bool // "workload parameter": has several values
+	varies  map[parameter]bool // has several values
 	seen    map[asked]seen
 }
 
-// asked is a quantity of a row. A quantity is two lists, and the text has both.
+// parameter is a workload's, or a factor of its treatments.
+type parameter struct{ workload, name string }
+
+// asked is a quantity of a row.
 type asked struct {
 	of       *data.Row
-	quantity string
+	quantity string // named
 }
+
+// named is a quantity, which is two lists, as a text.
+func named(q data.Quantity) string { return fmt.Sprintf("%q %q", q.Of, q.Per) }
 
 // seen is a row with the values of a quantity in place of its metric's; why: it has none.
 type seen struct {
@@ -63,7 +69,7 @@ func (j *judge) of(r *data.Row, q data.Quantity) seen {
 	if q.Own() {
 		return seen{row: r}
 	}
-	key := asked{r, fmt.Sprintf("%q %q", q.Of, q.Per)}
+	key := asked{r, named(q)}
 	s, known := j.seen[key]
 	if !known {
 		values, why := r.ValuesOf(q)
@@ -663,24 +669,43 @@ func (n *node) compared() bool {
 	return n.kind == leaf || n.kind == absent && n.seen || slices.ContainsFunc(n.kids, (*node).compared)
 }
 
-// test tells the nodes apart of which something was measured: those with the same are tested by the same intervals, and err together.
-func (n *node) test() string {
+// comparisonTest is what distinguishes the tests of comparisons.
+type comparisonTest struct {
+	by          By
+	what, lower string // named
+	over, below pair
+	bounds      Region
+}
+
+// logicTest is what distinguishes the tests of a logic over others: the last of these, and those before it.
+type logicTest struct {
+	kind         kind
+	before, last any // tests; before is nil where there are none
+}
+
+// test is a comparable value that tells the nodes apart of which something was measured: those with the same are tested by the same intervals,
+// and err together.
+func (n *node) test() any {
 	switch c := n.cmp; n.kind {
 	case leaf:
-		return fmt.Sprintf("%s %q %q %p %p %p %p %v", c.by, c.what, c.lower(), c.over.x, c.over.y, c.below.x, c.below.y, c.bounds)
+		return comparisonTest{c.by, named(c.what), named(c.lower()), c.over, c.below, c.bounds}
 	case absent:
-		return fmt.Sprintf("%p", n)
+		return n
 	}
-	var parts []string
+	var tests []any
 	for _, k := range n.kids {
 		if k.compared() {
-			parts = append(parts, k.test())
+			tests = append(tests, k.test())
 		}
 	}
-	if len(parts) == 1 {
-		return parts[0]
+	if len(tests) == 1 {
+		return tests[0]
 	}
-	return fmt.Sprint(n.kind, parts)
+	var all any
+	for _, t := range tests {
+		all = logicTest{n.kind, all, t}
+	}
+	return all
 }
 
 // share says what each child gets of alpha when the node is to be shown (yes) or refuted. Where k of the n children that can show anything must

@@ -408,7 +408,7 @@ func (c choice) check(text string) error {
 		}
 	case f.Number:
 		if _, err := strconv.ParseFloat(text, 64); err != nil && !strings.HasSuffix(text, orMore) {
-			return wrong("%q: a number was expected, as in 8, or 8 or more", text)
+			return wrong("%q: a number (%s) was expected, as in 8, or 8 or more", text, f.Unit)
 		}
 		return checkLeast(text)
 	}

@@ -231,7 +231,7 @@ func (j *judge) term(by By, p pair) Term {
 func (j *judge) place(r *data.Row) Place {
 	p := Place{Workload: r.Treatment.Workload, Params: map[string]string{}, Instance: r.Treatment.Instance.Name}
 	for k, v := range r.Treatment.Assigned() {
-		if j.varies[r.Treatment.Workload+" "+k] {
+		if j.varies[parameter{r.Treatment.Workload, k}] {
 			p.Params[k] = v
 		}
 	}
@@ -246,11 +246,11 @@ func (j *judge) place(r *data.Row) Place {
 
 // variable finds the parameters that have several values.
 func (j *judge) variable() {
-	j.varies = map[string]bool{}
-	first := map[string]string{}
+	j.varies = map[parameter]bool{}
+	first := map[parameter]string{}
 	for _, r := range j.sum.Rows {
 		for k, v := range r.Treatment.Assigned() {
-			key := r.Treatment.Workload + " " + k
+			key := parameter{r.Treatment.Workload, k}
 			if known, there := first[key]; !there {
 				first[key] = v
 			} else if known != v {

@@ -98,6 +98,5 @@ func onAxis(a notebook.Axis, r *Row) *Row {
 // sameGuest says whether the rows' treatments differ in their workload at most.
 func sameGuest(a, b *Row) bool {
 	x, y := a.Treatment, b.Treatment
-	x.Params, x.Factors, y.Params, y.Factors = nil, nil, nil, nil
-	return describe(x) == describe(y)
+	return x.Variant() == y.Variant() && x.Provisioning == y.Provisioning && x.Instance.Name == y.Instance.Name && x.HostCores == y.HostCores
 }

@@ -39,7 +39,7 @@ func On(axis string, r *data.Row) string {
 	case notebook.FactorInstance.Name:
 		return Plain(t.Instance.Name)
 	case notebook.FactorHostCores.Name:
-		return join(", ", []string{Count(r.HostCores, "CPU"), before("CHR ", CHR(r.CHR))})
+		return join(", ", []string{Count(r.HostCores, notebook.FactorHostCores.Unit), before("CHR ", CHR(r.CHR))})
 	case notebook.FactorNeighbours.Name:
 		if notebook.NeighboursOf(t).None() {
 			return "alone"
