@@ -41,7 +41,7 @@ func Judge(s *data.Summary, all []Claim) []Verdict {
 
 type judge struct {
 	sum     *data.Summary
-	without []Exclusion     // of the claim that is being built
+	without []Exclusion        // of the claim that is being built
 	varies  map[parameter]bool // has several values
 	seen    map[asked]seen
 }

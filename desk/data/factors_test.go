@@ -14,9 +14,12 @@ func TestABaselineByEveryFactor(t *testing.T) {
 		f := notebooktest.New(4).Add("cpu vm qemu kvm pinned large", 1)
 		f.Study.Treatments, f.Mean = []notebook.Treatment{p.A, p.B}, map[string]float64{p.A.ID: 2, p.B.ID: 6}
 		s, err := data.Read([]string{f.Write(t)}, data.Options{Baseline: map[string]string{p.Factor.Name: p.Of[0]}})
-		if err != nil || len(s.Rows) != 2 {
-			t.Errorf("%s: %v, %d rows", p.Factor.Name, err, len(s.Rows))
+		if err != nil {
+			t.Errorf("%s: %v", p.Factor.Name, err)
 			continue
+		}
+		if len(s.Rows) != 2 {
+			t.Errorf("%s: %d rows, want 2", p.Factor.Name, len(s.Rows))
 		}
 		for _, r := range s.Rows {
 			if want := map[string]float64{p.A.ID: 1, p.B.ID: 3}[r.Treatment.ID]; r.Baseline != p.A.ID || r.Ratio < want-0.1 || r.Ratio > want+0.1 {
