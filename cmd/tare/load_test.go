@@ -67,8 +67,8 @@ design: {rounds: {floor: 2, cap: 2}, trials: 1, warmups: 0, timeout: 1m}
 		networks[tr.Treatment] = true
 		if tr.Failure != nil {
 			failed++
-			if !strings.Contains(words.Message(tr.Failure), "the connection was lost: ") {
-				t.Errorf("%s failed: %s", tr.Treatment, tr.Failure)
+			if said := words.Message(tr.Failure); !strings.Contains(said, "the connection was lost: ") {
+				t.Errorf("%s failed: %s", tr.Treatment, said)
 			}
 			continue
 		}

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -23,13 +22,13 @@ func (g *confinedGuest) Watch() engine.Watch {
 // A trial that did not stay on its guest's CPUs, or cannot be shown to have, has failed with that cause; one that did has that in its record.
 func TestATrialThatLeavesItsCPUs(t *testing.T) {
 	foreign := 0.25
-	for escape, cause := range map[notebook.Escape]string{
-		"":                     "",
-		notebook.EscapeSet:     "cpu-set-changed cpus=1",
-		notebook.EscapeLeft:    "left-cgroup cpus=1",
-		notebook.EscapeForeign: "other-cpus-used cpus=1 used_s=0.25",
-		notebook.EscapeTime:    "too-much-cpu-time cpus=1",
-		notebook.EscapeUnseen:  "cpus-unproven cpus=1 why=no count",
+	for escape, cause := range map[notebook.Escape]*notebook.Message{
+		"":                     nil,
+		notebook.EscapeSet:     notebook.Say("cpu-set-changed", "cpus", "1"),
+		notebook.EscapeLeft:    notebook.Say("left-cgroup", "cpus", "1"),
+		notebook.EscapeForeign: notebook.Say("other-cpus-used", "cpus", "1", "used_s", 0.25),
+		notebook.EscapeTime:    notebook.Say("too-much-cpu-time", "cpus", "1"),
+		notebook.EscapeUnseen:  notebook.Say("cpus-unproven", "cpus", "1", "why", "no count"),
 	} {
 		plan := fakePlan(plain, bmT, cnT)
 		bm := plan.Study.Treatments[0].ID
@@ -50,11 +49,11 @@ func TestATrialThatLeavesItsCPUs(t *testing.T) {
 			if (tr.Confined != nil) != (tr.Treatment == bm) {
 				t.Errorf("%q: the record of %s has %v", escape, tr.Treatment, tr.Confined)
 			}
-			if tr.Treatment != bm || strings.HasPrefix(tr.Failure.String(), "guest-failed-before") {
+			if tr.Treatment != bm || tr.Failure.Is("guest-failed-before") {
 				continue
 			}
 			n++
-			if (tr.Failure == nil) != (cause == "") || !strings.Contains(tr.Failure.String(), cause) || tr.Confined.Escape != escape {
+			if !tr.Failure.Equal(cause) || tr.Confined.Escape != escape {
 				t.Errorf("%q: %q, %+v; want %q", escape, tr.Failure, tr.Confined, cause)
 			}
 		}

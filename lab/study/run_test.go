@@ -189,11 +189,11 @@ func TestFailedGuestsAreTrialsWithACause(t *testing.T) {
 			continue
 		}
 		count[tr.Treatment]++
-		cause := map[string]string{cn: "never said hello", vm: ruler.ErrGone.Error()}[tr.Treatment]
-		if tr.Index > 0 && cause != "" { // a guest's first trial says why it failed
-			cause = "guest-failed-before"
+		cause := map[string]*notebook.Message{cn: notebook.Say("no-guest", "cause", "never said hello"), vm: notebook.ErrorMessage(ruler.ErrGone)}[tr.Treatment]
+		if tr.Index > 0 && cause != nil { // a guest's first trial says why it failed
+			cause = notebook.Say("guest-failed-before")
 		}
-		if (tr.Failure == nil) != (cause == "") || !strings.Contains(tr.Failure.String(), cause) {
+		if !tr.Failure.Equal(cause) {
 			t.Errorf("%s, trial %d: failure %q, want %q", tr.Treatment, tr.Index, tr.Failure, cause)
 		}
 	}

@@ -103,23 +103,23 @@ func TestStarts(t *testing.T) {
 		resident    int64
 		exit        int
 		broken      error
-		failure     string
+		failure     *notebook.Message
 	}{
 		{name: "warm", cache: notebook.CacheWarm, resident: 100},
 		{name: "cold", cache: notebook.CacheCold},
-		{name: "no room for a warm cache", cache: notebook.CacheWarm, resident: 50, failure: "not-cached of_mib=0 share=0.5 want=warm"},
-		{name: "what is mapped stays", cache: notebook.CacheCold, resident: 50, failure: "not-cached of_mib=0 share=0.5 want=cold"},
-		{name: "no result", cache: notebook.CacheWarm, resident: 100, exit: 3, failure: "exit"},
-		{name: "no guest", cache: notebook.CacheWarm, broken: errors.New("the engine does not answer"), failure: "no-guest cause=the engine does not answer"},
+		{name: "no room for a warm cache", cache: notebook.CacheWarm, resident: 50, failure: notebook.Say("not-cached", "want", "warm", "share", 0.5, "of_mib", 0)},
+		{name: "what is mapped stays", cache: notebook.CacheCold, resident: 50, failure: notebook.Say("not-cached", "want", "cold", "share", 0.5, "of_mib", 0)},
+		{name: "no result", cache: notebook.CacheWarm, resident: 100, exit: 3, failure: notebook.Say("exit", "status", 3, "said", "")},
+		{name: "no guest", cache: notebook.CacheWarm, broken: errors.New("the engine does not answer"), failure: notebook.Say("no-guest", "cause", "the engine does not answer")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := &starter{cached: notebook.Cached{Files: 1, Bytes: 100, Resident: c.resident}, unsaved: never, exit: c.exit, broken: c.broken}
 			tr := l.start(t, c.cache)
-			if (c.failure == "") != (tr.Failure == nil) || !strings.Contains(tr.Failure.String(), c.failure) {
+			if !tr.Failure.Equal(c.failure) {
 				t.Errorf("failure %q, want %q", tr.Failure, c.failure)
 			}
 			seen := notebooktest.Seen[record.Seen](&tr).Startup
-			if c.failure == "" && (!(tr.Value > 0) || tr.Value != tr.Figures[notebook.MomentAnswer] || !strings.Contains(seen.NoSaving.String(), "of a test")) {
+			if c.failure == nil && (!(tr.Value > 0) || tr.Value != tr.Figures[notebook.MomentAnswer] || !strings.Contains(seen.NoSaving.String(), "of a test")) {
 				t.Errorf("%+v, %+v", tr, seen)
 			}
 			if want := []string{c.cache + "[/root]"}; !slices.Equal(l.asked, want) {
@@ -135,14 +135,14 @@ func TestTheStateIsColdBeforeAColdRestore(t *testing.T) {
 	for _, c := range []struct {
 		cache    string
 		resident int64
-		failure  string
+		failure  *notebook.Message
 	}{
-		{notebook.CacheCold, 0, ""}, {notebook.CacheWarm, 100, ""},
-		{notebook.CacheCold, 60, "before-restore cause=not-cached of_mib=0 share=0.6 want=cold"},
+		{notebook.CacheCold, 0, nil}, {notebook.CacheWarm, 100, nil},
+		{notebook.CacheCold, 60, notebook.Say("before-restore", "cause", notebook.Say("not-cached", "want", "cold", "share", 0.6, "of_mib", 0))},
 	} {
 		kept := notebook.Cached{Files: 2, Bytes: 100, Resident: c.resident}
 		l := &starter{kept: kept, cached: kept}
-		if c.failure != "" {
+		if c.failure != nil {
 			l.cached.Resident = 0
 		}
 		tr := l.start(t, c.cache)
@@ -153,10 +153,10 @@ func TestTheStateIsColdBeforeAColdRestore(t *testing.T) {
 		if seen == nil || seen.RestoreCached == nil || *seen.RestoreCached != kept {
 			t.Fatalf("%s: %+v", c.cache, seen)
 		}
-		if (c.failure == "") != (tr.Failure == nil) || !strings.Contains(tr.Failure.String(), c.failure) {
+		if !tr.Failure.Equal(c.failure) {
 			t.Errorf("%s: failure %q, want %q", c.cache, tr.Failure, c.failure)
 		}
-		if went := seen.WentOn != nil; went != (c.failure == "") {
+		if went := seen.WentOn != nil; went != (c.failure == nil) {
 			t.Errorf("%s: it went on where it was: %v", c.cache, went)
 		}
 	}
