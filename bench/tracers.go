@@ -97,8 +97,8 @@ func traced(kit *trace.Kit, tracer string, once func() (float64, error), trips f
 	took, err := once()
 	p, serr := w.Stop()
 	if serr == nil {
-		if why := p.Missing[tracer]; why != "" {
-			serr = errors.New(why)
+		if why := p.Missing[tracer]; why != nil {
+			serr = errors.New(why.String())
 		} else if p.Figures["switches"] < trips {
 			serr = fmt.Errorf("the tracers saw %v switches; there were %v at least", p.Figures["switches"], trips)
 		}

@@ -50,13 +50,18 @@ func takerOf(t reflect.Type) taker {
 		}
 	case reflect.TypeFor[Message]():
 		return func(d *decoder, v reflect.Value) bool {
-			raw := d.rawValue()
-			return raw != nil && v.Addr().Interface().(*Message).UnmarshalJSON(raw) == nil
+			m, ok := d.message()
+			if ok {
+				*v.Addr().Interface().(*Message) = *m
+			}
+			return ok
 		}
 	case reflect.TypeFor[map[string]float64]():
 		return takeMap((*decoder).float)
 	case reflect.TypeFor[map[string]string]():
 		return takeMap((*decoder).string)
+	case reflect.TypeFor[map[string]*Message]():
+		return takeMap((*decoder).message)
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -259,6 +264,16 @@ func (d *decoder) rawValue() []byte {
 		}
 	}
 	return nil
+}
+
+// message takes a message.
+func (d *decoder) message() (*Message, bool) {
+	raw := d.rawValue()
+	if raw == nil {
+		return nil, false
+	}
+	m := new(Message)
+	return m, m.UnmarshalJSON(raw) == nil
 }
 
 // plain takes a string of ASCII without escapes and gives what is between its quotes; nil where there is none.

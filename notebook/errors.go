@@ -46,3 +46,30 @@ func Several(all []*Message) *Message {
 	}
 	return several
 }
+
+// Parts are the messages of which [Several] made this one, or the message itself. A text of a folder of the first format has its parts between
+// semicolons.
+func (s *Message) Parts() (all []*Message) {
+	for s.Is("and") {
+		first, _ := s.Args["cause"].(string)
+		m, is := s.Args["cause"].(*Message)
+		if !is {
+			m = TextMessage(first)
+		}
+		all = append(all, m)
+		more, _ := s.Args["more"].(string)
+		if s, is = s.Args["more"].(*Message); !is {
+			s = TextMessage(more)
+		}
+	}
+	if s.Is(CodeText) {
+		for text := range strings.SplitSeq(s.Text(), "; ") {
+			all = append(all, TextMessage(text))
+		}
+		return all
+	}
+	if s != nil {
+		all = append(all, s)
+	}
+	return all
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 )
@@ -70,5 +71,22 @@ func TestErrorMessage(t *testing.T) {
 	}
 	if s := (*Message)(nil); s.Is("") || s.Text() != "" || s.String() != "" || !s.Equal(nil) {
 		t.Error("nil says something")
+	}
+}
+
+// Several messages come apart again, also after a folder had them.
+func TestPartsOfMessages(t *testing.T) {
+	for _, all := range [][]*Message{nil, {Say("bare")}, {TextMessage("a"), TextMessage("b")}, {Say("bare"), TextMessage("b"), Say("exit", "status", 1)}} {
+		line, err := json.Marshal(Several(all))
+		var back *Message
+		if err = errors.Join(err, json.Unmarshal(line, &back)); err != nil {
+			t.Fatal(err)
+		}
+		if got := back.Parts(); !slices.EqualFunc(got, all, (*Message).Equal) {
+			t.Errorf("%v, want %v", got, all)
+		}
+	}
+	if got := TextMessage("no hits; no misses").Parts(); len(got) != 2 || got[1].Text() != "no misses" {
+		t.Errorf("of a text of the first format: %v", got)
 	}
 }

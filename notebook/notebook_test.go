@@ -43,7 +43,7 @@ func someTrial(i int) Trial {
 	}
 	if i%4 == 3 {
 		t.Traced, t.Figures, t.Load = true, map[string]float64{"p99": 1.5}, &Load{CPUs: []int{0, 3}, Shared: true, UserS: 0.5}
-		seen := Trace{Looked: DefaultTracers, Missing: map[string]string{TracerIO: "„no“ <device>"}, Tier: TierEvents, Wall: map[string]float64{WallUser: 4, WallCore: 0},
+		seen := Trace{Looked: DefaultTracers, Missing: map[string]*Message{TracerIO: TextMessage("„no“ <device>"), TracerCPU: Say("times-in-steps", "figures", "steal_s", "step", 0.01)}, Tier: TierEvents, Wall: map[string]float64{WallUser: 4, WallCore: 0},
 			Figures: map[string]float64{"switches": 7}, Spread: []Distribution{{Role: RoleWork, What: OffCPU, Of: WallCore, Unit: "s", Counts: []int64{0, 2, 1}, Sum: 1e-9}},
 			Stacks: []Stack{{Frames: []string{"schedule", "do_wait"}, Seconds: 0.5, Count: 3}}, Lost: 2}
 		t.Trace = &seen

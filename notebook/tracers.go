@@ -197,15 +197,15 @@ var Walls = []string{WallUser, WallSystem, WallThrottled, WallCore, WallBlock, W
 
 // Trace is what the tracers saw of one traced trial. Such a trial feeds no ratio: the tracers' own cost is in it.
 type Trace struct {
-	Looked  []string           `json:"looked"`            // the tracers that were attached
-	Missing map[string]string  `json:"missing,omitempty"` // by tracer: why it, or a part of it, was not
-	Tier    int                `json:"tier,omitempty"`    // what Wall is made of: Tier…
-	Wall    map[string]float64 `json:"wall,omitempty"`    // seconds, by Wall…; absent where nothing was known of run queues
-	Figures map[string]float64 `json:"figures,omitempty"` // by TracerMetric.Name
-	Spread  []Distribution     `json:"spread,omitempty"`
-	Stacks  []Stack            `json:"stacks,omitempty"` // the longest waits by kernel stack, longest first
-	Inside  *Trace             `json:"inside,omitempty"` // vm: what the same tracers saw inside the guest
-	Lost    int64              `json:"lost,omitempty"`   // events that the tracers had no room or time for
+	Looked  []string            `json:"looked"`            // the tracers that were attached
+	Missing map[string]*Message `json:"missing,omitempty"` // by tracer: why it, or a part of it, was not
+	Tier    int                 `json:"tier,omitempty"`    // what Wall is made of: Tier…
+	Wall    map[string]float64  `json:"wall,omitempty"`    // seconds, by Wall…; absent where nothing was known of run queues
+	Figures map[string]float64  `json:"figures,omitempty"` // by TracerMetric.Name
+	Spread  []Distribution      `json:"spread,omitempty"`
+	Stacks  []Stack             `json:"stacks,omitempty"` // the longest waits by kernel stack, longest first
+	Inside  *Trace              `json:"inside,omitempty"` // vm: what the same tracers saw inside the guest
+	Lost    int64               `json:"lost,omitempty"`   // events that the tracers had no room or time for
 }
 
 // Distribution is how often a quantity had which size.

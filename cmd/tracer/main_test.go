@@ -28,7 +28,7 @@ func TestAttach(t *testing.T) {
 	if !slices.Contains(p.Looked, notebook.TracerCPU) {
 		t.Errorf("looked %q, missing %q", p.Looked, p.Missing)
 	}
-	if why := p.Missing[notebook.TracerScheduler]; why == "" && (p.Wall[notebook.WallUser] <= 0 || p.Figures["elapsed_s"] < p.Wall[notebook.WallUser]*0.99) {
+	if why := p.Missing[notebook.TracerScheduler]; why == nil && (p.Wall[notebook.WallUser] <= 0 || p.Figures["elapsed_s"] < p.Wall[notebook.WallUser]*0.99) {
 		t.Errorf("wall %v of %v s", p.Wall, p.Figures["elapsed_s"])
 	}
 	if _, err := attach(os.Getpid(), false, []string{"sheduler"}); err == nil {

@@ -119,7 +119,7 @@ func TestMeasuresThatAreNotThere(t *testing.T) {
 	untraced := simulated(t, 6, 0.01, false, nil)
 	deaf := simulated(t, 6, 0.01, true, func(x *notebook.Trial, _ notebook.Treatment) {
 		if x.Trace != nil {
-			x.Trace.Figures, x.Trace.Wall, x.Trace.Missing = nil, nil, map[string]string{notebook.TracerScheduler: "no BTF"}
+			x.Trace.Figures, x.Trace.Wall, x.Trace.Missing = nil, nil, map[string]*notebook.Message{notebook.TracerScheduler: notebook.TextMessage("no BTF")}
 		}
 	})
 	for _, c := range []struct {

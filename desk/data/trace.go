@@ -64,7 +64,7 @@ type Trace struct {
 
 // Missing is why a tracer observed nothing.
 type Missing struct {
-	Why    string
+	Why    *notebook.Message
 	Inside bool // in the VM's guest
 }
 
@@ -207,7 +207,7 @@ func (t *tracing) figure(c *TracedCell, places map[string]int, before string, fi
 func (t *tracing) saw(p *notebook.Trace, inside bool) {
 	for tracer, why := range p.Missing {
 		if _, known := t.Missing[tracer]; !known && len(t.Missing) < maxNames {
-			t.Missing[tracer] = Missing{bounded(why), inside}
+			t.Missing[tracer] = Missing{Bounded(why), inside}
 		}
 	}
 	for _, tracer := range p.Looked[:min(len(p.Looked), maxNames)] {

@@ -415,7 +415,7 @@ func (b *book) incomplete(a *Account) {
 		tracer, whose := notebook.TracerThreads, x
 		for _, name := range []string{notebook.TracerThreads, notebook.TracerScheduler} {
 			for _, t := range []*data.Trace{y, x} {
-				if t != nil && t.Missing[name].Why != "" {
+				if t != nil && t.Missing[name].Why != nil {
 					tracer, whose = name, t
 				}
 			}
@@ -427,7 +427,7 @@ func (b *book) incomplete(a *Account) {
 		switch {
 		case (tracer == notebook.TracerScheduler || tracer == notebook.TracerThreads) && a.Coarse: // said above
 		case x.Saw[tracer]:
-			for why := range strings.SplitSeq(m.Why, "; ") {
+			for _, why := range m.Why.Parts() {
 				say(TracerMissing{Tracer: tracer, Why: data.Missing{Why: why, Inside: m.Inside}, Partly: true})
 				m.Inside = false // it is said once
 			}

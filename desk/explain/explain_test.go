@@ -328,7 +328,7 @@ func TestCoarse(t *testing.T) {
 	l.edit = func(x *notebook.Trial) {
 		if x.Traced {
 			x.Trace.Wall = nil
-			x.Trace.Missing = map[string]string{notebook.TracerScheduler: "no BPF here"}
+			x.Trace.Missing = map[string]*notebook.Message{notebook.TracerScheduler: notebook.TextMessage("no BPF here")}
 		}
 	}
 	x := find(t, read(t, l.write(t)).Accounts, "cn docker vanilla 1/1GB")
@@ -339,7 +339,7 @@ func TestCoarse(t *testing.T) {
 	l.edit = func(x *notebook.Trial) {
 		if x.Traced && strings.HasPrefix(x.Treatment, "bm") {
 			x.Trace.Wall = nil
-			x.Trace.Missing = map[string]string{notebook.TracerScheduler: "lost its way"}
+			x.Trace.Missing = map[string]*notebook.Message{notebook.TracerScheduler: notebook.TextMessage("lost its way")}
 		}
 	}
 	x = find(t, read(t, l.write(t)).Accounts, "cn docker vanilla 1/1GB")
@@ -386,7 +386,7 @@ func TestHostile(t *testing.T) {
 	l.edit = func(x *notebook.Trial) {
 		if p := x.Trace; p != nil {
 			p.Wall["nonsense"], p.Wall[explain.User] = 1e9, -3
-			p.Missing = map[string]string{"\x07": strings.Repeat("x", 10_000)}
+			p.Missing = map[string]*notebook.Message{"\x07": notebook.TextMessage(strings.Repeat("x", 10_000))}
 			p.Figures["\x1b.exits"] = -1
 			p.Spread = append(p.Spread, notebook.Distribution{What: "\x1b", Counts: make([]int64, 500)}, notebook.Distribution{What: notebook.RunQueue, Unit: "s", Role: notebook.RoleWork, Counts: []int64{-5}})
 			p.Stacks = []notebook.Stack{{Frames: []string{"a", "b"}, Seconds: 1, Count: 1}}

@@ -26,7 +26,7 @@ var scenes = []struct {
 		l.edit = func(x *notebook.Trial) {
 			if x.Traced {
 				x.Trace.Wall, x.Trace.Spread, x.Trace.Looked = nil, nil, []string{notebook.TracerBandwidth, notebook.TracerCPU}
-				x.Trace.Missing = map[string]string{notebook.TracerScheduler: "no BPF: the kernel answers \"operation not permitted\"", notebook.TracerHypervisor: "no tracepoint kvm:kvm_exit"}
+				x.Trace.Missing = map[string]*notebook.Message{notebook.TracerScheduler: notebook.TextMessage("no BPF: the kernel answers \"operation not permitted\""), notebook.TracerHypervisor: notebook.TextMessage("no tracepoint kvm:kvm_exit")}
 			}
 		}
 		return l

@@ -76,7 +76,7 @@ func explainedSample() *explain.Accounts {
 		part(explain.Hypervisor, 0, 0, gap), part(explain.Unexplained, 0.07, 0.11, gap))
 	d.Lost, d.Failed = 12, 1
 	d.Stacks = []notebook.Stack{{Frames: []string{"schedule", "futex_wait_queue", "futex_wait", "do_futex", "__x64_sys_futex", "do_syscall_64"}, Seconds: 1.31, Count: 2204}}
-	d.Doubts = []data.Doubt{explain.SomeTracedFailed{Failed: 1, Of: 15, Cause: notebook.TextMessage("killed after 120 s")}, explain.EventsLost{Events: 12}, explain.TracerMissing{Tracer: "hypervisor", Why: data.Missing{Why: "no tracepoint kvm:kvm_exit here"}, Partly: true}}
+	d.Doubts = []data.Doubt{explain.SomeTracedFailed{Failed: 1, Of: 15, Cause: notebook.TextMessage("killed after 120 s")}, explain.EventsLost{Events: 12}, explain.TracerMissing{Tracer: "hypervisor", Why: data.Missing{Why: notebook.TextMessage("no tracepoint kvm:kvm_exit here")}, Partly: true}}
 	d.Spread = []notebook.Distribution{
 		hump("work", notebook.OnCPU, "", 5200, 1.4e-3), hump("work", notebook.RunQueue, "", 5200, 9e-5), hump("work", notebook.OffCPU, notebook.WallThrottled, 431, 5e-2),
 		hump("work", notebook.OffCPU, notebook.WallFutex, 800, 4e-4), hump("work", notebook.BlockIO, "vda write", 310, 1e-3), hump("ruler", notebook.OnCPU, "", 9, 1e-5), {Role: "work", What: notebook.OffCPU, Of: notebook.WallSleep, Unit: "s"},
@@ -93,7 +93,7 @@ func explainedSample() *explain.Accounts {
 	acc.Accounts = append(acc.Accounts, p)
 
 	c := account0(s.Rows[4], bm, part(explain.User, 0.02, 0.01, 1.1), part(explain.Throttled, 0.5, 0.1, 1.1), part(explain.Unexplained, 0.58, 3, 1.1))
-	c.Coarse, c.Doubts = true, []data.Doubt{explain.Coarse{Why: data.Missing{Why: "BPF programs cannot be loaded: operation not permitted"}}}
+	c.Coarse, c.Doubts = true, []data.Doubt{explain.Coarse{Why: data.Missing{Why: notebook.TextMessage("BPF programs cannot be loaded: operation not permitted")}}}
 	c.TracerCost = stats.Quotient{Value: nan, Low: nan, High: nan}
 	acc.Accounts = append(acc.Accounts, c)
 
@@ -152,7 +152,7 @@ func TestWildAccounts(t *testing.T) {
 	for _, v := range []float64{0, 1e-9, -3, 1e12, inf, nan} {
 		acc := explainedSample()
 		for _, a := range acc.Accounts {
-			a.Against, a.Doubts = explain.Against{Provisioning: evil}, []data.Doubt{explain.TracerMissing{Tracer: evil, Why: data.Missing{Why: evil}}}
+			a.Against, a.Doubts = explain.Against{Provisioning: evil}, []data.Doubt{explain.TracerMissing{Tracer: evil, Why: data.Missing{Why: notebook.TextMessage(evil)}}}
 			a.Overhead.Value, a.Elapsed.High, a.Lost = v, v, -1
 			for j := range a.Parts {
 				a.Parts[j].Seconds.Value, a.Parts[j].Seconds.Low, a.Parts[j].Key = v, -inf, evil

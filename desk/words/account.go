@@ -414,8 +414,9 @@ func cores(n float64) string {
 
 // Missing says why a tracer observed nothing.
 func Missing(m data.Missing) string {
+	why := data.Printable(Message(m.Why))
 	if m.Inside {
-		return "in the guest: " + m.Why
+		return "in the guest: " + why
 	}
-	return m.Why
+	return why
 }

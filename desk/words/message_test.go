@@ -113,6 +113,11 @@ func TestSentencesOfMessages(t *testing.T) {
 		{say("longer-hardly-helps", "then", 0.05, "times", 10), "longer work would hardly help, because the host's noise changes slowly (± 5 % at 10 times the length)"},
 		{say("longer-would-bring", "then", 0.05, "times", 10), "10 times the length would bring about ± 5 %"},
 		{say("given-up", "treatment", "w cn", "rounds", 2, "cause", exit), "w cn: given up after 2 rounds in which every trial failed: exit status 3: no such file"},
+		{say("counter-fell", "figure", "lo.sent_bytes", "from", "network net:[1]", "was", 220, "is", 100), "lo.sent_bytes of network net:[1] fell from 220 to 100"},
+		{say("counter-gone", "from", "cpu.stat"), "cpu.stat was there before the trial and not after it"},
+		{say("times-in-steps-by-cpu", "figures", []string{"interrupt_s", "steal_s"}, "step", 10*time.Millisecond), "interrupt_s and steal_s in steps of 10ms for each CPU"},
+		{say("part-left-out", "what", "stacks", "bytes", 2<<20, "most", 1<<20), "its stacks were left out: with them 2097152 bytes were to be sent, and the host takes 1048576"},
+		{say("tracer-not-attached", "on", "sched_switch", "cause", "device busy"), "it cannot attach to sched_switch: device busy"},
 	} {
 		if got := Message(x.m); got != x.want {
 			t.Errorf("%v:\n%s, want\n%s", x.m, got, x.want)

@@ -31,51 +31,51 @@ func (p *Plain) trace(order *ruler.Order, clock crowd.Guest) (seen func(*noteboo
 		if unattached != nil {
 			tr.Trace = &notebook.Trace{Looked: []string{}}
 			for _, name := range p.Tracers {
-				missing(tr.Trace, name, unattached.Error())
+				missing(tr.Trace, name, notebook.ErrorMessage(unattached))
 			}
 		} else if tr.Trace, err = tracing.Stop(); err != nil {
 			return fmt.Errorf("the tracers cannot be detached, and would disturb all that follows: %w", err)
 		}
-		if why := hides(p.Engine, p.service != nil); why != "" {
+		if why := hides(p.Engine, p.service != nil); why != nil {
 			missing(tr.Trace, MissingInside, why)
 		}
 		return nil
 	}
 }
 
-func missing(p *notebook.Trace, name, why string) {
+func missing(p *notebook.Trace, name string, why *notebook.Message) {
 	if p.Missing == nil {
-		p.Missing = map[string]string{}
+		p.Missing = map[string]*notebook.Message{}
 	}
 	p.Missing[name] = why
 }
 
 // hides says why neither the host nor the guest's ruler can see into a guest of the kind; empty if one of them can.
-func hides(k engine.Kind, service bool) string {
+func hides(k engine.Kind, service bool) *notebook.Message {
 	if k.TracesInside && service {
-		return "the ruler in the guest does nothing but run the service, and cannot trace"
+		return notebook.Say("ruler-runs-service")
 	}
-	return k.Untraceable
+	return notebook.TextMessage(k.Untraceable)
 }
 
-// blind says why the guest's ruler gave no account from inside, although it was asked for one; empty if it gave one or was not
+// blind says why the guest's ruler gave no account from inside, although it was asked for one; nil if it gave one or was not
 // asked.
-func blind(asked []string, inside *notebook.Trace) string {
+func blind(asked []string, inside *notebook.Trace) *notebook.Message {
 	tracer := notebook.TracerScheduler
 	if !slices.Contains(asked, tracer) {
 		tracer = notebook.TracerThreads
 	}
 	switch {
 	case !slices.Contains(asked, tracer):
-		return ""
+		return nil
 	case inside == nil:
-		return "the ruler in the VM said nothing of it"
+		return notebook.Say("vm-ruler-silent")
 	case len(inside.Wall) > 0:
-		return ""
-	case inside.Missing[tracer] != "":
+		return nil
+	case inside.Missing[tracer] != nil:
 		return inside.Missing[tracer]
 	}
-	return "the tracer " + tracer + " in the VM saw nothing"
+	return notebook.Say("vm-tracer-saw-nothing", "tracer", tracer)
 }
 
 // account completes what was seen of a trial in a guest of the treatment. It divides the guest's running time into user and system

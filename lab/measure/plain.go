@@ -143,7 +143,7 @@ func (p *Plain) record(tr *notebook.Trial, out outcome, roundTrip time.Duration,
 	if tr.Trace != nil {
 		tr.Trace.Inside = out.Trace
 		account(tr.Trace, tr.Usage, tr.ElapsedS, p.Treatment.Instance.Cores)
-		if why := blind(order.Tracers, out.Trace); why != "" {
+		if why := blind(order.Tracers, out.Trace); why != nil {
 			missing(tr.Trace, MissingInside, why)
 		}
 	}

@@ -51,8 +51,8 @@ func checkTrace(p *notebook.Trace, asked []string, seen time.Duration) error {
 		return bad("each once", "%d names of those that looked and %d that did not", len(p.Looked), len(p.Missing))
 	}
 	for name, why := range p.Missing {
-		if !slices.Contains(notebook.TracerNames, name) || len(why) > maxText {
-			return bad("a known one, and a short reason", "%.32q missing for a reason of %d bytes", name, len(why))
+		if !slices.Contains(notebook.TracerNames, name) || len(why.String()) > maxText {
+			return bad("a known one, and a short reason", "%.32q missing for a reason of %d bytes", name, len(why.String()))
 		}
 	}
 	sum := 0.0
@@ -120,7 +120,7 @@ func label(s string) bool {
 // fit makes of what was seen what the host takes: what is too much of it is left out, and said to be missing.
 func fit(p *notebook.Trace, asked []string, elapsed time.Duration) *notebook.Trace {
 	if p == nil {
-		return missed(asked, "it saw nothing")
+		return missed(asked, notebook.Say("saw-nothing"))
 	}
 	p.Inside = nil
 	for _, part := range []struct {
@@ -137,19 +137,19 @@ func fit(p *notebook.Trace, asked []string, elapsed time.Duration) *notebook.Tra
 		}
 		part.drop()
 		if p.Missing == nil {
-			p.Missing = map[string]string{}
+			p.Missing = map[string]*notebook.Message{}
 		}
-		p.Missing[part.tracer] = fmt.Sprintf("its %s were left out: with them %d bytes were to be sent, and the host takes %d", part.what, len(data), maxTrace)
+		p.Missing[part.tracer] = notebook.Say("part-left-out", "what", part.what, "bytes", len(data), "most", maxTrace)
 	}
 	if err := checkTrace(p, asked, elapsed); err != nil {
-		return missed(asked, clip(err.Error()))
+		return missed(asked, notebook.TextMessage(clip(err.Error())))
 	}
 	return p
 }
 
 // missed is what is known where no tracer could be attached.
-func missed(asked []string, why string) *notebook.Trace {
-	p := &notebook.Trace{Looked: []string{}, Missing: map[string]string{}}
+func missed(asked []string, why *notebook.Message) *notebook.Trace {
+	p := &notebook.Trace{Looked: []string{}, Missing: map[string]*notebook.Message{}}
 	for _, name := range asked {
 		p.Missing[name] = why
 	}

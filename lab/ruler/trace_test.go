@@ -130,7 +130,7 @@ func TestTracersThatDoNotWorkFailNoTrial(t *testing.T) {
 		"dies":    "the tracer does not answer",
 		"sticks":  "device busy",
 		"blind":   "bpf(2): operation not permitted",
-		"nothing": "it saw nothing",
+		"nothing": "saw-nothing",
 		"wrong":   "below 0",
 	} {
 		g := startTraced(t, kind)
@@ -140,7 +140,7 @@ func TestTracersThatDoNotWorkFailNoTrial(t *testing.T) {
 		if r.Error != "" || string(r.Stdout) != "done\n" || r.Trace == nil || len(r.Trace.Looked) != 0 || len(r.Trace.Missing) != 2 {
 			t.Fatalf("%q: %+v, tracers %+v", kind, r, r.Trace)
 		}
-		if !strings.Contains(r.Trace.Missing[notebook.TracerIO], want) {
+		if !strings.Contains(r.Trace.Missing[notebook.TracerIO].String(), want) {
 			t.Errorf("%q: missing %q, want %q", kind, r.Trace.Missing, want)
 		}
 	}
@@ -152,7 +152,7 @@ func TestATracersOwnTimeIsNotTheTrials(t *testing.T) {
 	o := sh("read pid <told; while kill -0 $pid 2>/dev/null; do sleep 0.05; done")
 	o.Tracers = []string{notebook.TracerScheduler}
 	r, _ := g.mustRun(t, o)
-	if r.Error != "" || r.Exit != 0 || !strings.Contains(r.Trace.Missing[notebook.TracerScheduler], "the tracer does not answer") {
+	if r.Error != "" || r.Exit != 0 || !strings.Contains(r.Trace.Missing[notebook.TracerScheduler].String(), "the tracer does not answer") {
 		t.Fatalf("%+v, tracers %+v", r, r.Trace)
 	}
 	if r.UserS+r.SystemS >= 0.9 {
@@ -165,7 +165,7 @@ func TestTooMuchThatWasSeenIsLeftOut(t *testing.T) {
 	o := sh("true")
 	o.Tracers = []string{notebook.TracerScheduler}
 	r, _ := g.mustRun(t, o)
-	if len(r.Trace.Stacks) != 0 || r.Trace.Figures["switches"] != 3 || !strings.Contains(r.Trace.Missing[notebook.TracerStacks], "left out") {
+	if len(r.Trace.Stacks) != 0 || r.Trace.Figures["switches"] != 3 || !r.Trace.Missing[notebook.TracerStacks].Is("part-left-out") {
 		t.Errorf("%d stacks, figures %v, missing %v", len(r.Trace.Stacks), r.Trace.Figures, r.Trace.Missing)
 	}
 }
@@ -213,7 +213,7 @@ func TestOrdersWithUnknownTracers(t *testing.T) {
 func seenInside() *notebook.Trace {
 	return &notebook.Trace{
 		Looked:  []string{notebook.TracerScheduler},
-		Missing: map[string]string{notebook.TracerStacks: "no symbols"},
+		Missing: map[string]*notebook.Message{notebook.TracerStacks: notebook.TextMessage("no symbols")},
 		Wall:    map[string]float64{notebook.WallUser: 1.5, notebook.WallBlock: 0.5},
 		Figures: map[string]float64{"switches": 1, "vcpu.run_s": 0.5, "vda.read_bytes": 4096},
 		Spread:  []notebook.Distribution{{Role: notebook.RoleWork, What: notebook.OffCPU, Of: notebook.WallBlock, Unit: "s", Counts: []int64{0, 2}, Sum: 0.5}},
@@ -228,10 +228,12 @@ func TestWhatAGuestSaysItSawIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(p *notebook.Trace){
-		"not asked":        func(p *notebook.Trace) { p.Looked = []string{notebook.TracerIO} },
-		"twice":            func(p *notebook.Trace) { p.Looked = slices.Repeat(p.Looked, 3) },
-		"unknown":          func(p *notebook.Trace) { p.Missing["all"] = "" },
-		"long reason":      func(p *notebook.Trace) { p.Missing[notebook.TracerIO] = strings.Repeat("x", maxText+1) },
+		"not asked": func(p *notebook.Trace) { p.Looked = []string{notebook.TracerIO} },
+		"twice":     func(p *notebook.Trace) { p.Looked = slices.Repeat(p.Looked, 3) },
+		"unknown":   func(p *notebook.Trace) { p.Missing["all"] = nil },
+		"long reason": func(p *notebook.Trace) {
+			p.Missing[notebook.TracerIO] = notebook.TextMessage(strings.Repeat("x", maxText+1))
+		},
 		"wall's key":       func(p *notebook.Trace) { p.Wall["coffee"] = 1 },
 		"negative wall":    func(p *notebook.Trace) { p.Wall[notebook.WallCore] = -1 },
 		"endless wall":     func(p *notebook.Trace) { p.Wall[notebook.WallCore] = 6 },

@@ -134,7 +134,7 @@ func (t *tracing) close(elapsed time.Duration) *notebook.Trace {
 		seen, t.err = t.hear()
 	}
 	if t.err != nil {
-		return missed(t.names, clip(t.err.Error()))
+		return missed(t.names, notebook.TextMessage(clip(t.err.Error())))
 	}
 	return fit(seen, t.names, elapsed)
 }

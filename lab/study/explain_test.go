@@ -215,7 +215,7 @@ func TestTracersThatCannotLookOnAreMissing(t *testing.T) {
 		switch {
 		case tr.Failure != nil:
 			t.Errorf("failed: %s", tr.Failure)
-		case tr.Traced && (len(tr.Trace.Missing) != 2 || tr.Trace.Missing[notebook.TracerIO] != l.tracers.blind.Error() || len(tr.Trace.Looked) != 0):
+		case tr.Traced && (len(tr.Trace.Missing) != 2 || tr.Trace.Missing[notebook.TracerIO].Text() != l.tracers.blind.Error() || len(tr.Trace.Looked) != 0):
 			t.Errorf("tracers %+v", tr.Trace)
 		}
 	}
@@ -301,7 +301,7 @@ func TestTheAccountOfAVMIsMadeOfBothSides(t *testing.T) {
 			want = map[string]float64{notebook.WallUser: 0.45, notebook.WallSystem: 0.15, notebook.WallCore: 0.1, notebook.WallThrottled: 0.1, notebook.WallOther: 0.2}
 			missing = "the ruler is in the container in the VM, which may load no tracers"
 		}
-		if !near(p.Wall, want) || p.Missing[measure.MissingInside] != missing || (missing == "") != (p.Inside != nil) {
+		if !near(p.Wall, want) || p.Missing[measure.MissingInside].String() != missing || (missing == "") != (p.Inside != nil) {
 			t.Errorf("%s: %+v, inside %+v; want the wall %v", tr.Treatment, p, p.Inside, want)
 		}
 	}
@@ -312,8 +312,8 @@ func TestAVMThatCannotLookIntoItselfSaysWhy(t *testing.T) {
 		inside *notebook.Trace
 		want   string
 	}{
-		{nil, "the ruler in the VM said nothing of it"},
-		{&notebook.Trace{Missing: map[string]string{notebook.TracerScheduler: "no BTF"}}, "no BTF"},
+		{nil, "vm-ruler-silent"},
+		{&notebook.Trace{Missing: map[string]*notebook.Message{notebook.TracerScheduler: notebook.TextMessage("no BTF")}}, "no BTF"},
 		{&notebook.Trace{Wall: map[string]float64{notebook.WallUser: 1}}, ""},
 	} {
 		book := &fakeBook{}
@@ -322,7 +322,7 @@ func TestAVMThatCannotLookIntoItselfSaysWhy(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, tr := range book.trials {
-			if tr.Traced && (tr.Trace.Missing[measure.MissingInside] != c.want || !near(tr.Trace.Wall, map[string]float64{notebook.WallUser: 0.75, notebook.WallSystem: 0.25}) && c.want != "") {
+			if tr.Traced && (tr.Trace.Missing[measure.MissingInside].String() != c.want || !near(tr.Trace.Wall, map[string]float64{notebook.WallUser: 0.75, notebook.WallSystem: 0.25}) && c.want != "") {
 				t.Errorf("missing %q, want %q; wall %v", tr.Trace.Missing, c.want, tr.Trace.Wall)
 			}
 		}
@@ -361,7 +361,7 @@ func TestAnExplainedService(t *testing.T) {
 		if tr.Failure != nil || !near(tr.Trace.Wall, map[string]float64{notebook.WallUser: 0.25, notebook.WallSystem: 0.75}) {
 			t.Errorf("%q, wall %v", tr.Failure, tr.Trace.Wall)
 		}
-		if inside := tr.Trace.Missing[measure.MissingInside]; (inside != "") != (tr.Treatment == "vm") {
+		if inside := tr.Trace.Missing[measure.MissingInside]; (inside != nil) != (tr.Treatment == "vm") {
 			t.Errorf("%s: inside is missing: %q", tr.Treatment, inside)
 		}
 	}

@@ -51,7 +51,7 @@ func (f files) bandwidth(c *counters, t counted) error {
 			continue
 		}
 		if found {
-			c.missing.add(notebook.TracerBandwidth, "the quota of %s, above the guest's, is not counted", dir)
+			c.missing.add(notebook.TracerBandwidth, notebook.Say("quota-above-uncounted", "cgroup", dir))
 			continue
 		}
 		found = true
@@ -65,7 +65,7 @@ func (f files) bandwidth(c *counters, t counted) error {
 		}
 		c.figures = append(c.figures, counts{notebook.TracerBandwidth, dir + "/cpu.stat", n, false})
 		if holds(dir, mine) {
-			c.missing.add(notebook.TracerBandwidth, "the quota of %s is not the guest's alone: tare is in it too", dir)
+			c.missing.add(notebook.TracerBandwidth, notebook.Say("quota-shared-with-tare", "cgroup", dir))
 		}
 	}
 	return nil

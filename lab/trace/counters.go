@@ -19,6 +19,7 @@ import (
 	"tare/lab/cgroup"
 	"tare/lab/engine"
 	"tare/lab/proc"
+	"tare/notebook"
 )
 
 // counted is whose counters are read.
@@ -44,11 +45,11 @@ type counts struct {
 }
 
 // reasons are why something could not be counted, or is not the guest's alone, by tracer.
-type reasons map[string][]string
+type reasons map[string][]*notebook.Message
 
-func (r reasons) add(tracer, format string, a ...any) {
-	if text := fmt.Sprintf(format, a...); !slices.Contains(r[tracer], text) {
-		r[tracer] = append(r[tracer], text)
+func (r reasons) add(tracer string, why *notebook.Message) {
+	if !slices.ContainsFunc(r[tracer], why.Equal) {
+		r[tracer] = append(r[tracer], why)
 	}
 }
 
@@ -61,27 +62,23 @@ func readCounters(t counted) counters { return kernelFiles.read(t) }
 // device's or a role's before some. fallback are figures of block devices, for where nobody counts requests one by one:
 // of a cgroup, by device, or of the processes, which knows bytes alone. missing is by tracer: what could not be had and why,
 // and which figures are not of the guest alone or are coarse.
-func (after counters) since(before counters) (figures, fallback map[string]float64, missing map[string]string) {
-	why := reasons{}
+func (after counters) since(before counters) (figures, fallback map[string]float64, missing reasons) {
+	missing = reasons{}
 	for _, c := range []counters{before, after} {
 		for tracer, all := range c.missing {
-			for _, text := range all {
-				why.add(tracer, "%s", text)
+			for _, why := range all {
+				missing.add(tracer, why)
 			}
 		}
 	}
-	figures = subtract(after.figures, before.figures, why)
-	fallback = subtract(after.fallback, before.fallback, why)
+	figures = subtract(after.figures, before.figures, missing)
+	fallback = subtract(after.fallback, before.fallback, missing)
 	for name := range fallback {
 		if strings.Contains(name, ".") { // devices are known, which says more
 			delete(fallback, "read_bytes")
 			delete(fallback, "written_bytes")
 			break
 		}
-	}
-	missing = make(map[string]string, len(why))
-	for tracer, all := range why {
-		missing[tracer] = strings.Join(all, "; ")
 	}
 	return figures, fallback, missing
 }
@@ -90,20 +87,20 @@ func subtract(after, before []counts, why reasons) map[string]float64 {
 	figures := map[string]float64{}
 	for _, b := range before {
 		if !slices.ContainsFunc(after, b.same) {
-			why.add(b.tracer, "%s was there before the trial and not after it", b.from)
+			why.add(b.tracer, notebook.Say("counter-gone", "from", b.from))
 		}
 	}
 	for _, a := range after {
 		i := slices.IndexFunc(before, a.same)
 		if i < 0 {
-			why.add(a.tracer, "%s was there after the trial and not before it", a.from)
+			why.add(a.tracer, notebook.Say("counter-new", "from", a.from))
 			continue
 		}
 		delta := make(map[string]float64, len(a.n))
 		for name, n := range a.n {
 			was := before[i].n[name] // 0 of a device that came since
 			if n < was {
-				why.add(a.tracer, "%s of %s fell from %d to %d", name, a.from, was, n)
+				why.add(a.tracer, notebook.Say("counter-fell", "figure", name, "from", a.from, "was", float64(was), "is", float64(n)))
 				continue
 			}
 			if n == was && a.sparse {
@@ -154,7 +151,7 @@ func (f files) read(t counted) counters {
 			continue
 		}
 		if err := tr.count(f, &c, t); err != nil {
-			c.missing.add(tr.name, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+			c.missing.add(tr.name, notebook.TextMessage(strings.ReplaceAll(err.Error(), "\n", "; ")))
 		}
 	}
 	return c

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"tare/lab/engine"
 	"tare/lab/proc"
@@ -75,7 +76,7 @@ func (r recorded) machine(version int) files {
 var all = []string{notebook.TracerBandwidth, notebook.TracerCPU, notebook.TracerMemory, notebook.TracerIO}
 
 // fromZero reads, and gives what was counted since all counters were 0.
-func (f files) fromZero(as counted) (figures, fallback map[string]float64, missing map[string]string) {
+func (f files) fromZero(as counted) (figures, fallback map[string]float64, missing reasons) {
 	after := f.read(as)
 	before := counters{missing: after.missing}
 	for to, from := range map[*[]counts][]counts{&before.figures: after.figures, &before.fallback: after.fallback} {
@@ -121,9 +122,9 @@ func TestRecordedV2(t *testing.T) {
 		"lo.received_packets": 50, "lo.received_bytes": 50 * 128, "lo.sent_packets": 50, "lo.sent_bytes": 50 * 128,
 	})
 	wantFigures(t, "fallback", fallback, map[string]float64{"vda.reads": 32, "vda.read_bytes": 32 * 4096, "vda.writes": 96, "vda.written_bytes": 96 * 4096})
-	want := map[string]string{
-		notebook.TracerCPU: "interrupt_s and steal_s in steps of 10ms for each CPU",
-		notebook.TracerIO:  "the networks' figures are of the whole host: the guest has its network",
+	want := reasons{
+		notebook.TracerCPU: {notebook.Say("times-in-steps-by-cpu", "figures", []string{"interrupt_s", "steal_s"}, "step", 10*time.Millisecond)},
+		notebook.TracerIO:  {notebook.Say("network-of-whole-host")},
 	}
 	if !reflect.DeepEqual(missing, want) {
 		t.Errorf("missing %q, want %q", missing, want)
@@ -147,7 +148,7 @@ func TestRecordedV1(t *testing.T) {
 		"eth0.received_bytes": 8928525738, "eth0.received_packets": 295739, "eth0.sent_bytes": 15278676, "eth0.sent_packets": 167974,
 	})
 	wantFigures(t, "fallback", fallback, map[string]float64{"vda.reads": 32, "vda.read_bytes": 32 * 4096, "vda.writes": 96, "vda.written_bytes": 96 * 4096})
-	if want := "reclaimed_pages is of the whole host"; missing[notebook.TracerMemory] != want || missing[notebook.TracerBandwidth] != "" {
+	if want := "[of-whole-host figure=reclaimed_pages]"; fmt.Sprint(missing[notebook.TracerMemory]) != want || missing[notebook.TracerBandwidth] != nil {
 		t.Errorf("missing %q, want %q of memory and nothing of bandwidth", missing, want)
 	}
 
@@ -175,13 +176,13 @@ func TestRecordedVariants(t *testing.T) {
 	}{
 		{"no quota", asV1, map[string]string{"/sys/fs/cgroup/cpu/guest/cpu.cfs_quota_us": "-1\n"}, nil, map[string]float64{"periods": math.NaN()}, nil},
 		{"a quota above, Tare in it", asV1, map[string]string{"/sys/fs/cgroup/cpu/guest/cpu.cfs_quota_us": "-1", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "7", "/sys/fs/cgroup/cpu/cpu.stat": "nr_periods 5\nnr_throttled 2\nthrottled_time 1000000000\n"}, nil,
-			map[string]float64{"periods": 5, "throttled_periods": 2, "throttled_s": 1}, map[string]string{notebook.TracerBandwidth: "tare is in it too"}},
-		{"two quotas", asV1, map[string]string{"/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "7"}, nil, map[string]float64{"periods": 15}, map[string]string{notebook.TracerBandwidth: "the quota of /sys/fs/cgroup/cpu, above the guest's, is not counted"}},
+			map[string]float64{"periods": 5, "throttled_periods": 2, "throttled_s": 1}, map[string]string{notebook.TracerBandwidth: "quota-shared-with-tare"}},
+		{"two quotas", asV1, map[string]string{"/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "7"}, nil, map[string]float64{"periods": 15}, map[string]string{notebook.TracerBandwidth: "quota-above-uncounted cgroup=/sys/fs/cgroup/cpu"}},
 		{"a broken quota", asV1, map[string]string{"/sys/fs/cgroup/cpu/guest/cpu.cfs_quota_us": "x"}, nil, map[string]float64{"periods": math.NaN()}, map[string]string{notebook.TracerBandwidth: "guest/cpu.cfs_quota_us: \"x\": expected a quota"}},
 		{"a broken count", asV1, map[string]string{"/sys/fs/cgroup/cpu/guest/cpu.stat": "nr_periods many\n"}, nil, map[string]float64{"periods": math.NaN()}, map[string]string{notebook.TracerBandwidth: "guest/cpu.stat: line 1: \"nr_periods many\\n\": expected"}},
 		{"an empty file", asV1, map[string]string{"/sys/fs/cgroup/cpu/guest/cpu.stat": ""}, nil, map[string]float64{"periods": math.NaN()}, map[string]string{notebook.TracerBandwidth: "none of the expected lines"}},
 		{"bare metal", asV1, guest, hasNoGroup,
-			map[string]float64{"user_s": 0.16, "system_s": 0.30, "guest_s": math.NaN(), "minor_faults": 120, "major_faults": 4, "periods": math.NaN()}, map[string]string{notebook.TracerCPU: "user_s and system_s in steps of 10ms"}},
+			map[string]float64{"user_s": 0.16, "system_s": 0.30, "guest_s": math.NaN(), "minor_faults": 120, "major_faults": 4, "periods": math.NaN()}, map[string]string{notebook.TracerCPU: "times-in-steps figures=[user_s system_s] step=0.01"}},
 		{"a VM", asV1.of(notebook.RoleVCPU), guest, nil,
 			map[string]float64{"user_s": 0.16, "system_s": 0.30, "guest_s": 0.44, "vcpu.user_s": 0.10, "vcpu.system_s": 0.25, "vcpu.guest_s": 0.40}, nil},
 		{"no process", counted{Tracers: named(all)}, nil, nil, map[string]float64{"user_s": math.NaN(), "minor_faults": math.NaN(), "periods": math.NaN()},
@@ -191,7 +192,7 @@ func TestRecordedVariants(t *testing.T) {
 		{"a network of its own", asV1, map[string]string{"/proc/11511/ns/net": "net:[5]"}, nil, map[string]float64{"tare0keep.received_bytes": 0, "lo.received_packets": 6342723}, nil},
 		{"a CPU that is not there", counted{PID: 11511, Tracers: named(all), CPUs: []int{2}}, nil, nil, map[string]float64{"interrupt_s": math.NaN()}, map[string]string{notebook.TracerCPU: "no line of cpu2"}},
 		{"one CPU", counted{PID: 11511, Tracers: named(all), CPUs: []int{1}}, nil, nil, map[string]float64{"interrupt_s": 58.39, "steal_s": 121}, nil},
-		{"no huge pages", asV1, map[string]string{"/proc/vmstat": "pgsteal_kswapd 5\n"}, nil, map[string]float64{"huge_faults": math.NaN(), "reclaimed_pages": 5}, map[string]string{notebook.TracerMemory: "huge_faults: this kernel counts none"}},
+		{"no huge pages", asV1, map[string]string{"/proc/vmstat": "pgsteal_kswapd 5\n"}, nil, map[string]float64{"huge_faults": math.NaN(), "reclaimed_pages": 5}, map[string]string{notebook.TracerMemory: "not-counted figure=huge_faults"}},
 		{"a cgroup that cannot be found", asV1, nil, func(f *files) {
 			f.group = func(int, string) (string, error) { return "", errors.New("no mount shows it") }
 		}, map[string]float64{"user_s": math.NaN()}, map[string]string{notebook.TracerCPU: "no mount shows it", notebook.TracerMemory: "no mount shows it", notebook.TracerIO: "no mount shows it", notebook.TracerBandwidth: "no mount shows it"}},
@@ -213,7 +214,7 @@ func TestRecordedVariants(t *testing.T) {
 			}
 		}
 		for tracer, want := range c.missing {
-			if !strings.Contains(missing[tracer], want) {
+			if !strings.Contains(fmt.Sprint(missing[tracer]), want) {
 				t.Errorf("%s: missing of %s %q, want %q", c.what, tracer, missing[tracer], want)
 			}
 		}
@@ -240,7 +241,7 @@ func TestSince(t *testing.T) {
 		"tare1.received_packets": 1, "cni0:1.2.received_bytes": 11, "cni0:1.2.received_packets": 1, "cni0:1.2.sent_bytes": 22, "cni0:1.2.sent_packets": 2,
 	})
 	wantFigures(t, "fallback", fallback, map[string]float64{"vda.reads": 0, "vda.read_bytes": 0, "vda.writes": 0, "vda.written_bytes": 0})
-	if want := "tare1.received_bytes of network net:[4026531833] fell from 220 to 100"; !strings.Contains(missing[notebook.TracerIO], want) {
+	if want := "counter-fell figure=tare1.received_bytes from=network net:[4026531833] is=100 was=220"; !strings.Contains(fmt.Sprint(missing[notebook.TracerIO]), want) {
 		t.Errorf("missing %q, want %q", missing, want)
 	}
 
@@ -253,11 +254,11 @@ func TestSince(t *testing.T) {
 		}
 	}
 	for tracer, want := range map[string]string{
-		notebook.TracerBandwidth: "/sys/fs/cgroup/cpu/guest/cpu.stat was there before the trial and not after it",
-		notebook.TracerCPU:       "the guest's processes was there after the trial and not before it",
-		notebook.TracerMemory:    "guest/memory.stat was there before the trial and not after it",
+		notebook.TracerBandwidth: "counter-gone from=/sys/fs/cgroup/cpu/guest/cpu.stat",
+		notebook.TracerCPU:       "counter-new from=the guest's processes",
+		notebook.TracerMemory:    "guest/memory.stat",
 	} {
-		if !strings.Contains(missing[tracer], want) {
+		if !strings.Contains(fmt.Sprint(missing[tracer]), want) {
 			t.Errorf("missing of %s %q, want %q", tracer, missing[tracer], want)
 		}
 	}

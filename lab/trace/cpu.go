@@ -62,7 +62,7 @@ func (f files) cpu(c *counters, t counted) error {
 		delete(n, "guest_s") // nothing here runs a VM
 	}
 	c.figures = append(c.figures, counts{notebook.TracerCPU, "the guest's processes", n, false})
-	c.missing.add(notebook.TracerCPU, "user_s and system_s in steps of %v", proc.Tick)
+	c.missing.add(notebook.TracerCPU, notebook.Say("times-in-steps", "figures", []string{"user_s", "system_s"}, "step", proc.Tick))
 	return nil
 }
 
@@ -111,6 +111,6 @@ func (f files) interrupts(c *counters, t counted) error {
 		"interrupt_s": uint64(all.Interrupts),
 		"steal_s":     uint64(all.Stolen),
 	}, false})
-	c.missing.add(notebook.TracerCPU, "interrupt_s and steal_s in steps of %v for each CPU", proc.Tick)
+	c.missing.add(notebook.TracerCPU, notebook.Say("times-in-steps-by-cpu", "figures", []string{"interrupt_s", "steal_s"}, "step", proc.Tick))
 	return nil
 }

@@ -131,7 +131,7 @@ func (f files) network(c *counters, t counted) error {
 	}
 	whole := its == mine
 	if whole {
-		c.missing.add(notebook.TracerIO, "the networks' figures are of the whole host: the guest has its network")
+		c.missing.add(notebook.TracerIO, notebook.Say("network-of-whole-host"))
 	}
 	c.figures = append(c.figures, counts{notebook.TracerIO, "network " + its, n, whole})
 	return nil

@@ -74,10 +74,10 @@ func (f files) hostMemory(c *counters) error {
 	}
 	c.figures = append(c.figures, counts{notebook.TracerMemory, file, n, false})
 	if _, ok := n["huge_faults"]; !ok {
-		c.missing.add(notebook.TracerMemory, "huge_faults: this kernel counts none")
+		c.missing.add(notebook.TracerMemory, notebook.Say("not-counted", "figure", "huge_faults"))
 	}
 	if _, ok := n["reclaimed_pages"]; ok && whole {
-		c.missing.add(notebook.TracerMemory, "reclaimed_pages is of the whole host")
+		c.missing.add(notebook.TracerMemory, notebook.Say("of-whole-host", "figure", "reclaimed_pages"))
 	}
 	return nil
 }

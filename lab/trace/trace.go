@@ -257,7 +257,7 @@ func (k *Kit) Close() {
 type Trace struct {
 	kit     *Kit
 	target  Target
-	missing map[string]string
+	missing map[string]*notebook.Message
 	counted counted
 	before  counters
 	links   []io.Closer
@@ -272,7 +272,10 @@ type Trace struct {
 
 // Attach begins to trace. What Stop returns says in Missing what could not be traced.
 func (k *Kit) Attach(target Target) *Trace {
-	t := &Trace{kit: k, target: target, missing: maps.Clone(k.missing)}
+	t := &Trace{kit: k, target: target, missing: map[string]*notebook.Message{}}
+	for name, why := range k.missing {
+		t.missing[name] = notebook.TextMessage(why)
+	}
 	t.word = target.Word || len(target.Clock) == 0 && !slices.ContainsFunc(target.Threads, func(t engine.Thread) bool { return t.Role == notebook.RoleRuler })
 	if k.coll != nil {
 		if err := t.attach(); err != nil {
@@ -327,7 +330,7 @@ func (t *Trace) attach() error {
 			attach = func(t *Trace) error { return t.attachAll(programs...) }
 		}
 		if err := attach(t); err != nil {
-			t.missing[tr.name] = "it cannot attach to " + tr.on + ": " + err.Error()
+			t.missing[tr.name] = notebook.Say("tracer-not-attached", "on", tr.on, "cause", err)
 		}
 	}
 	return nil
@@ -433,7 +436,7 @@ func (t *Trace) gather(what uint32) error {
 func (t *Trace) fails(err error) {
 	t.running = false
 	for name := range t.kit.loaded {
-		t.missing[name] = err.Error()
+		t.missing[name] = notebook.ErrorMessage(err)
 	}
 }
 
@@ -472,11 +475,14 @@ func (t *Trace) Stop() (*notebook.Trace, error) {
 		maps.Copy(p.Figures, fallback)
 	}
 	for n, why := range missing {
-		p.Missing[n] = strings.TrimPrefix(p.Missing[n]+"; "+why, "; ")
+		if whole := p.Missing[n]; whole != nil {
+			why = slices.Insert(why, 0, whole)
+		}
+		p.Missing[n] = notebook.Several(why)
 	}
 	for _, tr := range t.kit.tracers {
 		// A tracer that reads counters has read them, or Missing says which ones it could not read.
-		if t.missing[tr.name] == "" || tr.count != nil || t.running && t.kit.loaded[tr.name] != nil {
+		if t.missing[tr.name] == nil || tr.count != nil || t.running && t.kit.loaded[tr.name] != nil {
 			p.Looked = append(p.Looked, tr.name)
 		}
 	}
@@ -494,7 +500,7 @@ func (t *Trace) seen(p *notebook.Trace) error {
 		return fmt.Errorf("reading the programs' sums: %w", err)
 	}
 	if l.Spans == 0 {
-		return errors.New("no trial was seen: nothing that the guest's ruler created was")
+		return &notebook.Error{Says: notebook.Say("no-trial-seen")}
 	}
 	for i := range all {
 		p.Lost += int64(all[i].Lost)
@@ -517,11 +523,11 @@ func (t *Trace) seen(p *notebook.Trace) error {
 		return fmt.Errorf("the trial ended %v after tracing began, and %v is the longest that can be followed; make its work shorter", took.Round(time.Second), longest.Round(time.Second))
 	}
 	for _, tr := range k.tracers {
-		if tr.read == nil || k.loaded[tr.name] == nil || t.missing[tr.name] != "" && t.missing[tr.name] != tr.lacks {
+		if tr.read == nil || k.loaded[tr.name] == nil || t.missing[tr.name] != nil && t.missing[tr.name].Text() != tr.lacks {
 			continue
 		}
 		if err := tr.read(t, p); err != nil {
-			t.missing[tr.name] = err.Error()
+			t.missing[tr.name] = notebook.ErrorMessage(err)
 		}
 	}
 	return nil

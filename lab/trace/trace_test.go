@@ -535,7 +535,7 @@ func TestNothingIsSeenWithoutATrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tr := range k.tracers {
-		if p.Wall != nil || !strings.Contains(p.Missing[tr.name], "no trial was seen") || slices.Contains(p.Looked, tr.name) {
+		if p.Wall != nil || !p.Missing[tr.name].Is("no-trial-seen") || slices.Contains(p.Looked, tr.name) {
 			t.Errorf("%s: %+v", tr.name, p)
 		}
 	}

@@ -139,7 +139,7 @@ func testKVM(t *testing.T, k engine.Kind, init string, kernel qemu.Kernel, accel
 	if err != nil {
 		t.Fatal(err)
 	}
-	if why := cmp.Or(kit.Missing()[notebook.TracerHypervisor], seen.Missing[notebook.TracerHypervisor]); why != "" {
+	if why := cmp.Or(kit.Missing()[notebook.TracerHypervisor], seen.Missing[notebook.TracerHypervisor].String()); why != "" {
 		t.Log("exits cannot be counted here:", why)
 	} else if n, counted := seen.Figures["exits"]; counted && n == 0 || !counted && accelerator == notebook.KVM {
 		t.Errorf("no exit was counted: %v", seen.Figures)
