@@ -32,19 +32,6 @@ func (s Study) Image(t Treatment) Image {
 	return s.Images[t.Workload]
 }
 
-// Words says which image it is where several are told apart: "image 0123456789ab, input ba9876543210".
-func (i Image) Words() string {
-	short := func(digest string) string {
-		d := strings.TrimPrefix(digest, "sha256:")
-		return d[:min(len(d), 12)]
-	}
-	w := "image " + short(i.Digest)
-	if i.Input != "" {
-		w += ", input " + short(i.Input)
-	}
-	return w
-}
-
 // Said says of each setting that was changed what it was changed from and to, with how many files it has: "address randomisation: 2 → 0".
 func Said(all []Setting) (texts []string) {
 	for len(all) > 0 {

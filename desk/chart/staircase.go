@@ -43,7 +43,7 @@ func contains(all, some map[string]string) bool {
 func stairPanel(s *data.Summary, c *ladder.Staircase) *Panel {
 	where := words.Where(s, &data.Row{Host: c.Host, HostID: c.HostID, HostCores: c.HostCores, Treatment: c.Work()})
 	if c.OtherImages {
-		where += ", " + words.Plain(c.Image.Words())
+		where += ", " + words.Plain(words.Digests(c.Image))
 	}
 	p := &Panel{where: where, workload: words.Plain(c.Workload), axis: byIsolation, Staircase: c}
 	for _, r := range c.Rungs {

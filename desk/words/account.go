@@ -60,7 +60,7 @@ func against(b explain.Against) string {
 func AccountPlace(a *explain.Account) string {
 	p := Place(a.Row)
 	if a.OtherImages {
-		p += Plain(", " + a.Row.Image.Words())
+		p += Plain(", " + Digests(a.Row.Image))
 	}
 	return p
 }

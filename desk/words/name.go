@@ -246,7 +246,7 @@ func Table(s *data.Summary, rows []*data.Row) string {
 // Image names a row's image where other rows of its work have another, to follow what its table is of.
 func Image(s *data.Summary, r *data.Row) string {
 	if s.OtherImages(r) {
-		return ", " + Plain(r.Image.Words())
+		return ", " + Plain(Digests(r.Image))
 	}
 	return ""
 }
@@ -329,4 +329,17 @@ func P(p float64) string {
 		return "p < 0.001"
 	}
 	return "p = " + Digits(p, 2)
+}
+
+// Digests says which image it is where several are told apart: "image 0123456789ab, input ba9876543210".
+func Digests(i notebook.Image) string {
+	short := func(digest string) string {
+		d := strings.TrimPrefix(digest, "sha256:")
+		return d[:min(len(d), 12)]
+	}
+	w := "image " + short(i.Digest)
+	if i.Input != "" {
+		w += ", input " + short(i.Input)
+	}
+	return w
 }

@@ -56,7 +56,7 @@ func Staircase(c *ladder.Staircase) string {
 	parts := slices.Concat(layerCosts(c), wholeCost(c), machineCosts(c), notTrusted(c))
 	place := Work(c.Work()) + " at " + c.Instance.Name
 	if c.OtherImages {
-		place += ", " + c.Image.Words()
+		place += ", " + Digests(c.Image)
 	}
 	if c.Metric.MoreIsBetter() {
 		place += ", " + CostOf(c.Metric)
