@@ -216,8 +216,6 @@ func (t *tracing) saw(p *notebook.Trace, inside bool) {
 	t.Lost = more(t.Lost, p.Lost)
 }
 
-func bounded(s string) string { return Printable(Shortened(s)) }
-
 // coarse is what a trial's elapsed time went on as far as that can be said without following the scheduler: the CPU
 // time that it used and that its quota kept from it. Both are added over cores; where they are more than the time that
 // passed, several cores had a part in it at a time, and each gets its share of it. The rest is not known.
