@@ -77,7 +77,7 @@ func OfSeveral(all []*data.Several) [][]Figure {
 	return drawn(all, ofSeveral, func(v *data.Several, i int) string { return fmt.Sprintf("several-%d-%s", i, slug(v.Name)) })
 }
 
-// drawn draws the figures of each value. The stem is that of a value and its number, from 1.
+// drawn draws the figures of each value. stem names the files of a value's figures; i is the value's number, from 1.
 func drawn[V any](values []V, figures []Draw[V], stem func(v V, i int) string) [][]Figure {
 	each := make([][]Figure, len(values))
 	said := map[string]bool{}
@@ -91,7 +91,7 @@ func drawn[V any](values []V, figures []Draw[V], stem func(v V, i int) string) [
 	return each
 }
 
-// say adds a sentence to the caption; empty: none.
+// say adds a sentence to the caption, unless the sentence is empty.
 func (f *Figure) say(sentence string) {
 	f.Caption = strings.TrimSpace(f.Caption + " " + sentence)
 }

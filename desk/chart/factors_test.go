@@ -8,7 +8,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// A figure can have every factor as its axis: what differs in it alone is one panel, in the order of the factor's values.
+// Every factor can be a figure's axis. Treatments that differ only in it are one panel, in the order of its values.
 func TestAFigureByEveryFactor(t *testing.T) {
 	for _, p := range notebooktest.Pairs() {
 		if p.Factor.Name == byIsolation {

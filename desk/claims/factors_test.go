@@ -11,7 +11,7 @@ import (
 	"tare/yamlfile"
 )
 
-// A claim can select by every factor, and compare what differs in that factor alone.
+// A claim can select by every factor, and can compare treatments that differ only in that factor.
 func TestAClaimByEveryFactor(t *testing.T) {
 	var all []notebooktest.Pair
 	w := newWorld(host("h", 8))
@@ -63,7 +63,7 @@ func TestEveryFactorIsAKeyOfSelectors(t *testing.T) {
 	}
 }
 
-// A factor that a parameter names takes the place of one that a key names, and the other way round; it stays where another workload is named.
+// A factor under params replaces the same factor as a key, and the reverse. It is kept if the other selector names another workload.
 func TestAFactorAmongTheParameters(t *testing.T) {
 	cold := map[string]string{"cache": "cold"}
 	for _, c := range []struct {
@@ -85,9 +85,9 @@ func TestAFactorAmongTheParameters(t *testing.T) {
 		want bool
 	}{
 		{Selector{Params: map[string]string{"rate": "1000"}}, true},
-		{Selector{Rate: Values{"1000"}}, false}, // which is the workload's
+		{Selector{Rate: Values{"1000"}}, false}, // here the rate is a parameter of the workload
 		{Selector{Params: map[string]string{"cache": "cold"}}, true},
-		{Selector{Cache: Values{"cold"}}, false}, // it has none
+		{Selector{Cache: Values{"cold"}}, false}, // the treatment has no cache
 	} {
 		if got := c.s.hasRow(own); got != c.want {
 			t.Errorf("%+v: %v, want %v", c.s, got, c.want)
@@ -95,7 +95,7 @@ func TestAFactorAmongTheParameters(t *testing.T) {
 	}
 }
 
-// What a factor cannot be is said with the line.
+// The error for a value that a factor cannot have names the line.
 func TestAFactorThatCannotBe(t *testing.T) {
 	for of, want := range map[string]string{
 		"cache: hot":                         `f.yaml:2: ratio: of: cache: "hot": one of cold, warm was expected`,

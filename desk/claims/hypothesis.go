@@ -260,9 +260,9 @@ func (r *Range) has(f float64) bool {
 	return r == nil || f >= r.AtLeast && (r.AtMost == 0 || f <= r.AtMost)
 }
 
-// Selector chooses treatments: by their workload, its parameters, and every factor. What it does not name may be anything; in To and Than,
-// it is as in the treatment that is compared with, where both have it. A factor that not all studies have is a parameter too, for files from
-// before selectors had keys for these.
+// Selector chooses treatments by their workload, its parameters, and every factor. A key that is left out allows any value. In To and Than,
+// it takes the value of the treatment that is compared, if both have the key. Params may name the factors that only some studies have,
+// because older files have no keys for these factors.
 type Selector struct {
 	Workload     Values `yaml:"workload,omitempty"`
 	Platform     Values `yaml:"platform,omitempty"`
@@ -307,13 +307,13 @@ func (s *Selector) lists() []*Values {
 	return all
 }
 
-// choice is what a selector chooses of a factor.
+// choice holds the values of a factor that a selector allows.
 type choice struct {
 	of notebook.Factor
 	*Values
 }
 
-// choices are what the selector chooses of each factor, but for the host's cores.
+// choices are the values that the selector allows for each factor, except the host's cores.
 func (s *Selector) choices() []choice {
 	return []choice{
 		{notebook.FactorPlatform, &s.Platform}, {notebook.FactorEngine, &s.Engine}, {notebook.FactorProvisioning, &s.Provisioning}, {notebook.FactorInstance, &s.Instance},
@@ -323,7 +323,7 @@ func (s *Selector) choices() []choice {
 	}
 }
 
-// Named are the values that the selector chooses of factors that not all studies have, by the factors' names, and of parameters.
+// Named are the values that the selector allows, by name, for parameters and for the factors that only some studies have.
 func (s Selector) Named() map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, s.Params)
@@ -397,7 +397,8 @@ func (s Selector) over(other Selector) Selector {
 	return s.withoutMachine()
 }
 
-// ofAnyWorkload are those parameters that are factors, and so not of one workload alone. A rate may be either, and is left out; nil: none is.
+// ofAnyWorkload returns the parameters that are factors, and so belong to no single workload; nil if there are none. A rate may be either, and
+// is left out.
 func ofAnyWorkload(params map[string]string) (some map[string]string) {
 	for k, v := range params {
 		if f, is := notebook.FactorNamed(k); !is || f.IsField() || f.Number {

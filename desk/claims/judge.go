@@ -46,16 +46,16 @@ type judge struct {
 	seen    map[asked]seen
 }
 
-// parameter is a workload's, or a factor of its treatments.
+// parameter is a parameter of a workload, or a factor of its treatments.
 type parameter struct{ workload, name string }
 
 // asked is a quantity of a row.
 type asked struct {
 	of       *data.Row
-	quantity string // named
+	quantity string // by the function named
 }
 
-// named is a quantity, which is two lists, as a text.
+// named is a quantity as a text, because its two lists are not comparable.
 func named(q data.Quantity) string { return fmt.Sprintf("%q %q", q.Of, q.Per) }
 
 // seen is a row with the values of a quantity in place of its metric's; why: it has none.
@@ -467,7 +467,7 @@ func (j *judge) lines(pairs []pair, over string, acrossHosts bool) [][]pair {
 				id.HostID = j.model(r.HostID)
 			}
 		default:
-			id.Digest, id.Input = "", "" // the image may be made by the parameter
+			id.Digest, id.Input = "", "" // the parameter may decide how the image is made
 		}
 		return id
 	}
@@ -669,22 +669,22 @@ func (n *node) compared() bool {
 	return n.kind == leaf || n.kind == absent && n.seen || slices.ContainsFunc(n.kids, (*node).compared)
 }
 
-// comparisonTest is what distinguishes the tests of comparisons.
+// comparisonTest identifies the test of a comparison.
 type comparisonTest struct {
 	by          By
-	what, lower string // named
+	what, lower string // by the function named
 	over, below pair
 	bounds      Region
 }
 
-// logicTest is what distinguishes the tests of a logic over others: the last of these, and those before it.
+// logicTest identifies the test of a logic over other tests: the last of these, and all before it.
 type logicTest struct {
 	kind         kind
-	before, last any // tests; before is nil where there are none
+	before, last any // tests; before is nil if there are none
 }
 
-// test is a comparable value that tells the nodes apart of which something was measured: those with the same are tested by the same intervals,
-// and err together.
+// test identifies the test of a measured node, by a comparable value. Nodes with the same test use the same intervals, and so are wrong
+// together.
 func (n *node) test() any {
 	switch c := n.cmp; n.kind {
 	case leaf:

@@ -415,7 +415,7 @@ func (c choice) check(text string) error {
 	return nil
 }
 
-// checkLeast says what is wrong in a least value; nil: nothing, or the text is no least value.
+// checkLeast says what is wrong with a least value; nil if it is valid, or if the text is not a least value.
 func checkLeast(text string) error {
 	least, ok := strings.CutSuffix(text, orMore)
 	if !ok {

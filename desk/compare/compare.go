@@ -73,7 +73,7 @@ const (
 	Image  Thing = "image"
 )
 
-// DesignDiffers is a doubt: the folders' guests ran other numbers of trials. How many rounds there are does not matter.
+// DesignDiffers is a doubt: the guests of the two folders ran different numbers of trials. The number of rounds does not matter.
 type DesignDiffers struct{ Old, New notebook.Design }
 
 // Doubt marks it as one.

@@ -11,11 +11,11 @@ import (
 	"tare/notebook"
 )
 
-// baselineKeys are what a baseline can say of every treatment, in the order in which it is written. The other factors and the parameters follow
-// in the order of the alphabet.
+// baselineKeys are the keys that every treatment has, in the order in which a baseline is written. The other factors and the parameters follow
+// in alphabetical order.
 var baselineKeys = notebook.FactorNames(notebook.Factor.IsField)
 
-// keysOf is a treatment as a baseline has it: all factors and the parameters.
+// keysOf returns a treatment's factors and parameters by the keys of a baseline.
 func keysOf(t notebook.Treatment) map[string]string {
 	m := map[string]string{}
 	maps.Copy(m, t.Assigned())

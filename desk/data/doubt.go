@@ -197,21 +197,21 @@ type End struct {
 // FolderDoubt is a doubt about one folder.
 type FolderDoubt interface {
 	Doubt
-	// InFolder is the same doubt with what name makes of the folder's path.
+	// InFolder returns the doubt with the path of its folder replaced by what name returns for it.
 	InFolder(name func(dir string) string) Doubt
 }
 
-// InFolder makes it a FolderDoubt.
+// InFolder implements FolderDoubt.
 func (d KernelChanged) InFolder(name func(string) string) Doubt { d.Dir = name(d.Dir); return d }
 
-// InFolder makes it a FolderDoubt.
+// InFolder implements FolderDoubt.
 func (d QuietDiffers) InFolder(name func(string) string) Doubt { d.Dir = name(d.Dir); return d }
 
-// InFolder makes it a FolderDoubt.
+// InFolder implements FolderDoubt.
 func (d FewRounds) InFolder(name func(string) string) Doubt { d.Dir = name(d.Dir); return d }
 
-// InFolder makes it a FolderDoubt.
+// InFolder implements FolderDoubt.
 func (d Torn) InFolder(name func(string) string) Doubt { d.Dir = name(d.Dir); return d }
 
-// InFolder makes it a FolderDoubt.
+// InFolder implements FolderDoubt.
 func (d Stalled) InFolder(name func(string) string) Doubt { d.Dir = name(d.Dir); return d }

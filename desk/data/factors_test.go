@@ -8,7 +8,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// A baseline can be chosen by every factor, and treatments that differ in a factor alone are two rows.
+// A baseline can be chosen by every factor, and treatments that differ only in one factor are two rows.
 func TestABaselineByEveryFactor(t *testing.T) {
 	for _, p := range notebooktest.Pairs() {
 		f := notebooktest.New(4).Add("cpu vm qemu kvm pinned large", 1)

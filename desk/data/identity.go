@@ -6,15 +6,15 @@ import (
 	"tare/notebook"
 )
 
-// Identity is what distinguishes rows. Rows that differ in none of it are one.
+// Identity is all that distinguishes rows. Results with the same identity are one row.
 type Identity struct {
 	HostID, LoadFrom string
 	Workload         string
-	Assigned         string // Assigned of its treatment
+	Assigned         string // the function Assigned, of the treatment
 	Digest, Input    string // of its image
 	Metric           notebook.Metric
 	IsFigure         bool   // Row.IsFigure
-	Kind, Config     string // of the study, and what Config.Identity says: the mean of two guests is another figure than that of eight
+	Kind, Config     string // of the study, with Config.Identity: the mean of two guests cannot be compared with that of eight
 
 	Variant      notebook.Variant
 	Provisioning string
@@ -23,16 +23,16 @@ type Identity struct {
 	AA           bool
 }
 
-// Size is how large an instance is, whatever its name.
+// Size is an instance without its name.
 type Size struct {
 	Cores float64
 	Bytes int64
 }
 
-// SizeOf is an instance's.
+// SizeOf returns the size of an instance.
 func SizeOf(i notebook.Instance) Size { return Size{i.Cores, i.Memory} }
 
-// Identity is the row's.
+// Identity returns the row's identity.
 func (r *Row) Identity() Identity {
 	t := r.Treatment
 	return Identity{
@@ -47,8 +47,8 @@ func (i Identity) Group() Identity {
 	return i
 }
 
-// Assigned are a treatment's parameters and those factors that are written like them, in one text: two treatments have the same text only if
-// they are equal in all of these.
+// Assigned returns a treatment's parameters and the factors that are written like them as one text. Two treatments have the same text only if
+// all of these are equal.
 func Assigned(t notebook.Treatment) string {
 	all := t.Assigned()
 	quoted := make(map[string]string, len(all))

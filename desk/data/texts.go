@@ -17,12 +17,12 @@ const (
 	maxText  = 500
 )
 
-// texts counts what was said, each kind once. Two texts are of one kind when they are of one source and have the same code
-// and, but for numbers, the same arguments.
+// texts counts messages by kind. Messages of one kind have the same source, the same code and, except for numbers, the same
+// arguments.
 type texts struct {
 	all     []*text
 	byKind  map[textKind]*text
-	dropped int // said, and of no kind that is kept
+	dropped int // messages whose kind is not kept
 }
 
 type textKind struct {
@@ -40,10 +40,10 @@ const (
 	ofTraced
 )
 
-// Text is what was recorded, one for all of its kind.
+// Text is a recorded message that stands for all of its kind.
 type Text struct {
 	First   *notebook.Message
-	Differs bool // others of this kind have other numbers in them
+	Differs bool // others of this kind have other numbers
 }
 
 // Cause is why trials failed: the commonest text, and how often it was said. Zero where none is recorded.
@@ -60,7 +60,7 @@ type text struct {
 	who   map[string]bool
 }
 
-// add counts a message, and who said it.
+// add counts a message about a treatment; who is its ID, or empty.
 func (t *texts) add(of source, m *notebook.Message, who string) {
 	m = Bounded(m)
 	kind := textKind{of, kindOf(m)}
@@ -98,7 +98,7 @@ const (
 	maxDepth = 8 // a start that failed in a treatment that was given up has five around it
 )
 
-// Bounded is a message with texts of no more than maxText bytes each, and neither many arguments nor many messages inside one another.
+// Bounded returns the message with texts of at most maxText bytes, at most maxArgs arguments, and at most maxDepth levels of nested messages.
 func Bounded(m *notebook.Message) *notebook.Message { return boundedTo(m, maxDepth) }
 
 func boundedTo(m *notebook.Message, depth int) *notebook.Message {

@@ -8,7 +8,7 @@ import (
 	"tare/notebook"
 )
 
-// Messages that differ in numbers alone are of one kind, in messages inside them and in texts from outside too.
+// Messages that differ only in numbers are of one kind, even if the numbers are in nested messages or in texts from outside.
 func TestMessagesAreGroupedByCodeAndArguments(t *testing.T) {
 	say := notebook.Say
 	exit := func(status int, said string) *notebook.Message { return say("exit", "status", status, "said", said) }
@@ -33,7 +33,7 @@ func TestMessagesAreGroupedByCodeAndArguments(t *testing.T) {
 	}
 }
 
-// A folder's message is bounded in all that it holds, and one of Tare's own keeps what is in it.
+// Each part of a message from a folder is bounded, and Tare's own messages fit into the bounds.
 func TestMessagesAreBounded(t *testing.T) {
 	m := notebook.TextMessage("no cgroups")
 	for range maxDepth {

@@ -199,7 +199,7 @@ func place(t notebook.Treatment, hostID string, hostCores int) data.Identity {
 	return data.Identity{Workload: t.Workload, Assigned: data.Assigned(t), Size: data.SizeOf(t.Instance), HostID: hostID, HostCores: hostCores}
 }
 
-// Work is a treatment with what the staircase's treatments share: workload, parameters, factors that are written like them, and instance.
+// Work returns what the staircase's treatments share as a treatment: workload, parameters, factors that are written like them, and instance.
 func (c *Staircase) Work() notebook.Treatment {
 	return notebook.Treatment{Workload: c.Workload, Params: c.Params, Factors: c.Factors, Instance: c.Instance}
 }

@@ -303,7 +303,7 @@ func checks(s *data.Summary, names map[string]string) (lines, all []check) {
 	return lines, all
 }
 
-// finished says whether the reason of an end leaves nothing to be said on the first screen.
+// finished reports whether a session ended as planned, so that the first screen need not mention its end.
 func finished(end *notebook.Message) bool { return end.Is("precise-enough") || end.Is("cap-on-rounds") }
 
 // count counts what a reader must know of before the figures.
@@ -332,7 +332,7 @@ func folderName(dir string) string {
 	return words.Plain(filepath.Base(dir))
 }
 
-// withoutPaths are doubts with the names of folders as the rest of the page has them.
+// withoutPaths returns the doubts with folders named as in the rest of the page.
 func withoutPaths(doubts []data.Doubt) (named []data.Doubt) {
 	for _, d := range doubts {
 		if of, is := d.(data.FolderDoubt); is {

@@ -8,7 +8,7 @@ import (
 	"tare/desk/words"
 )
 
-// A text that the page calls is there, or the page cannot be parsed; a text that it does not call is in nobody's report.
+// The page uses every text. (If it used a text that does not exist, parsing it would fail.)
 func TestEveryTextIsInThePage(t *testing.T) {
 	all := regexp.MustCompile(`\{\{define "([^"]+)"\}\}`).FindAllStringSubmatch(words.Report, -1)
 	if len(all) < 40 {

@@ -308,7 +308,7 @@ func trust(a *explain.Account) string {
 	return ""
 }
 
-// sourceOf says what an account is made of; "" of a coarse one, of which there is more to say.
+// sourceOf names the source of an account; "" for a coarse account, which needs a longer explanation.
 func sourceOf(a *explain.Account) string {
 	switch a.Tier {
 	case notebook.TierCounters:

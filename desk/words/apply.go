@@ -39,12 +39,12 @@ func AppliedPort(port int) string {
 	return fmt.Sprintf("The service was measured at port %d: leave it open to its clients.", port)
 }
 
-// MeasuredCPUSet says where a CPU set comes from that guests had.
+// MeasuredCPUSet says that guests had this CPU set, and on which host.
 func MeasuredCPUSet(cpus []int, host string) string {
 	return fmt.Sprintf("The CPU set %s is what the guests had on %s: another host needs its own (lscpu -e).", notebook.FormatCPUList(cpus), host)
 }
 
-// ExampleCPUSet says of a CPU set that no guest had it.
+// ExampleCPUSet says that the CPU set is only an example: no guest had it.
 func ExampleCPUSet(cpus []int) string {
 	return fmt.Sprintf("The CPU set %s is an example, because none of the guests is recorded: choose one with lscpu -e.", notebook.FormatCPUList(cpus))
 }

@@ -81,7 +81,7 @@ func Unseen(a data.AACheck) string {
 	return "; it could not have detected less than ± " + Digits(half, 2) + " %"
 }
 
-// Checks says the verdict that some of a number of A/A checks have in common, with the ratio of the least exact.
+// Checks gives the verdict that several A/A checks share, with the ratio of the least exact one. all is the number of all checks.
 func Checks(verdict data.Verdict, of []data.AACheck, all int) string {
 	said := "A/A check " + map[data.Verdict]string{
 		data.Misses: "fails", data.Narrow: "finds intervals too narrow", data.NotKnown: "says nothing", data.Holds: "holds",

@@ -190,7 +190,7 @@ func beyond(q stats.Quotient, r *data.Row) string {
 	}
 }
 
-// answered says a change's answer in words.
+// answered puts a change's answer into words.
 func answered(x compare.Change) string {
 	switch {
 	case x.Answer == stats.More && x.Old.Metric.MoreIsBetter():

@@ -7,7 +7,7 @@ import (
 	"tare/notebook"
 )
 
-// factors are the factors in English.
+// factors are the English names of factors, by name.
 var factors = map[string]string{
 	notebook.FactorPlatform.Name:     "platform",
 	notebook.FactorEngine.Name:       "engine",
@@ -62,7 +62,7 @@ func On(axis string, r *data.Row) string {
 	return "usual " + Factor(axis)
 }
 
-// Along says what the places on an axis are; empty: the places say it. hosts is the number of hosts that the rows are of.
+// Along explains the places on an axis; empty if they explain themselves. hosts is the number of hosts on which the rows were measured.
 func Along(axis string, hosts int) string {
 	switch axis {
 	case notebook.FactorHostCores.Name:
@@ -79,7 +79,7 @@ func Along(axis string, hosts int) string {
 	return ""
 }
 
-// before puts a word before a text; empty: there is no text.
+// before puts a word before a text, unless the text is empty.
 func before(word, text string) string {
 	if text == "" {
 		return ""

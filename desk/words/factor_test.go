@@ -8,7 +8,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// A new factor needs its name in English, and its values differ in words where they differ.
+// Every factor has an English name, and different values of a factor differ in words.
 func TestEveryFactorHasAName(t *testing.T) {
 	for _, p := range notebooktest.Pairs() {
 		if factors[p.Factor.Name] == "" {

@@ -13,7 +13,7 @@ import (
 	"tare/notebook"
 )
 
-// What stands in the figures of every report and below them. Package chart draws the figures; a kind of study words its own.
+// The texts in and below the figures of every report. Package chart draws these figures. A kind of study has the texts of its own figures.
 
 // NotVMsCost marks a result that was measured under emulation.
 const NotVMsCost = "emulated: not a VM’s cost"
@@ -59,18 +59,18 @@ func Provisionings(rows []*data.Row, pale, solid string) string {
 	return said + "."
 }
 
-// meanBars says how bars of means are read.
+// meanBars says how to read bars of means.
 const meanBars = "Each bar is the mean over rounds, the vertical line through its top the 95 % interval, and each small dot one trial. "
 
-// MeanBars says how the bars of these rows are read.
+// MeanBars says how to read the bars of these rows.
 func MeanBars(rows []*data.Row) string {
 	return meanBars + Provisionings(rows, "Pale bars", "solid ones")
 }
 
-// EmulatedBars says how bars of emulated treatments are read.
+// EmulatedBars says how to read bars of emulated treatments.
 const EmulatedBars = meanBars + "Hatched: these ran under emulation and say what emulation costs on this host, not what a VM costs."
 
-// Stripes says what the stripes of bars tell apart.
+// Stripes says what the stripes of bars distinguish.
 func Stripes(networks bool) string {
 	if networks {
 		return "Stripes tell the engines and networks of one platform apart."
@@ -78,7 +78,7 @@ func Stripes(networks bool) string {
 	return "Stripes tell the engines of one platform apart."
 }
 
-// RatioMarks says how marks of ratios are read.
+// RatioMarks says how to read marks of ratios.
 func RatioMarks(rows []*data.Row) string {
 	baseline := Baseline(rows)
 	said := "Each mark is the mean over that of " + baseline + " in the same rounds, with its 95 % interval; the line at 1 is " + baseline +
@@ -89,7 +89,7 @@ func RatioMarks(rows []*data.Row) string {
 	return said
 }
 
-// ChangeMarks says how marks of changes between two folders are read.
+// ChangeMarks says how to read marks of changes between two folders.
 func ChangeMarks(c *compare.Comparison) string {
 	said := "Each mark is a treatment's mean after over its mean before, with its interval, corrected for all that are compared"
 	if len(c.Host) > 0 {
@@ -102,7 +102,7 @@ func ChangeMarks(c *compare.Comparison) string {
 	return said
 }
 
-// ChangeMark says what a change's mark does not show: the answer.
+// ChangeMark gives a change's answer, which its mark does not show.
 func ChangeMark(x compare.Change) string {
 	if x.Answer == "" {
 		return "which is the host's change"
@@ -110,11 +110,11 @@ func ChangeMark(x compare.Change) string {
 	return answered(x)
 }
 
-// RadarAxes says how a radar chart is read.
+// RadarAxes says how to read a radar chart.
 const RadarAxes = "Each axis is one metric, from 0 in the middle to 1, the best of all treatments; the farther out, the better. Of a metric of which less is better, its axis has the inverse: the best over the treatment’s own. " +
 	"Intervals are in the table below; what was emulated is in it alone."
 
-// NotMeasured says which treatments were not measured, and why; empty where there are none.
+// NotMeasured says which treatments were not measured, and why; empty if all were measured.
 func NotMeasured(s *data.Summary, gaps []data.LeftOut) string {
 	reason := func(l data.LeftOut) string { return strings.TrimSuffix(Plain(Message(l.Reason)), ".") }
 	var parts []string
@@ -143,7 +143,7 @@ func NotMeasured(s *data.Summary, gaps []data.LeftOut) string {
 	return "Not measured: " + strings.Join(parts, "; ") + "."
 }
 
-// Stairs says how a staircase is read.
+// Stairs says how to read a staircase.
 const Stairs = "From the top down, each line adds one layer of isolation to those above it. The edge of the stairs is the mean over bare metal’s in the same rounds, with its 95 % interval; the line at 1 is bare metal. " +
 	"On the right is each rung’s own overhead: its mean over that of the rung below. A thick step is one whose overhead is distinguishable from none, corrected for how many could have been picked."
 
@@ -178,7 +178,7 @@ func StairMarks(c *ladder.Staircase, high float64) string {
 	return caption
 }
 
-// StairRungs says a staircase rung by rung.
+// StairRungs describes a staircase rung by rung.
 func StairRungs(c *ladder.Staircase) string {
 	times := func(v, low, high float64) string { return Measured(v, data.Floor(c.Metric, low), high, "") }
 	var list []string
@@ -203,11 +203,11 @@ func StairRungs(c *ladder.Staircase) string {
 	return "A staircase, from bare metal up. " + strings.Join(list, "; ") + "."
 }
 
-// Waterfall says how a waterfall is read.
+// Waterfall says how to read a waterfall.
 const Waterfall = "From the top down, from the baseline’s time to this treatment’s: each part of the overhead begins where the one above it ends. " +
 	"The thin lines are the parts’ 95 % intervals, on the last bar that of the overhead."
 
-// WaterfallBars says what solid and pale bars mean, where there are pale ones.
+// WaterfallBars says what solid and pale bars mean; empty if no bar is pale.
 func WaterfallBars(solid, pale int) string {
 	switch {
 	case pale == 0:
@@ -218,7 +218,7 @@ func WaterfallBars(solid, pale int) string {
 	return "Solid: the 95 % interval excludes 0. Pale: it contains 0, so the part is no cause of anything."
 }
 
-// WaterfallParts says an account part by part, in a unit of which a second has k.
+// WaterfallParts describes an account part by part. k is the number of units in a second.
 func WaterfallParts(a *explain.Account, unit string, k float64) string {
 	list := []string{fmt.Sprintf("the overhead against %s: %s", Plain(Against(a)), Measured(k*a.Overhead.Value, k*a.Overhead.Low, k*a.Overhead.High, unit))}
 	for _, p := range a.Parts {
@@ -227,7 +227,7 @@ func WaterfallParts(a *explain.Account, unit string, k float64) string {
 	return "A waterfall. " + strings.Join(list, "; ") + "."
 }
 
-// Histograms says how distributions above those of what they are compared with are read.
+// Histograms says how to read a distribution that is drawn above the one that it is compared with.
 func Histograms(against string) string {
 	return "How often a time was how long, in a traced trial; each bar is twice as long a time as the one before. Upwards: this treatment. Downwards: " + against + ". The two share their scale, which differs from picture to picture."
 }
@@ -237,7 +237,7 @@ func MoreHistograms(shown, more int) string {
 	return fmt.Sprintf("The %d of most time; %s more with less.", shown, Thousands(more))
 }
 
-// Distribution says what a distribution on a platform is of; inside: it was observed in the VM.
+// Distribution says what a distribution on a platform shows. inside: it was observed in the VM.
 func Distribution(d *notebook.Distribution, inside bool, platform string) string {
 	var n string
 	switch d.What {
@@ -267,7 +267,7 @@ func Distribution(d *notebook.Distribution, inside bool, platform string) string
 	return n
 }
 
-// TimesInTrial says how many times a trial has a thing, and how long these are together where the unit is seconds.
+// TimesInTrial says how often something happened in a trial, and how long it took in all if the unit is seconds.
 func TimesInTrial(n, sum float64, unit string) string {
 	times := Digits(n, 2)
 	if n >= 10 {

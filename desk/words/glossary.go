@@ -2,7 +2,7 @@ package words
 
 import "strings"
 
-// Glossary says what the words of a report mean, with terms of kinds of study among them. In means is what a ratio of so much more, %s, means.
+// Glossary explains the words of a report. more are terms of kinds of study. means says what a ratio means; %s stands for its percentage.
 func Glossary(means []string, more []Term) []Term {
 	all := []Term{
 		{"Host", "the machine: its sockets, NUMA nodes, cores, memory and kernel."},
@@ -34,7 +34,7 @@ func Glossary(means []string, more []Term) []Term {
 	}...)
 }
 
-// RatioMeans says what a ratio of so much more means: "the work takes 20 % longer".
+// RatioMeans says what a ratio means that is higher by a percentage: "the work takes 20 % longer".
 func RatioMeans(means []string, more string) string {
 	var all []string
 	for _, m := range means {

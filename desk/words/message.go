@@ -17,22 +17,22 @@ import (
 //go:embed messages.tmpl
 var coreMessages string
 
-// messages are the sentences of messages: templates named by code, of which the dot is the message's arguments. They are read when the
-// first message is said.
+// messages are the sentences: templates that are named by code. A template's dot is the message's arguments. The templates are parsed when
+// the first sentence is needed.
 var messages struct {
 	sources []string
 	once    sync.Once
 	parsed  *template.Template
 }
 
-// AddMessages adds the sentences of a kind of study's own codes, as messages.tmpl has those of the others. It is called while the program
-// starts, by a variable of the kind's package.
+// AddMessages adds the sentences for the codes of a kind of study, in the form of messages.tmpl. The kind's package calls it to initialise a
+// variable.
 func AddMessages(templates string) bool {
 	messages.sources = append(messages.sources, templates)
 	return true
 }
 
-// MessageTemplates are all sentences of messages, by code.
+// MessageTemplates are the sentences of all messages, by code.
 func MessageTemplates() *template.Template {
 	messages.once.Do(func() {
 		t := template.New("").Option("missingkey=error").Funcs(template.FuncMap{
@@ -54,8 +54,8 @@ func MessageTemplates() *template.Template {
 	return messages.parsed
 }
 
-// Message is the sentence of a message: a clause that begins small and has no stop; "" for nil. A code of a newer Tare, and arguments that
-// the sentence does not expect, are shown as they are: a folder may be damaged.
+// Message is the sentence of a message: a clause without a capital or a full stop; "" for nil. An unknown code, and arguments that do not fit
+// the sentence, are shown as they are: a newer Tare may have written the folder, or the folder may be damaged.
 func Message(m *notebook.Message) string {
 	switch {
 	case m == nil:
@@ -81,7 +81,7 @@ func Message(m *notebook.Message) string {
 	return b.String()
 }
 
-// Error is what an error says. Where it wraps one that is told as a message, the sentence stands for that one's text.
+// Error puts an error into English. If it wraps an error that carries a message, the message's sentence replaces that error's text.
 func Error(err error) string {
 	var says interface {
 		error
@@ -102,7 +102,7 @@ func MessagesOf(all []*notebook.Message) []string {
 	return texts
 }
 
-// message is an argument that is a text or a message.
+// message puts an argument into English that is a text or a message.
 func message(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -124,7 +124,7 @@ func number(format string, n int, v any) (string, error) {
 	return "", fmt.Errorf("%v is not a number", v)
 }
 
-// general prints a number in as few digits as tell it from others.
+// general prints a number with as few digits as identify it.
 func general(v any) (string, error) {
 	if n, is := v.(int64); is {
 		v = float64(n)
@@ -135,7 +135,7 @@ func general(v any) (string, error) {
 	return "", fmt.Errorf("%v is not a number", v)
 }
 
-// scaled is a number times a factor, and anything else as it is.
+// scaled multiplies a number, and leaves anything else as it is.
 func scaled(v any, by float64) any {
 	switch v := v.(type) {
 	case int64:
@@ -157,7 +157,7 @@ func seconds(v any) (string, error) {
 	return "", fmt.Errorf("%v is not a duration", v)
 }
 
-// Text says what was recorded, one for all of its kind.
+// Text puts a message that stands for all of its kind into English.
 func Text(t data.Text) string {
 	if t.Differs {
 		return Message(t.First) + " (the numbers differ)"

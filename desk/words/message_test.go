@@ -125,7 +125,7 @@ func TestSentencesOfMessages(t *testing.T) {
 	}
 }
 
-// An error that is told as a message keeps what wraps it.
+// The text around an error that carries a message is kept.
 func TestErrorsThatAreMessages(t *testing.T) {
 	says := &notebook.Error{Says: notebook.Say("no-seats", "cause", "EOF")}
 	for err, want := range map[error]string{

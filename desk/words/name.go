@@ -69,7 +69,7 @@ func Described(t notebook.Treatment, network bool) string {
 	return Unmarked(t, network)
 }
 
-// Unmarked says the same where all that stands together is emulated or nothing is.
+// Unmarked says the same without marking emulation, for lists in which all treatments are emulated or none is.
 func Unmarked(t notebook.Treatment, network bool) string {
 	name := join(", ", []string{Platform(t.Platform), Plain(t.Engine), Provisioned(t, network)})
 	if t.AA {

@@ -9,17 +9,17 @@ import (
 	"tare/notebook"
 )
 
-// Report has the texts of a report's page, each by its name, as package html/template reads them.
+// Report holds the texts of a report's page, as named templates of package html/template.
 //
 //go:embed report.gohtml
 var Report string
 
-// What values of a report's page are in words. What the page is made of beside them is in report.gohtml.
+// The values of a report's page in words. The page's other texts are in report.gohtml.
 
-// NoCheck says what is not known without an A/A check.
+// NoCheck says what is unknown without an A/A check.
 const NoCheck = "No A/A check was run: how steady the host was is not known."
 
-// Date writes a time; empty where there is none.
+// Date writes a time; empty for the zero time.
 func Date(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -27,7 +27,7 @@ func Date(t time.Time) string {
 	return t.UTC().Format("2 January 2006, 15:04 UTC")
 }
 
-// Begun says when folders with so many trials were begun, the first and the last of them.
+// Begun says when the first and the last folder were begun, and how many trials the folders hold.
 func Begun(first, last time.Time, folders, trials int) string {
 	said := "Begun " + Date(first)
 	if !last.Equal(first) {
@@ -64,7 +64,7 @@ func NothingMeasured(f notebook.Figure, note string) string {
 	return strings.TrimSpace(name + ": none of its treatments was measured. " + note)
 }
 
-// InEveryRow says what all rows of a table have in common; empty where they have nothing.
+// InEveryRow says what all rows of a table have in common; empty if there is nothing.
 func InEveryRow(values []string) string {
 	if len(values) == 0 {
 		return ""
@@ -72,7 +72,7 @@ func InEveryRow(values []string) string {
 	return "The same in every row: " + strings.Join(values, ", ") + "."
 }
 
-// RungTags says what limits a rung's result, and which layers it has beside its own.
+// RungTags says what limits a rung's result, and which layers it has in addition to its own.
 func RungTags(r *ladder.Rung) string {
 	var tags []string
 	for _, s := range []struct {

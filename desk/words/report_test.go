@@ -35,7 +35,7 @@ func TestBegun(t *testing.T) {
 	}
 }
 
-// What means differs by kind of study, and what all have in common is said once.
+// What a ratio means depends on the kind of study; what all kinds have in common is said once.
 func TestGlossaryHasTheTermsOfKinds(t *testing.T) {
 	all := Glossary([]string{"the work takes %s longer", "a guest takes %s more memory"}, []Term{{"PSS", "a share"}})
 	at := map[string]int{}
@@ -79,7 +79,7 @@ func TestRungTags(t *testing.T) {
 	}
 }
 
-// Of several checks with one verdict the widest interval is told.
+// If several checks have the same verdict, the widest interval is given.
 func TestChecksTellTheLeastExact(t *testing.T) {
 	of := []data.AACheck{{Verdict: data.Holds, Ratio: 1, Low: 0.99, High: 1.01}, {Verdict: data.Holds, Ratio: 1.01, Low: 0.9, High: 1.12}}
 	if got, want := Checks(data.Holds, of, 2), "A/A check holds in 2 of 2, the least exact: bare metal against itself is "+Check(of[1])+"."; got != want {

@@ -23,17 +23,17 @@ const (
 	RatiosToBareMetal = "the ratios to bare metal"
 )
 
-// TooNarrow says what a terminal has no room for.
+// TooNarrow says which columns do not fit the terminal.
 func TooNarrow(left []string) string {
 	return "This terminal is too narrow for " + strings.Join(left, " and ") + ": a wider one, or --format json, shows them."
 }
 
-// MoreMetrics says where more metrics are than a terminal shows.
+// MoreMetrics says where to find the metrics that a terminal leaves out.
 func MoreMetrics(n int) string {
 	return Count(n, "metric") + " more are in the report, and in what tare export writes."
 }
 
-// RulerCost says what the ruler costs in guests of a kind, with their host where there are several.
+// RulerCost says what the ruler costs in guests of one kind. It names the host if there are several.
 func RulerCost(s *data.Summary, r data.RulerCost) string {
 	of := notebook.Treatment{Platform: r.Platform, Engine: r.Engine, Accelerator: r.Accelerator, Kernel: r.Kernel}
 	said := fmt.Sprintf("%s: %s for an empty process (%s to %s over %s), round trip %s",

@@ -10,7 +10,7 @@ import (
 	"tare/stats"
 )
 
-// What the tracers cost is told with its interval, or that it is not known.
+// The cost of the tracers is given with its interval, or said to be unknown.
 func TestTracing(t *testing.T) {
 	none := stats.Quotient{Value: math.NaN()}
 	for _, c := range []struct {

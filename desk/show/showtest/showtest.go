@@ -45,13 +45,13 @@ func Page(t *testing.T, f *notebooktest.Folder, k *show.Kind) []byte {
 	return b
 }
 
-// Sentence is a message and what it says.
+// Sentence is a message and its sentence in English.
 type Sentence struct {
 	Of   *notebook.Message
 	Want string
 }
 
-// Say compares what messages say.
+// Say checks the sentences of messages.
 func Say(t *testing.T, all ...Sentence) {
 	t.Helper()
 	for _, s := range all {

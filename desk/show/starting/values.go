@@ -63,7 +63,7 @@ func phases(r *data.Row) (all []Phase) {
 	}
 }
 
-// Saving is what trials say of saving and restoring their guests, each message once.
+// Saving holds the messages of trials about saving and restoring their guests, each once.
 type Saving struct{ How, Not, WentOn []*notebook.Message }
 
 // Trial adds what a trial says, whether or not it succeeded.
