@@ -121,18 +121,18 @@ func TestArrowsPointDown(t *testing.T) {
 	}
 }
 
-// source is a file of Go.
+// source is a Go file.
 type source struct {
 	*ast.File
 	path  string
-	test  bool // it is of tests
+	test  bool // it is a test file
 	files *token.FileSet
 }
 
-// at is where a node is.
+// at is the position of a node.
 func (s source) at(n ast.Node) token.Position { return s.files.Position(n.Pos()) }
 
-// sources are the files of Go in a folder and below it.
+// sources are the Go files in a folder and below it.
 func sources(t *testing.T, folder string) (all []source) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {

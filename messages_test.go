@@ -36,7 +36,7 @@ func sentences(t *testing.T) map[string][]string {
 		}
 		for code, sentence := range set {
 			if code == file {
-				continue // what is between the definitions
+				continue // the text between the definitions
 			}
 			if _, twice := all[code]; twice {
 				t.Errorf("%s: %s has another sentence elsewhere", file, code)
@@ -96,7 +96,7 @@ func literal(e ast.Expr) (value string, ok bool) {
 	return value, err == nil
 }
 
-// A message that a folder records has a sentence, and the sentence knows its arguments.
+// Each message that a folder records has a sentence, and the sentence uses exactly the message's arguments.
 func TestMessagesHaveSentences(t *testing.T) {
 	known := sentences(t)
 	said := map[string]bool{}

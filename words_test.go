@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// wordless are the folders without English, each with all below it but for what has words.
+// wordless are the folders without English, with all folders below them. hasWords gives the exceptions.
 var wordless = []string{"notebook", "desk"}
 
-// hasWords says whether a file may have sentences: it is of desk/words, of the words of a kind of study, or of errors about claims files.
+// hasWords reports whether a file may have sentences: the files of desk/words, the words file of a kind of study, and errors about claims files.
 func hasWords(path string) bool {
 	return strings.HasPrefix(path, "desk/words/") || strings.HasPrefix(path, "desk/show/") && filepath.Base(path) == "words.go" || path == "desk/claims/parse.go"
 }
@@ -22,7 +22,7 @@ func hasWords(path string) bool {
 // mostWords is how many words a label may have; a text of more is a sentence.
 const mostWords = 4
 
-// Why a text may stand where it does.
+// Reasons why a text may stay where it is.
 const (
 	metricKey  = "the name of a metric is its key in folders"
 	className  = "a class of samples is named where its functions are listed"
@@ -72,7 +72,7 @@ func TestWordCount(t *testing.T) {
 	}
 }
 
-// joined is the text of the literals that an expression joins; empty if it is not of literals.
+// joined is the text that an expression joins from literals; empty if it has other operands.
 func joined(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -100,7 +100,8 @@ func called(e ast.Expr) string {
 	return ""
 }
 
-// longTexts calls report with each text of Go source that is longer than a label, but for errors, which are for the user of a command, and names of metrics.
+// longTexts calls report with each text of a Go file that is longer than a label, except errors, which are for the user of a command, and names of
+// metrics.
 func longTexts(f *ast.File, report func(n ast.Node, text string)) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -124,7 +125,7 @@ func longTexts(f *ast.File, report func(n ast.Node, text string)) {
 	})
 }
 
-// A report, a figure and a terminal show values and texts; what the texts say is in desk/words, where a reader finds all of it.
+// Reports, figures and terminals show values and texts. All texts are in desk/words, where a reader finds them in one place.
 func TestEnglishIsInWords(t *testing.T) {
 	used := map[string]bool{}
 	for _, folder := range wordless {
@@ -154,7 +155,7 @@ var (
 	quoted     = regexp.MustCompile(`"[^"]*"`)
 )
 
-// pageTexts are the texts of a template of HTML: what stands between tags, and what tags and actions have in quotes.
+// pageTexts are the texts of an HTML template: between tags, and in quotes within tags and actions.
 func pageTexts(source string) (all []string) {
 	for _, action := range actions.FindAllString(source, -1) {
 		all = append(all, quoted.FindAllString(action, -1)...)

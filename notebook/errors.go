@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ErrorMessage is what an error says: its own Message if it has one, or its text. What an error says in addition to the one with a Message
-// that it wraps is kept around that one. nil: there is no error.
+// ErrorMessage returns an error's own Message, or its text if it has none. If the error wraps one with a Message, the text around that one
+// is kept. It returns nil for nil.
 func ErrorMessage(err error) *Message {
 	if err == nil {
 		return nil
@@ -25,7 +25,7 @@ func ErrorMessage(err error) *Message {
 	return Say("in-context", "before", before, "cause", says.Message(), "after", after)
 }
 
-// Error is an error that is told as a message. Its text is for a developer: whoever prints it has the sentence in package words.
+// Error is an error that carries a message. Its text is for developers; package words has the sentence for users.
 type Error struct{ Says *Message }
 
 // Error implements error.
@@ -34,7 +34,7 @@ func (e *Error) Error() string { return e.Says.String() }
 // Message is what [ErrorMessage] makes of the error.
 func (e *Error) Message() *Message { return e.Says }
 
-// Several are messages one after the other; nil: there are none.
+// Several joins messages in their order; nil if there are none.
 func Several(all []*Message) *Message {
 	var several *Message
 	for i := len(all) - 1; i >= 0; i-- {
@@ -47,8 +47,8 @@ func Several(all []*Message) *Message {
 	return several
 }
 
-// Parts are the messages of which [Several] made this one, or the message itself. A text of a folder of the first format has its parts between
-// semicolons.
+// Parts are the messages that [Several] joined, or the message itself. In folders of the first format, semicolons separate the parts of a
+// text.
 func (s *Message) Parts() (all []*Message) {
 	for s.Is("and") {
 		first, _ := s.Args["cause"].(string)

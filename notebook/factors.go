@@ -81,7 +81,7 @@ func FactorNamed(name string) (Factor, bool) {
 	return Factor{}, false
 }
 
-// FactorNames are the names of those factors for which a condition is true, in order; nil: of all.
+// FactorNames are the names of the factors for which a condition is true, in order. A nil condition means all.
 func FactorNames(what func(Factor) bool) (names []string) {
 	for _, f := range Factors {
 		if what == nil || what(f) {
@@ -111,7 +111,7 @@ func (t Treatment) fieldOf(name string) *field {
 	return f.field
 }
 
-// Value is what the treatment has on an axis: its value of a factor, or of a parameter of its workload. false: it has neither.
+// Value is the treatment's place on an axis: its value of a factor, or of a parameter of its workload. false: it has neither.
 func (t Treatment) Value(axis string) (value string, has bool) {
 	if f := t.fieldOf(axis); f != nil {
 		return f.of(t), true
@@ -120,7 +120,7 @@ func (t Treatment) Value(axis string) (value string, has bool) {
 	return value, has
 }
 
-// Without is the treatment without what it has on an axis.
+// Without returns the treatment without its value on an axis.
 func (t Treatment) Without(axis string) Treatment {
 	if f := t.fieldOf(axis); f != nil {
 		f.clear(&t)
@@ -146,7 +146,7 @@ func (t Treatment) Assigned() map[string]string {
 	return all
 }
 
-// SameWork reports whether two treatments do the same: their workload, its parameters and those factors that are not fields are equal.
+// SameWork reports whether two treatments do the same work: workload, parameters and the factors that are not fields are equal.
 func (t Treatment) SameWork(o Treatment) bool {
 	return t.Workload == o.Workload && maps.Equal(t.Params, o.Params) && maps.Equal(t.Factors, o.Factors)
 }

@@ -10,17 +10,17 @@ import (
 )
 
 // Message is what the laboratory has to say about a trial, a guest, a treatment or a session: why it failed, why it was left out, a
-// warning, a note. It holds no sentence. Package words has the sentence of each code, and a kind of study has those of its own codes.
+// warning, a note. It holds no sentence. Package words has the sentence of each code, and a kind of study has the sentences of its own codes.
 type Message struct {
 	Code string         `json:"code"`
 	Args map[string]any `json:"args,omitempty"` // by name: a string, a float64, a bool, a list of strings, or another *Message, whose text is a string if it has the code CodeText
 }
 
-// CodeText is the code of a text that is no sentence of Tare's: what a program, an engine or the kernel said, and all that folders of the
-// first format hold.
+// CodeText is the code of a text that Tare did not write: the words of a program, an engine or the kernel, and all texts of folders of the
+// first format.
 const CodeText = "text"
 
-// Say makes a Message of a code and its arguments, as names and values in turns. Whole numbers become float64, a duration becomes seconds,
+// Say makes a Message from a code and its arguments, given as alternating names and values. Whole numbers become float64, a duration becomes seconds,
 // an error becomes what [ErrorMessage] makes of it, and a nil argument stays nil. Other types of arguments, and a name without a value, are
 // mistakes in the program: Say panics.
 func Say(code string, args ...any) *Message {
@@ -45,7 +45,7 @@ func argument(v any) any {
 		return float64(v)
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Sprint(v) // JSON has no such number
+			return fmt.Sprint(v) // JSON has no infinity and no NaN
 		}
 		return v
 	case time.Duration:
@@ -74,7 +74,7 @@ func TextMessage(text string) *Message {
 	return Say(CodeText, "text", text)
 }
 
-// Is says whether the code is the one given. It is false for nil.
+// Is reports whether the message has the code. It is false for nil.
 func (s *Message) Is(code string) bool { return s != nil && s.Code == code }
 
 // Text is the text of a Message that holds one from outside; "" otherwise.
@@ -102,7 +102,7 @@ func (s *Message) String() string {
 	return b.String()
 }
 
-// names are the names of the arguments, in the order of the alphabet.
+// names are the names of the arguments in alphabetical order.
 func (s *Message) names() (all []string) {
 	for name := range s.Args {
 		all = append(all, name)

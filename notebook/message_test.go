@@ -16,7 +16,7 @@ type withMessage struct{}
 func (withMessage) Error() string     { return "for people" }
 func (withMessage) Message() *Message { return Say("for-folders", "n", 2) }
 
-// What is said comes back from a folder with the types it went in with, by the fast decoder too.
+// A message read from a folder has the same types as when it was written, with the fast decoder too.
 func TestMessagesThroughJSON(t *testing.T) {
 	for _, s := range []*Message{
 		Say("exit", "status", 3, "said", "no such file: \"x\"\n{"),
@@ -74,7 +74,7 @@ func TestErrorMessage(t *testing.T) {
 	}
 }
 
-// Several messages come apart again, also after a folder had them.
+// Joined messages can be separated again, even after they were in a folder.
 func TestPartsOfMessages(t *testing.T) {
 	for _, all := range [][]*Message{nil, {Say("bare")}, {TextMessage("a"), TextMessage("b")}, {Say("bare"), TextMessage("b"), Say("exit", "status", 1)}} {
 		line, err := json.Marshal(Several(all))

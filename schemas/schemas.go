@@ -1,10 +1,10 @@
-// Package schemas holds the JSON schemas of the files that people write: studies, workloads and claims. Editors read them, to complete
-// and check such a file. The package's test makes them of the Go types as which the files are decoded (make generate).
+// Package schemas holds the JSON schemas of the files that people write: studies, workloads and claims. Editors use the schemas to complete
+// and check such files. The package's test generates the schemas from the Go types into which the files are decoded (make generate).
 package schemas
 
 import "embed"
 
-// FS holds NAME.json for each.
+// FS holds study.json, workload.json and claims.json.
 //
 //go:embed *.json
 var FS embed.FS

@@ -28,7 +28,7 @@ func TestSchemasAreOfTheTypes(t *testing.T) {
 	}
 }
 
-// valid says what is wrong with a file by the schema of a name.
+// valid checks a file against the schema of this name.
 func valid(t *testing.T, name, file string) error {
 	t.Helper()
 	text, err := fs.ReadFile(FS, name+".json")
@@ -89,7 +89,7 @@ func TestShippedFilesAreValid(t *testing.T) {
 	}
 }
 
-// sample is a small file of each kind that is right.
+// sample is a small valid file of each kind.
 var sample = map[string]string{
 	"study":    "name: mine\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}, {platform: cn}]\ninstances: [1/1GB]\n",
 	"workload": "name: mine\nimage: {suite: trixie}\nmetric: {name: time, unit: s}\ncommand: [sleep, 1]\n",
@@ -97,7 +97,7 @@ var sample = map[string]string{
 		"{ratio: {of: {workload: cpu, platform: cn}, higher: 2%}}}\n",
 }
 
-// A file that the schema refuses is one that Tare refuses, too.
+// Tare refuses the files that the schema refuses.
 func TestWrongFilesAreNotValid(t *testing.T) {
 	for name, file := range sample {
 		if err := read(name, file); err != nil {

@@ -104,7 +104,7 @@ type Field struct {
 	reflect.StructField
 }
 
-// Fields are the fields that a structure is read from, with those of the structures that are inlined in it.
+// Fields are the fields of a structure that a file can set, with the fields of the structures that are inlined in it.
 func Fields(t reflect.Type) (all []Field) {
 	for _, f := range reflect.VisibleFields(t) {
 		key, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
@@ -115,14 +115,14 @@ func Fields(t reflect.Type) (all []Field) {
 	return all
 }
 
-// Limited is a structure of which some keys have only certain values.
+// Limited is a structure in which some keys allow only certain values.
 type Limited interface {
-	// Allowed are these values, by the key. Each is for the key itself, or for each entry of its list.
+	// Allowed are these values, by key. They apply to the key's value, or to each entry of its list.
 	Allowed() map[string][]string
 }
 
-// Refused is the first value of a structure that is not allowed, with its key and the values that are; without a key, none is refused.
-// A key that is empty, or not in the file, has no value.
+// Refused is the first value of a structure that is not allowed, with its key and the allowed values. An empty key means that all values
+// are allowed. A key that is empty or absent in the file is not checked.
 func Refused(v Limited) (key, value string, allowed []string) {
 	s, limits := reflect.Indirect(reflect.ValueOf(v)), v.Allowed()
 	for _, f := range Fields(s.Type()) {

@@ -42,7 +42,7 @@ func TestASaturatedLoadIsAWarning(t *testing.T) {
 	}
 }
 
-// quiet is a guest of which its platform knows nothing.
+// quiet is a guest whose platform knows nothing about it.
 type quiet struct{ Guest }
 
 func (quiet) Diagnose() string { return "" }

@@ -119,8 +119,8 @@ func Silent(err error, g Guest) *notebook.Message { return Diagnosed(notebook.Er
 // hostProc is the host's /proc.
 var hostProc = os.DirFS("/proc")
 
-// MemoryKills counts the processes that the host's kernel has killed for want of memory. The function it returns is Silent for a
-// ruler that may be gone for that reason: it adds how many were killed since. The ruler's own count is lost with the ruler.
+// MemoryKills counts the processes that the host's kernel has killed because memory was short. The function that it returns does what
+// Silent does. If the ruler is gone, it adds how many processes were killed since, because the ruler's own count is lost with the ruler.
 func MemoryKills() func(error, Guest) *notebook.Message {
 	before := ruler.OOMKills(hostProc)
 	return func(err error, g Guest) *notebook.Message {

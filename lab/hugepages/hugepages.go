@@ -30,7 +30,7 @@ const folder = "/sys/kernel/mm/transparent_hugepage"
 // file is one of them with what is written to it.
 type file struct{ name, value string }
 
-// settings are what a treatment's notebook.FactorHugePages has written.
+// settings are the files to write for each value of notebook.FactorHugePages.
 var settings = map[string][]file{
 	notebook.HugePagesAlways: {{"enabled", "always"}},
 	notebook.HugePagesLarge:  {{"enabled", "never"}, {"hugepages-64kB/enabled", "always"}}, // Linux 6.8

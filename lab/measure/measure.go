@@ -50,7 +50,7 @@ type Rules struct {
 
 // Part is a kind's part of a study file.
 type Part struct {
-	// File is the zero value of the type as which the part is decoded. The schema of study files describes this type, and the
+	// File is the zero value of the type into which the part is decoded. The schema of study files describes this type and the
 	// values that it allows (yamlfile.Limited).
 	File any
 
@@ -58,7 +58,7 @@ type Part struct {
 	Read func(n *yaml.Node, workloads []string) (Config, error)
 }
 
-// PartOf is a part that is decoded as an F, strictly. config makes the kind's config of it.
+// PartOf returns a part that is decoded strictly into an F. config makes the kind's config from it.
 func PartOf[F any](config func(F) (Config, error)) Part {
 	var zero F
 	return Part{zero, func(n *yaml.Node, _ []string) (Config, error) {

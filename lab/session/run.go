@@ -130,7 +130,7 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 	return run, reason, err
 }
 
-// plan makes the plan of what is asked for, and its workloads ready.
+// plan makes the plan of a request, and makes its workloads ready.
 func (l *Lab) plan(ctx context.Context, q Request, o workload.Options) (*study.Plan, error) {
 	asked, err := q.Spec.Ask(q.Workloads, q.Choices)
 	if err != nil {

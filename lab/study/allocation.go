@@ -8,17 +8,17 @@ import (
 	"tare/stats"
 )
 
-// allocation decides how many trials the guests of a round do: so many that the ratios are known soonest, as follows from what guests
-// cost and how their trials vary.
+// allocation decides how many trials the guests of a round do, so that the ratios are known soonest. The number follows from the cost
+// of guests and from how their trials vary.
 type allocation struct {
 	rule
 	costs costs
-	fixed bool // the study says how many
+	fixed bool // the study fixes the number
 }
 
-// allocate decides how many trials the guests of a round do, equally many in all guests that are compared with each other, and never
-// fewer than the study says. who are the treatments that the round is for. If no rule ends the study, or the study fixes the number,
-// guests do what the study says.
+// allocate decides how many trials the guests of a round do: the same number in all guests that are compared with each other, and at
+// least the study's number. who are the treatments that the round is for. If no rule ends the study, or the study fixes the number,
+// guests do the study's number.
 func (a allocation) allocate(who map[string]int, round int) {
 	if a.fixed {
 		return
@@ -62,8 +62,8 @@ func (a allocation) best(group string, who map[string]int, round int) int {
 	return levels.Trials(guests.Seconds(), trials.Seconds(), least)
 }
 
-// values are the successful trials of the treatment and of its baseline, by round, of the rounds in which both have some. A baseline
-// is compared with nothing, so it has only its own.
+// values are the successful trials of the treatment and of its baseline, by round, from the rounds in which both have some. For a
+// baseline they are only its own.
 func (a allocation) values(t notebook.Treatment, rounds int) (x, y [][]float64) {
 	b, ok := a.baseline(t)
 	for round := range rounds {

@@ -24,7 +24,7 @@ type attempt struct {
 	plan  *Plan
 	bench measure.Bench
 	book  Book
-	take  func(notebook.Trial) // told of each trial that was recorded
+	take  func(notebook.Trial) // called for each trial that was recorded
 	t     notebook.Treatment
 	guest notebook.Guest // its record
 	began time.Time
@@ -188,11 +188,11 @@ func (a *attempt) trial(ctx context.Context, s measure.Step) (tr notebook.Trial,
 	return tr, over, err
 }
 
-// describe fills in the guest's record; cause says that the guest does not answer.
+// describe fills in the guest's record. cause says why the guest does not answer; nil if it does.
 func (a *attempt) describe(ctx context.Context) (cause *notebook.Message) {
 	ctx, cancel := context.WithTimeout(ctx, crowd.AskTimeout)
 	defer cancel()
-	if a.subject.Service() != nil { // the ruler runs it, and only an idle ruler can answer more
+	if a.subject.Service() != nil { // the ruler runs the service, and only an idle ruler can be asked more
 		return a.limits()
 	}
 	g, n := a.subject.Guest(), 9

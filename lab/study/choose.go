@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// question is something that is to be known and is not yet: rounds are run for it.
+// question is something that further rounds should answer.
 type question struct {
 	of     []string // the treatments that a round needs to contribute to the answer
 	rounds int      // about how many more rounds it takes
-	atMost bool     // that cannot be foreseen: rounds is an upper limit
-	fixed  bool     // it takes so many rounds whatever is measured, and never waits
+	atMost bool     // no forecast is possible: rounds is an upper limit
+	fixed  bool     // it takes this many rounds whatever is measured, and never waits
 }
 
-// choose returns the questions that the next round is for: all, if the time that is left is enough to answer all of them. Otherwise as
-// many as it is enough for, the cheapest first, and the others wait. If it is enough for none, none waits; with one, all wait but
-// the cheapest and those that never wait. lasts is how long a guest of a treatment takes.
+// choose returns the questions that the next round is for. If the time left is enough to answer all, these are all. Otherwise they are
+// as many as the time is enough for, the cheapest first, and the others wait. If the time is enough for none, none waits; but with
+// one, all wait except the cheapest and those that never wait. lasts is how long a guest of a treatment takes.
 func choose(open []question, lasts func(treatment string) time.Duration, left time.Duration, one bool) (now []question) {
 	price := func(all ...question) (d time.Duration) {
 		for t, n := range rounds(all) {
@@ -43,8 +43,8 @@ func choose(open []question, lasts func(treatment string) time.Duration, left ti
 	return now
 }
 
-// rounds is how many rounds each treatment is in until all the questions are answered. One round of a treatment serves all questions
-// that need it.
+// rounds is how many rounds each treatment takes part in until all questions are answered. One round of a treatment serves all
+// questions that need it.
 func rounds(open []question) map[string]int {
 	n := map[string]int{}
 	for _, q := range open {

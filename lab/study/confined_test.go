@@ -9,7 +9,7 @@ import (
 	"tare/notebook"
 )
 
-// confinedGuest says what it says of a trial's CPUs.
+// confinedGuest reports this about the CPUs of a trial.
 type confinedGuest struct {
 	fakeGuest
 	says notebook.Confined

@@ -17,9 +17,9 @@ import (
 	"tare/notebook"
 )
 
-// fakeTracers see what they are told to, of trials whose bounds they are told.
+// fakeTracers report preset observations, and panic if a trial's bounds are not what they need.
 type fakeTracers struct {
-	blind    error // why none looks on
+	blind    error // why no tracer can be attached
 	sticks   error // why it cannot be detached
 	attached int   // now
 	looks    int   // in all
@@ -39,7 +39,7 @@ func (f *fakeTracers) attach(t notebook.Treatment, clock crowd.Guest) (crowd.Tra
 	return &fakeTracing{f: f, t: t}, nil
 }
 
-// told tells the bounds of a run: an order has them whenever a tracer looks on.
+// told marks the bounds of a run. An order has bounds exactly if a tracer is attached.
 func (f *fakeTracers) told(o ruler.Order) (end func()) {
 	if attached := f.attached > 0; attached != (o.Bounds != nil) {
 		panic(fmt.Sprintf("tracers attached: %v, bounds %v", attached, o.Bounds))
@@ -70,7 +70,7 @@ func (w *fakeTracing) Stop() (*notebook.Trace, error) {
 	return &notebook.Trace{Looked: w.spans, Wall: map[string]float64{notebook.WallUser: 1}}, nil
 }
 
-// inside has the ruler of a VM give what its tracers saw.
+// inside makes the ruler of a VM return what its tracers saw.
 func inside(seen func() *notebook.Trace) func(notebook.Treatment, ruler.Order, *ruler.Result) error {
 	return func(_ notebook.Treatment, o ruler.Order, r *ruler.Result) error {
 		if len(o.Tracers) > 0 {

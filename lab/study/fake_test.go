@@ -18,11 +18,11 @@ type fakeLab struct {
 	measuretest.Lab
 	tracers fakeTracers
 	order   []string
-	booted  bool // a VM was, to find its accelerator
+	booted  bool // a VM was booted to find its accelerator
 
 	elapsed func(notebook.Treatment) time.Duration
 	making  func(notebook.Treatment) time.Duration                     // how long Provision takes; nil: no time passes, nor in the work
-	result  func(notebook.Treatment, ruler.Order, *ruler.Result) error // changes what a run comes to; nil: it succeeds
+	result  func(notebook.Treatment, ruler.Order, *ruler.Result) error // changes the result of a run; nil: the run succeeds
 
 	noAccel error            // Accelerator's
 	cannot  map[string]error // Supports', by platform

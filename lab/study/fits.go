@@ -54,8 +54,8 @@ func neighboursFit(h notebook.Host, t notebook.Treatment) *notebook.Message {
 	return nil
 }
 
-// worthwhile rejects a plan in which nothing is left of what was asked: no treatment, or only bare metal where something was to be
-// compared with it. Measuring that takes time and answers nothing.
+// worthwhile rejects a plan that can answer nothing: it has no treatment, or only bare metal although the study compares others with
+// it.
 func worthwhile(s notebook.Study, only studyfile.Only) error {
 	bare := func(t notebook.Treatment) bool { return t.Platform == notebook.BM }
 	asked := slices.DeleteFunc(slices.Clone(s.LeftOut), func(l notebook.LeftOut) bool { return bare(l.Treatment) })
@@ -71,7 +71,7 @@ func worthwhile(s notebook.Study, only studyfile.Only) error {
 	return &notebook.Error{Says: notebook.Say("nothing-to-measure", "study", s.Name, "only", only.String(), "bare", len(s.Treatments) > 0, "why", reasons(asked))}
 }
 
-// reasons are why treatments are left out: the first few, each once, and how many more there are.
+// reasons says why treatments are left out: the first few reasons, each once, and how many more there are.
 func reasons(all []notebook.LeftOut) *notebook.Message {
 	const most = 3
 	var why []*notebook.Message

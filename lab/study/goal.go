@@ -19,14 +19,14 @@ type Question struct {
 // Goal returns, between rounds, the questions that the recorded trials leave open.
 type Goal func() ([]Question, error)
 
-// dearFactor is how many times more than the cheapest question another may cost before it waits. In every round of that number, no
-// other question waits, because a forecast after few rounds has to be corrected. A dear question waits there too: a round of it may
+// costlyFactor is how many times the cost of the cheapest question a question may have before it is costly. In every round that is a
+// multiple of it, only costly questions wait: a forecast after few rounds has to be corrected, but one round of a costly question may
 // take as long as a hundred of another.
-const dearFactor = 4
+const costlyFactor = 4
 
-// open are the questions that the goal asks after so many rounds. known: it asks none that can be answered. A treatment that the goal
-// does not ask for is in no round, except the baseline and its check against itself, which are in a round as long as a treatment is
-// that they serve. Until the design's floor, only dear questions wait.
+// open are the questions that the goal asks after this many rounds. known: it asks none that can be answered. A treatment that the goal
+// does not ask for takes part in no round. The baseline and its A/A control take part as long as a treatment needs them. Until the
+// design's floor, only costly questions wait.
 func (g Goal) open(p *progress, b baselines, c costs, round int) (open []question, known bool, err error) {
 	s := p.study
 	asked, err := g()
@@ -54,19 +54,19 @@ func (g Goal) open(p *progress, b baselines, c costs, round int) (open []questio
 			open = append(open, q)
 		}
 	}
-	cheapest := time.Duration(math.MaxInt64 / dearFactor)
+	cheapest := time.Duration(math.MaxInt64 / costlyFactor)
 	for _, q := range open {
 		cheapest = min(cheapest, c.once(q, round))
 	}
 	for i, q := range open {
-		open[i].fixed = (round < s.Design.Floor || round%dearFactor == 0) && !c.dear(q, round, cheapest)
+		open[i].fixed = (round < s.Design.Floor || round%costlyFactor == 0) && !c.costly(q, round, cheapest)
 	}
 	return open, known, nil
 }
 
-// dear reports whether the treatments of a question had more than their part of the time that guests took so far, and a round of them
-// takes much longer than a round of the cheapest question.
-func (c costs) dear(q question, round int, cheapest time.Duration) bool {
+// costly reports whether the treatments of a question have had more than their part of the time of all guests so far, and a round of
+// them takes much longer than a round of the cheapest question.
+func (c costs) costly(q question, round int, cheapest time.Duration) bool {
 	var its, all time.Duration
 	for id, of := range c.of {
 		all += of.preparing + of.working
@@ -74,7 +74,7 @@ func (c costs) dear(q question, round int, cheapest time.Duration) bool {
 			its += of.preparing + of.working
 		}
 	}
-	return its*dearFactor > all && c.once(q, round) > dearFactor*cheapest
+	return its*costlyFactor > all && c.once(q, round) > costlyFactor*cheapest
 }
 
 // once is how long one round of a question's treatments takes.

@@ -83,7 +83,7 @@ func advice(m *notebook.Message) *notebook.Message {
 	return a
 }
 
-// sixty is work of the length 60, on bare metal.
+// sixty is work of length 60 on bare metal.
 func sixty() (notebook.Treatment, *workload.Workload) {
 	bm := bmT
 	bm.Params = map[string]string{"n": "60"}

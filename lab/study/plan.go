@@ -1,10 +1,12 @@
 // Package study plans and runs an experiment. Treatments run in rounds of random order. Guests and trials are two levels of variance.
 // There are warm-ups, a stopping rule, and a notebook that holds every trial before the next begins (design, sections 5 and 6).
 //
-// [NewPlan] fits what is asked (package studyfile) to a host, and [Run.Do] runs the [Plan]. Between rounds, a run asks four questions,
-// each answered by a type of its own from what is on record: what is still to be found out (rule, or a [Goal]), what the next round
-// is for if time is short (choose), how many trials a guest does (allocation), and whether guests cost more than their trials are
-// worth (preparation).
+// [NewPlan] fits what a study asks for (package studyfile) to a host, and [Run.Do] runs the [Plan]. Between rounds, a run decides four
+// things from the record, each in a file of its own:
+//   - what is still unknown: rule.go, or goal.go for a [Goal]
+//   - what the next round is for if time is short: choose.go
+//   - how many trials a guest does: allocation.go
+//   - whether guests cost too much time for their trials: preparation.go
 package study
 
 import (

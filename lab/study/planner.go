@@ -26,7 +26,7 @@ type planner struct {
 	impossible error // why this host cannot measure the kind at all; nil: it can
 }
 
-// NewPlan decides what is run of what is asked, and makes the workloads ready: it builds roots, compiles programs and prepares inputs.
+// NewPlan decides which treatments this host runs, and makes the workloads ready: it builds roots, compiles programs and prepares inputs.
 func NewPlan(ctx context.Context, lab Lab, asked *studyfile.Asked, o workload.Options) (*Plan, error) {
 	ch := asked.Choices
 	p := &planner{asked: asked, lab: lab, host: lab.Host(), accels: map[string]string{}, noAccel: map[string]error{}}
@@ -147,7 +147,7 @@ func (p *planner) add(ctx context.Context, w studyfile.Work) error {
 	return nil
 }
 
-// leavesOut says why a treatment of the workload is left out; nil: it is not.
+// leavesOut says why a treatment of the workload is left out; nil if it is not.
 func (p *planner) leavesOut(ctx context.Context, t notebook.Treatment, w *workload.Workload) *notebook.Message {
 	k := p.engine(t)
 	if reason := cmp.Or(fits(p.host, t), neighboursFit(p.host, t)); reason != nil {
@@ -211,7 +211,7 @@ func (p *Plan) recordSyncs(w *workload.Workload, t notebook.Treatment) {
 	}
 }
 
-// put puts a value into a map of a study, which a study without such values does not have.
+// put adds a value to a map of a study, and makes the map for the first value.
 func put[V any](m *map[string]V, key string, value V) {
 	if *m == nil {
 		*m = map[string]V{}

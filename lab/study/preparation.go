@@ -10,22 +10,22 @@ import (
 	"tare/notebook"
 )
 
-// If the trials of a guest take less than worth of the time that preparing it takes, most of the time is wasted. Tare then proposes
-// what makes trials a share of the guests' time that is fair.
+// If the trials of a guest take less time than the share worth of its preparation, most of the time is wasted. Tare then proposes how
+// trials can take the share fair of the guests' time.
 const (
 	worth = 0.1
 	fair  = 0.2
 )
 
-// preparation finds work of which nearly all the time goes into preparing guests, and says what would help.
+// preparation finds work for which preparing guests takes nearly all the time, and says what would help.
 type preparation struct {
 	allocation
 	works map[string]*workload.Ready // by Label
-	known map[string]bool            // by Label: what its guests cost is known, and was reported if necessary
+	known map[string]bool            // by Label: the cost of its guests is known, and was reported if necessary
 }
 
-// found are the works, each once, that are mostly preparation, as soon as it is known in this session what guests of all their
-// treatments cost.
+// found are the works that are mostly preparation. Each is found once, when this session knows the cost of guests of all its
+// treatments.
 func (p preparation) found() (all []*notebook.Message) {
 	for _, t := range p.study.Treatments {
 		label := t.Label()
@@ -41,8 +41,9 @@ func (p preparation) found() (all []*notebook.Message) {
 	return all
 }
 
-// price is how long preparing the guests of a work takes in the whole study, and how long their trials take; 0 and 0: not known yet.
-// Emulated treatments do not count: nobody wants more of their trials. Nor do those whose number of trials the run decides.
+// price is how long preparing the guests of a work takes in the whole study, and how long their trials take; 0 and 0 if that is not
+// known yet. Emulated treatments do not count, because nobody wants more of their trials. Treatments whose number of trials the run
+// decides do not count either.
 func (p preparation) price(label string) (preparing, working time.Duration) {
 	d := p.study.Design
 	for _, t := range p.study.Treatments {
@@ -68,16 +69,16 @@ func (p preparation) each() int {
 	return n
 }
 
-// longerGuests says how small a share of the time of a work's guests their trials take, and what would make it fair.
+// longerGuests says what share of the guests' time the trials of a work take, and what would raise it to fair.
 func (p preparation) longerGuests(t notebook.Treatment, label string, preparing, working time.Duration) *notebook.Message {
 	d, w := p.study.Design, p.works[label].Workload
 	const part = fair / (1 - fair) // of what preparing takes
 	spent, trials := preparing.Seconds(), working.Seconds()
-	var guest, longer any // measured trials in a guest, and the length of longer work; nil: not a way
+	var guest, longer any // the proposed number of measured trials in a guest, and the proposed length of the work; nil: impossible
 	if n := math.Ceil(part * spent / trials * float64(d.Trials)); n <= studyfile.MostRounds {
 		guest = n
 	}
-	warmups := trials / float64(p.each()) * float64(d.Warmups) // a part of what preparing takes, and longer with longer work
+	warmups := trials / float64(p.each()) * float64(d.Warmups) // preparing includes them, and they grow with the work
 	if w.Load != nil && len(w.Load.Warm) > 0 {
 		warmups = 0
 	}

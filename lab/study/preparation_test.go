@@ -124,7 +124,7 @@ func TestFailedTrialsAreNoPreparation(t *testing.T) {
 	})
 }
 
-// rounded is a message with its share as whoever reads it has it, in per cent.
+// rounded returns a message with its share in per cent, rounded as in its sentence.
 func rounded(m *notebook.Message) *notebook.Message {
 	if m == nil {
 		return nil
@@ -135,7 +135,7 @@ func rounded(m *notebook.Message) *notebook.Message {
 	return &notebook.Message{Code: m.Code, Args: args}
 }
 
-// prepared is the message on the work of the tests, rounded.
+// prepared is the rounded message about the work of these tests.
 func prepared(percent float64, trials any, chosen bool, length any) *notebook.Message {
 	return notebook.Say("prepared-for-little", "label", "w{n=60}", "share", percent, "trials", trials, "chosen", chosen, "param", "n", "length", length, "fair", fair)
 }

@@ -9,8 +9,8 @@ import (
 	"tare/stats"
 )
 
-// progress is how far the run of a study has come: the trials on record, those that its guests were made for, and the treatments
-// that were given up.
+// progress is how far the run of a study has come: the recorded trials, the number of trials for which guests were made, and the
+// treatments that were given up.
 type progress struct {
 	study   *notebook.Study
 	cells   map[cell]*done
@@ -122,13 +122,13 @@ func (p *progress) sums(id string, rounds int) (order []int, of map[int]stats.Su
 	return order, of
 }
 
-// costs are what guests took so far in this session, by treatment.
+// costs are the times that guests took so far in this session, by treatment.
 type costs struct {
 	progress *progress
 	of       map[string]cost
 }
 
-// cost is what a treatment's guests took.
+// cost is the time that a treatment's guests took.
 type cost struct {
 	guests, trials int           // trials: measured ones
 	preparing      time.Duration // making and removing its guests: all that is not a measured trial
@@ -139,7 +139,7 @@ func (c cost) guest() time.Duration { return c.preparing / time.Duration(max(c.g
 
 func (c cost) trial() time.Duration { return c.working / time.Duration(max(c.trials, 1)) }
 
-// add adds a guest that took this time for so many measured trials.
+// add adds the time of a guest that did this many measured trials.
 func (c costs) add(id string, trials int, preparing, working time.Duration) {
 	was := c.of[id]
 	c.of[id] = cost{was.guests + 1, was.trials + trials, was.preparing + preparing, was.working + working}

@@ -44,7 +44,7 @@ func (p *Plan) make(ctx context.Context, asked *studyfile.Asked, o workload.Opti
 	return nil
 }
 
-// busy makes ready what neighbours of the study's treatments do. of is the workload of a neighbour that is so busy.
+// busy makes the work of neighbours ready. of returns the workload of a neighbour of a kind of notebook.Busy.
 func (p *Plan) busy(ctx context.Context, of func(busy string) (*workload.Workload, error), o workload.Options) error {
 	p.work = map[string]*workload.Ready{}
 	for _, t := range p.Study.Treatments {

@@ -40,7 +40,7 @@ func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short
 		}
 		if cause != nil {
 			hint := ""
-			if strings.Contains(cause.String(), "ead-only file system") { // as programs say it
+			if strings.Contains(cause.String(), "ead-only file system") { // programs begin it with R or r
 				hint = " (on bare metal all but {scratch} and /tmp is read-only)"
 			}
 			return nil, fmt.Errorf("workload %s failed when it was tried once on bare metal, before the study: %w%s", t.Workload, &notebook.Error{Says: cause}, hint)
@@ -87,8 +87,8 @@ const (
 	rehearsing = 5 * time.Second // after which there is no further one
 )
 
-// apart is how far two trials of a round that are compared are apart on average, in lengths of a trial: (n+1)/3 guests, if n guests are
-// in random order.
+// apart is the average distance between two trials of a round that are compared, in lengths of a trial. For n guests in random order it
+// is (n+1)/3 guests.
 func (p *Plan) apart(label string) float64 {
 	n := 0
 	for _, t := range p.Study.Treatments {

@@ -7,15 +7,15 @@ import (
 	"tare/stats"
 )
 
-// rule is the design's stopping rule: the ratio of each treatment to its baseline is to be known as well as the design asks, or its
-// mean, if it has no baseline. It knows the design and what is on record, and nothing of guests.
+// rule is the design's stopping rule: each treatment's ratio to its baseline must be known as well as the design asks. For a treatment
+// without a baseline, its mean must. The rule knows only the design and the record.
 type rule struct {
 	*progress
 	baselines
 }
 
-// open are the questions that are open after so many rounds. known: the rule's questions are all answered. A baseline and its check
-// against itself are in a round as long as a treatment is that they serve.
+// open are the questions that are open after this many rounds. known: all of the rule's questions are answered. A baseline and its A/A
+// control take part in rounds as long as a treatment needs them.
 func (r rule) open(round int) (open []question, known bool) {
 	d := r.study.Design
 	known = d.Looks() > 0 && round >= d.Floor
@@ -47,9 +47,9 @@ func (r rule) open(round int) (open []question, known bool) {
 	return open, known
 }
 
-// needs is about how many more rounds it takes until the treatment's ratio is known as well as the design asks, or its mean, if it has
-// no baseline. foreseen: the number could be computed; otherwise it is what is left to the design's cap. answered: nothing more is
-// needed. Whether higher or lower values are better changes nothing: a ratio and its inverse are equally far beyond a margin
+// needs is about how many more rounds it takes until the treatment's ratio is known as well as the design asks, or its mean if it has
+// no baseline. foreseen: the number could be computed; otherwise it is the number of rounds up to the design's cap. answered: no more
+// rounds are needed. Whether higher or lower values are better changes nothing: a ratio and its inverse are equally far beyond a margin
 // (stats.Quotient.Inverse).
 func (r rule) needs(t notebook.Treatment, round int) (more int, foreseen, answered bool) {
 	d := r.study.Design
@@ -91,7 +91,7 @@ func (r rule) ratio(t notebook.Treatment, rounds int) (q stats.Quotient, ok bool
 	return stats.Ratio(x, y, r.confidence(t, rounds)), true
 }
 
-// confidence is the confidence of the interval of the treatment's ratio after these rounds. A reader of the study computes the same.
+// confidence is the confidence of the interval of the treatment's ratio after these rounds. The desk computes the same.
 func (r rule) confidence(t notebook.Treatment, rounds int) stats.Confidence {
 	d := r.study.Design
 	c := stats.Sure(d.Looks())

@@ -10,8 +10,8 @@ import (
 	"tare/notebook"
 )
 
-// The rule decides from what is on record alone: what is known takes part in no more rounds, and bare metal stays as long as something
-// is compared with it.
+// The rule decides from the record alone. A treatment whose ratio is known takes part in no more rounds, and bare metal stays as long as
+// another treatment is compared with it.
 func TestTheRuleReadsTheRecord(t *testing.T) {
 	s := fakePlan(notebook.Design{Floor: 3, Cap: 50, Decide: 0.02, Trials: 1}, bmT, aaT, cnT, vmT).Study
 	s.Treatments[3].Accelerator = notebook.KVM // an emulated one would have a fixed number of rounds
@@ -19,7 +19,7 @@ func TestTheRuleReadsTheRecord(t *testing.T) {
 	times := map[string][]float64{
 		s.Treatments[0].ID: {1, 1.01, 0.99, 1, 1.01, 0.99},
 		s.Treatments[1].ID: {1.01, 0.99, 1, 1, 0.99, 1.01},
-		s.Treatments[2].ID: {1.5, 1.51, 1.49, 1.5, 1.52, 1.48}, // slower, whatever comes
+		s.Treatments[2].ID: {1.5, 1.51, 1.49, 1.5, 1.52, 1.48}, // already decided: slower
 		s.Treatments[3].ID: {0.7, 1.4, 1, 0.8, 1.2, 1.1},
 	}
 	for round := range 6 {
@@ -41,7 +41,7 @@ func TestTheRuleReadsTheRecord(t *testing.T) {
 	}
 }
 
-// What decides about rounds and trials knows what is on record and what guests cost, and neither the run nor the laboratory.
+// The files that decide about rounds and trials know the record and the cost of guests. They know neither the run nor the laboratory.
 func TestDecisionsKnowOnlyTheRecord(t *testing.T) {
 	for _, name := range []string{"progress.go", "order.go", "choose.go", "rule.go", "goal.go", "allocation.go", "preparation.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)

@@ -120,8 +120,7 @@ func (r *Run) Do(ctx context.Context) (reason *notebook.Message, err error) {
 	}
 }
 
-// open are the questions that are open after so many rounds, of the goal or of the design's rule. known: there is nothing left to find
-// out.
+// open are the open questions of the goal, or of the design's rule, after this many rounds. known: there is nothing left to find out.
 func (r *Run) open(round int) (open []question, known bool, err error) {
 	if r.Goal != nil {
 		return r.Goal.open(r.progress, r.rule.baselines, r.costs, round)
@@ -130,7 +129,7 @@ func (r *Run) open(round int) (open []question, known bool, err error) {
 	return open, known, nil
 }
 
-// reportPreparation reports work that is mostly preparation. A kind whose guests are each for one trial has no other choice.
+// reportPreparation reports work that is mostly preparation, except for a kind whose guests have only one trial each.
 func (r *Run) reportPreparation() {
 	if r.Plan.rules.Once != "" {
 		return
@@ -210,7 +209,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) error 
 	return nil
 }
 
-// take adds a trial that was recorded to what the run knows, and tells of it.
+// take adds a recorded trial to the run's progress, and reports it.
 func (r *Run) take(t notebook.Treatment, tr notebook.Trial) {
 	r.progress.take(tr)
 	if r.Watch != nil && !tr.Warmup {

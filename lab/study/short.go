@@ -9,36 +9,37 @@ import (
 	"tare/stats"
 )
 
-// longer are the lengths that Tare proposes, in lengths of the study. They are few, so that folders of one study seldom differ in them.
+// longer are the lengths that Tare proposes, as multiples of the study's length. They are few, so that folders of one study seldom differ in
+// length.
 var longer = []int{3, 10}
 
-// worthLonger is how many times narrower intervals must become if a longer length, which is still too short, is to be worth its time.
+// worthLonger is the factor by which intervals must become narrower for a longer length to be worth its time although it is still too short.
 const worthLonger = 2
 
-// passable is half of an interval's width, as a share of a ratio, that is enough to find large differences.
+// passable is half of an interval's width, as a share of the ratio, at which large differences can still be found.
 const passable = 0.05
 
-// decides is half of an interval's width, as a share of the margin, with which four of five studies without a difference say so.
+// decides is half of an interval's width, as a share of the margin, at which four of five studies without a difference find that there is none.
 const decides = 0.6
 
-// Short is work that is too short for the noise of this host: the rounds and trials that the design allows do not make its ratios as
-// precise as they should be.
+// Short is work that is too short for the noise of this host: with the rounds and trials that the design allows, its ratios are not
+// precise enough.
 type Short struct {
 	Label, Param  string
 	Value, Enough string  // Param's value, and the proposed one; empty: longer work would hardly help
 	Spread        float64 // of trials, as a share
-	Width, Wanted float64 // half of an interval's width at the end of the design, as a share, and what it should be
-	Then          float64 // half of the width with Enough, or with the longest length, as far as a rehearsal can say
-	Gain          float64 // how many times narrower that is
+	Width, Wanted float64 // half of an interval's width at the end of the design, as a share, and the width that is wanted
+	Then          float64 // the Width to expect with Enough, or with the longest length
+	Gain          float64 // how many times narrower than Width this is
 	Margin        float64 // by which the answer is judged; 0: the design asks for a precision
-	Rounds        int     // that are enough at Value; 0: more than foreseen, or the design has a stopping rule
+	Rounds        int     // that would be enough at Value; 0: too many, or the design has a stopping rule
 	Open          bool    // the study lets Tare choose Enough
 }
 
 // Message says that the work is too short, and what would help.
 func (s Short) Message() *notebook.Message {
 	most := longer[len(longer)-1]
-	var then any // the width where even the longer work is not enough
+	var then any // the width, if even the longer work is not precise enough
 	if s.Then > s.Wanted {
 		then = s.Then
 	}
@@ -66,8 +67,8 @@ type rehearsed struct {
 	apart  float64 // Plan.apart
 }
 
-// tooShort reports whether work is too short, by how long its consecutive trials took in a rehearsal. How much less longer work would
-// vary follows from how the means of one, two and four trials in a row differ (stats.WanderOf): a host's noise need not average out
+// tooShort decides from the times of consecutive trials in a rehearsal whether work is too short. How much less longer work varies
+// follows from how the means of one, two and four trials in a row differ (stats.WanderOf), because a host's noise need not average out
 // within a trial.
 func tooShort(r rehearsed, values []float64) (s Short, ok bool) {
 	d, t, w := r.design, r.t, r.work

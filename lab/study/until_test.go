@@ -92,7 +92,7 @@ func TestAGoal(t *testing.T) {
 	}
 }
 
-// A dear question does not take the time of cheap ones: with a budget they are answered first, long before it has had the design's rounds, and what is
+// A costly question does not take the time of cheap ones: with a budget they are answered first, long before it has had the design's rounds, and what is
 // left is for it.
 func TestADearQuestionWaits(t *testing.T) {
 	dear := cnT

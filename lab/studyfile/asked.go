@@ -16,7 +16,7 @@ import (
 	"tare/notebook"
 )
 
-// Asked is what a study and the choices for it ask to be measured, as far as that is known without a host.
+// Asked is what a study and the choices of a command ask for, as far as that is known without a host.
 type Asked struct {
 	Spec    *Spec
 	Choices Choices
@@ -29,8 +29,8 @@ type Asked struct {
 	shipped fs.FS // workloads
 }
 
-// Ask applies the choices to the study, and says what is wrong in either as far as that is known without a host. shipped are the
-// workloads that come with Tare.
+// Ask applies the choices of a command to the study. It reports what is wrong in either, as far as that is known without a host.
+// shipped are the workloads that come with Tare.
 func (s *Spec) Ask(shipped fs.FS, ch Choices) (*Asked, error) {
 	design, err := s.design(ch)
 	if err != nil {
@@ -66,18 +66,18 @@ func (a *Asked) Engines() engine.Registry { return a.Spec.known.Engines }
 // Kernels are the files with guests' kernels, by the names that treatments use.
 func (a *Asked) Kernels() map[string]string { return a.kernels.files }
 
-// Kernel is the kernel of a name that treatments use.
+// Kernel is the kernel that treatments use by this name.
 func (a *Asked) Kernel(name string) notebook.Kernel { return a.kernels.read[a.kernels.files[name]] }
 
 // Beside reports whether guests with the work have neighbours that the study asks for.
 func (a *Asked) Beside(w Work) bool { return len(a.Spec.neighbours(w.use)) > 0 }
 
-// Neighbour is the workload of a neighbour that is busy in one of notebook.Busy's ways.
+// Neighbour is the workload of a neighbour of a kind of notebook.Busy.
 func (a *Asked) Neighbour(busy string) (*workload.Workload, error) {
 	return workload.Find(a.shipped, busyWork[busy], ".")
 }
 
-// busyWork is the workload of a neighbour that is so busy.
+// busyWork names the workload of a neighbour of each kind of notebook.Busy.
 var busyWork = map[string]string{notebook.BusyCPU: "busy-cpu", notebook.BusyIO: "busy-io"}
 
 // LoadFrom is the machine on which the study's loads run, ssh://…; "": this host.
@@ -180,9 +180,8 @@ func (a *Asked) withoutHostCode() error {
 	return fmt.Errorf("study %s: --no-host-code: as root on this host would run %s; name platforms without bm, and workloads without prepare: and without a load on this host", a.Spec.Name, strings.Join(all, ", "))
 }
 
-// Hash covers everything that decides the meaning of the trials of what was planned: the treatments, the images, and the work of
-// each label, made ready. What a study does not use does not enter the hash, so that
-// existing folders keep theirs.
+// Hash covers everything in a plan that decides the meaning of its trials: the treatments, the images, and the work of each label, as
+// made ready. What a study does not use is not part of the hash, so that existing folders keep theirs.
 func (a *Asked) Hash(planned notebook.Study, ready map[string]*workload.Ready) string {
 	s, ch := a.Spec, a.Choices
 	work := map[string]any{} // the name of a workload does not say what it does

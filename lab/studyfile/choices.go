@@ -55,7 +55,7 @@ type Choices struct {
 	Explain []string // tracers for an equal number of additional, traced trials; none: no trial is traced
 }
 
-// rounds are the rounds of a use in place of the design's; 0: the design's, or those that are chosen for all.
+// rounds is the number of rounds of a use; 0: the design's, or the number that was chosen for all uses.
 func (c Choices) rounds(u Use) int {
 	if c.Rounds > 0 || c.Until.Asked() {
 		return 0

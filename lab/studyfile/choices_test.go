@@ -42,7 +42,7 @@ func TestTheMachineOfALoad(t *testing.T) {
 	}
 }
 
-// What is wrong in a study and the choices for it is said before anything is built.
+// Mistakes in a study, and in the choices for it, are reported before anything is built.
 func TestWhatIsWrongInChoices(t *testing.T) {
 	for _, c := range []struct {
 		use   Use

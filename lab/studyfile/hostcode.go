@@ -6,8 +6,8 @@ import (
 	"tare/notebook"
 )
 
-// hostCode names what of the study runs as root on this host, and neither in a container nor in a VM. from is the machine on which
-// loads run; "": this host.
+// hostCode names the parts of the study that run as root on this host, outside containers and VMs. from is the machine on which loads
+// run; "": this host.
 func (s *Spec) hostCode(works []Work, from string) (all []string) {
 	add := func(what string) {
 		if !slices.Contains(all, what) {

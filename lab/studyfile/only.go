@@ -9,13 +9,13 @@ import (
 	"tare/notebook"
 )
 
-// Only selects the treatments of a plan that have these values: of the workload, or of a factor.
+// Only selects the treatments of a plan that have these values, by key: the workload, or a factor.
 type Only map[string]string
 
 const (
 	byWorkload = "workload"
-	allCores   = "all"   // of the host, as host_cores: has it
-	usual      = "usual" // the machine that a study names so, and the kernel that the engine chooses
+	allCores   = "all"   // of the host's CPUs, as under host_cores:
+	usual      = "usual" // the machine of this name in studies, or the kernel that the engine chooses
 )
 
 // OnlyKeys are the keys of an Only.
@@ -66,8 +66,8 @@ func onlyValue(f notebook.Factor, t notebook.Treatment) string {
 	return ""
 }
 
-// keeps reports whether the treatment is selected. Bare metal stays whatever is selected of what it does not have, such as an engine,
-// because the others are compared with it.
+// keeps reports whether the treatment is selected. Factors that bare metal lacks, such as the engine, do not deselect it, because the
+// other treatments are compared with it.
 func (o Only) keeps(t notebook.Treatment) bool {
 	for k, v := range o {
 		if k == byWorkload {
@@ -85,7 +85,7 @@ func (o Only) keeps(t notebook.Treatment) bool {
 	return true
 }
 
-// known says which value occurs nowhere in the study. has are the values that occur, by key.
+// known returns an error if a value occurs nowhere in the study. has are the values that occur, by key.
 func (o Only) known(study string, has map[string][]string) error {
 	for _, k := range slices.Sorted(maps.Keys(o)) {
 		if slices.Contains(has[k], o[k]) {

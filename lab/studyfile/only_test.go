@@ -13,7 +13,7 @@ import (
 	"tare/workloads"
 )
 
-// --only can select by every factor. Bare metal stays whatever is selected of what it does not have.
+// --only can select by every factor. Factors that bare metal lacks do not deselect it.
 func TestOnlyByEveryFactor(t *testing.T) {
 	for _, p := range notebooktest.Pairs() {
 		name := p.Factor.Name
@@ -37,7 +37,7 @@ func TestOnlyByEveryFactor(t *testing.T) {
 	}
 }
 
-// A value that nothing in the study has is refused, with those that there are.
+// A value that occurs nowhere in the study is refused, and the error lists the values that occur.
 func TestValuesOfAnOnly(t *testing.T) {
 	k := &fakeKind{factors: []measure.Factor{{Of: notebook.FactorCache, Values: []string{"cold", "warm"}}}}
 	registry := measure.Registry{{Name: "sizes", Part: measure.Part{Read: func(*yaml.Node, []string) (measure.Config, error) { return k, nil }}}}
@@ -73,7 +73,7 @@ sizes: {}
 	}
 }
 
-// The treatments of a study have its factors apart from their workload's parameters, and their ids have both.
+// Treatments keep the study's factors and their workload's parameters separately, and their IDs have both.
 func TestTreatmentsHaveFactors(t *testing.T) {
 	const text = "name: s\nworkloads: [{name: cpu, params: {millions: [10]}}]\nplatforms: [{platform: cn, engines: [crun], provisioning: [pinned]}]\ninstances: [1/1GB]\nneighbours: {cpu: 1}\n"
 	s, err := Parse("s.yaml", []byte(text), ".", known)

@@ -8,7 +8,7 @@ import (
 	"tare/notebook"
 )
 
-// Treatments are those of the work: the cross product of the study, as far as it is asked for, with bare metal first and its A/A
+// Treatments are the treatments of the work that were asked for, from the cross product of the study. Bare metal is first, and its A/A
 // twin second. accel is the accelerator for guests with a kernel, and can says whether the host supports a treatment.
 func (a *Asked) Treatments(w Work, h notebook.Host, accel func(kernel string) string, can func(notebook.Treatment) bool) []notebook.Treatment {
 	s := a.Spec

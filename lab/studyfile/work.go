@@ -113,7 +113,7 @@ func (s *Spec) chosen(u Use) (all []measure.Factor, key func(i int) string) {
 	}
 }
 
-// crossed combines every value of each factor of a use. params are the workload's own, none of which may be named like a factor: a
+// crossed combines every value of each factor of a use. No parameter of the workload, in params, may have the name of a factor, because a
 // treatment's label has both.
 func (s *Spec) crossed(u Use, params map[string]string) (all []map[string]string, err error) {
 	all = []map[string]string{nil}

@@ -47,7 +47,7 @@ const (
 	OutputCSV    = "csv"    // the first line names columns; the last one counts
 )
 
-// outputs are those that a workload names.
+// outputs are the outputs that a workload file can name.
 var outputs = []string{OutputJSON, OutputValues, OutputCSV}
 
 // directions are what a metric may say of its values.

@@ -2,14 +2,14 @@ package notebooktest
 
 import "tare/notebook"
 
-// Pair is two treatments that differ in one factor alone, with their values of it as users write them.
+// Pair is two treatments that differ only in one factor, with their values of it as users write them.
 type Pair struct {
 	Factor notebook.Factor
 	A, B   notebook.Treatment
 	Of     [2]string
 }
 
-// Pairs are a pair for each factor.
+// Pairs has a pair for each factor.
 func Pairs() (all []Pair) {
 	for _, f := range notebook.Factors {
 		base := Treatment("cpu vm qemu kvm pinned large")

@@ -107,7 +107,7 @@ func (u *bringUp) create(ctx context.Context) (cause *notebook.Message) {
 		u.guests[i].ahead = a
 		return nil
 	})
-	if first, is := errors.AsType[*notebook.Error](err); is { // one says enough
+	if first, is := errors.AsType[*notebook.Error](err); is { // one message is enough
 		return first.Says
 	}
 	return nil

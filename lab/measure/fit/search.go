@@ -223,7 +223,7 @@ func ranOut(s record.Step, full bool) (what string, why *notebook.Message) {
 
 // said describes the runs of a step, how sure their ratio is, and whether it decides.
 func said(s record.Step) *notebook.Message {
-	worth := any(nil) // as many as there are
+	worth := any(nil) // nil: each run counts as one
 	if n := float64(len(s.Values)) / stats.Resemblance(s.Values); n < 0.9*float64(len(s.Values)) {
 		worth = n
 	}

@@ -38,7 +38,7 @@ var Kind = measure.Kind{
 // file is the kind's part of a study file.
 type file struct {
 	Guests []int  `yaml:"guests,omitempty"` // default 1 and 2
-	KSM    string `yaml:"ksm,omitempty"`    // how the kernel merges equal pages: as in the paper, or as the host is set. Guests are then weighed a second time
+	KSM    string `yaml:"ksm,omitempty"`    // how the kernel merges equal pages: as in the paper, or as the host is set. Memory is then measured a second time
 	Frames bool   `yaml:"frames,omitempty"` // ask VMs how they use each frame of their memory
 
 	HugePages string `yaml:"huge_pages,omitempty"` // default: the host's setting

@@ -116,7 +116,7 @@ type hung struct {
 	tables  int64
 }
 
-// ofGuest is why the nth guest cannot be weighed.
+// ofGuest says why the memory of the nth guest cannot be measured.
 func ofGuest(nth int, cause *notebook.Message) error {
 	return &notebook.Error{Says: notebook.Say("of-guest", "guest", nth, "cause", cause)}
 }

@@ -201,7 +201,7 @@ func TestFunctionsAreReadToTheirEnd(t *testing.T) {
 	}
 }
 
-// ofAnyGuest is a failure without the guest whose work ended first, which chance decides.
+// ofAnyGuest returns a failure without the number of the guest whose work ended first, which chance decides.
 func ofAnyGuest(m *notebook.Message) *notebook.Message {
 	if m.Is("work-ended") {
 		delete(m.Args, "guest")

@@ -79,7 +79,7 @@ func (p *reading) read(ctx context.Context) (cause *notebook.Message) {
 	return nil
 }
 
-// Until when a guest must work, if not until a state of its page tables is read.
+// The ends until which a guest must work, in addition to the states of its page tables.
 const (
 	inFaults = "faults"
 	inTables = "tables"
