@@ -176,15 +176,15 @@ func (m Metric) check() error {
 type Figure struct {
 	Name     string            `json:"name" jsonschema:"required"`               // "Figure 3"
 	Title    string            `json:"title" jsonschema:"required"`              // what it shows
-	Workload string            `json:"workload"`                                 // whose metric is drawn; empty: those of Axes
-	Metric   string            `json:"metric,omitempty" yaml:"metric,omitempty"` // another than that: a secondary one of which it is said which values are better
-	Params   map[string]string `json:"params,omitempty"`                         // only treatments with these; a parameter that is not named may be any
-	By       string            `json:"by"`                                       // the axis: a factor, or a parameter of the workload; empty: those of Axes
+	Workload string            `json:"workload"`                                 // the workload whose metric is drawn; empty: the workloads of axes
+	Metric   string            `json:"metric,omitempty" yaml:"metric,omitempty"` // a secondary metric for which the workload says which values are better; empty: the workload's metric
+	Params   map[string]string `json:"params,omitempty"`                         // only treatments with these values; other parameters may have any value
+	By       string            `json:"by"`                                       // the axis: a factor, or a parameter of the workload; empty: the axes under axes
 	Axes     []Axis            `json:"axes,omitempty"`
 
-	// PublishedOf is the provisioning that the axes' published values are of; empty: any.
+	// PublishedOf is the provisioning for which the axes' published values hold; empty: any.
 	PublishedOf string `json:"published_of,omitempty" yaml:"published_of,omitempty"`
-	Radar       bool   `json:"radar,omitempty"` // the axes are drawn as a radar chart; they are a table in any case
+	Radar       bool   `json:"radar,omitempty"` // also draw the axes as a radar chart; they are always in a table
 }
 
 // Allowed are the values that some keys of a study file may have.
@@ -196,10 +196,10 @@ func (Figure) Allowed() map[string][]string {
 type Axis struct {
 	Name     string            `json:"name" jsonschema:"required"` // "Copy"
 	Workload string            `json:"workload" jsonschema:"required"`
-	Params   map[string]string `json:"params,omitempty"` // only treatments with these
+	Params   map[string]string `json:"params,omitempty"` // only treatments with these values
 	Metric   string            `json:"metric,omitempty"` // the name of a secondary metric; empty: the workload's own
 
-	// Published is what the paper has, by platform: how much more the metric is than on bare metal, in per cent.
+	// Published is the paper's result by platform: by how many per cent the metric is higher than on bare metal.
 	Published map[string]float64 `json:"published,omitempty"`
 }
 

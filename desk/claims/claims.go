@@ -19,11 +19,11 @@ type Claim struct {
 	Group       string      `yaml:"-" json:"group"`                               // the part of the paper: "FFmpeg (section III-B1)"
 	ID          string      `yaml:"id" json:"id" jsonschema:"required"`           // unique in the file: "ffmpeg-i-a"
 	Place       string      `yaml:"place" json:"place" jsonschema:"required"`     // where the paper says it: "III-B1 (i), Figure 3"
-	Finding     string      `yaml:"finding" json:"finding" jsonschema:"required"` // what it says, in our words
-	Published   *Published  `yaml:"published,omitempty" json:"published"`         // the paper's own number, where there is one
+	Finding     string      `yaml:"finding" json:"finding" jsonschema:"required"` // the finding in other words than the paper's
+	Published   *Published  `yaml:"published,omitempty" json:"published"`         // the paper's own number, if it has one
 	Tolerance   string      `yaml:"tolerance,omitempty" json:"tolerance"`         // why the hypothesis' bounds are where they are
-	PaperCHR    float64     `yaml:"paper_chr,omitempty" json:"-"`                 // of the paper's containers, where the finding is about small ones and names no CHR; else 0
-	ExcludedToo bool        `yaml:"excluded_too" json:"-"`                        // it is judged on what the paper excludes, too
+	PaperCHR    float64     `yaml:"paper_chr,omitempty" json:"-"`                 // CHR of the paper's containers, if the finding is about small ones and names no CHR; otherwise 0
+	ExcludedToo bool        `yaml:"excluded_too" json:"-"`                        // also judge the claim on what the paper excludes
 	Without     []Exclusion `yaml:"-" json:"-"`
 	Hypothesis  Hypothesis  `yaml:"hypothesis" json:"-" jsonschema:"required"`
 }
@@ -37,9 +37,9 @@ type Exclusion struct {
 // Published is a number, or a range, that the paper prints.
 type Published struct {
 	What  string  `yaml:"what" json:"what" jsonschema:"required"` // "ratio to a vanilla VM", "suitable CHR"
-	Value float64 `yaml:"value,omitempty" json:"-"`               // where it is one number; 0: it is a range
+	Value float64 `yaml:"value,omitempty" json:"-"`               // if it is one number; 0: it is a range
 	Low   float64 `yaml:"from,omitempty" json:"low"`
-	High  float64 `yaml:"to,omitempty" json:"high"` // Value, as Low is, where it is one number
+	High  float64 `yaml:"to,omitempty" json:"high"` // the end of a range; for one number, Low and High become Value
 }
 
 // Answer to a claim.

@@ -19,15 +19,15 @@ import (
 // Hypothesis is a finding as a statement about measured means. It has exactly one of these forms.
 type Hypothesis struct {
 	All        []Hypothesis `yaml:"all,omitempty"`        // each of them
-	Any        []Hypothesis `yaml:"any,omitempty"`        // one of them at least
+	Any        []Hypothesis `yaml:"any,omitempty"`        // at least one of them
 	Most       []Hypothesis `yaml:"most,omitempty"`       // more than half of them
 	Value      *Value       `yaml:"value,omitempty"`      // of one treatment
 	Ratio      *Pair        `yaml:"ratio,omitempty"`      // one treatment over another
-	Difference *Pair        `yaml:"difference,omitempty"` // one treatment less another
-	Removed    *Pair        `yaml:"removed,omitempty"`    // the share of Of's overhead over bare metal that To does not have
+	Difference *Pair        `yaml:"difference,omitempty"` // one treatment minus another
+	Removed    *Pair        `yaml:"removed,omitempty"`    // the share of the overhead over bare metal of "of" that "to" does not have
 	Part       *Part        `yaml:"part,omitempty"`       // the share of a difference that is the difference of another metric
 	Gain       *Gain        `yaml:"gain,omitempty"`       // a ratio over the same ratio of other treatments
-	Trend      *Trend       `yaml:"trend,omitempty"`      // how a value, a ratio or a difference goes along an axis
+	Trend      *Trend       `yaml:"trend,omitempty"`      // how a value, a ratio or a difference changes along an axis
 	Unrecorded string       `yaml:"unrecorded,omitempty"` // why nothing that Tare records can test it
 }
 
@@ -123,7 +123,7 @@ type Part struct {
 	Of       Selector `yaml:"of"`
 	To       Selector `yaml:"to,omitempty"` // empty: bare metal
 	Measured `yaml:",inline"`
-	Whole    Values `yaml:"whole,omitempty"` // metrics added up; none: the workload's own
+	Whole    Values `yaml:"whole,omitempty"` // metrics to add up; none: the workload's metric
 	Sizes    Sizes  `yaml:"sizes,omitempty"` // empty: each
 	Bounds   `yaml:",inline"`
 }
@@ -132,7 +132,7 @@ type Part struct {
 type Gain struct {
 	Of       Selector `yaml:"of"`
 	To       Selector `yaml:"to,omitempty"`
-	Than     Selector `yaml:"than" jsonschema:"required"` // what differs from Of
+	Than     Selector `yaml:"than" jsonschema:"required"` // must differ from "of"
 	Measured `yaml:",inline"`
 	Sizes    Sizes `yaml:"sizes,omitempty"`
 	Bounds   `yaml:",inline"`
@@ -156,7 +156,7 @@ type Trend struct {
 	By       By       `yaml:"by,omitempty"`
 	Measured `yaml:",inline"`
 	Over     string `yaml:"over" jsonschema:"required"`
-	Sizes    Sizes  `yaml:"sizes,omitempty"` // not over instance
+	Sizes    Sizes  `yaml:"sizes,omitempty"` // not if over is instance
 	Falls    Share  `yaml:"falls,omitempty"`
 	Rises    Share  `yaml:"rises,omitempty"`
 	Constant Share  `yaml:"constant,omitempty"`
@@ -270,23 +270,23 @@ type Selector struct {
 	Provisioning Values `yaml:"provisioning,omitempty"`
 	Instance     Values `yaml:"instance,omitempty"`
 	Network      Values `yaml:"network,omitempty"`
-	Isolation    Values `yaml:"isolation,omitempty"` // rungs of the isolation ladder; none named: no rung is chosen
-	Machine      Values `yaml:"machine,omitempty"`   // how VMs are made (notebook.ParseMachine); none named: the usual one
+	Isolation    Values `yaml:"isolation,omitempty"` // rungs of the isolation ladder; empty: no rung
+	Machine      Values `yaml:"machine,omitempty"`   // how VMs are made (notebook.ParseMachine); empty: the usual VM
 
 	Accelerator Values `yaml:"accelerator,omitempty"`
-	Kernel      Values `yaml:"kernel,omitempty"` // of the guest, where one was named for it (notebook.Kernel.Name)
+	Kernel      Values `yaml:"kernel,omitempty"` // of guests whose kernel the study names: release and digest, as in the report
 	Addresses   Values `yaml:"addresses,omitempty"`
 	HugePages   Values `yaml:"huge_pages,omitempty"`
-	Neighbours  Values `yaml:"neighbours,omitempty"` // as notebook.ParseNeighbours reads them
+	Neighbours  Values `yaml:"neighbours,omitempty"` // cpu:1+io:2, cpu:4/core or none
 	Cache       Values `yaml:"cache,omitempty"`
 	Root        Values `yaml:"root,omitempty"`
 	Devices     Values `yaml:"devices,omitempty"`
 	Rate        Values `yaml:"rate,omitempty"`
 
-	Params map[string]string `yaml:"params,omitempty"` // they choose among the treatments of workloads that have them
+	Params map[string]string `yaml:"params,omitempty"` // they select only among treatments that have these parameters
 
-	Cores     *Range `yaml:"cores,omitempty"`      // of the instance
-	HostCores *Range `yaml:"host_cores,omitempty"` // that the host has online
+	Cores     *Range `yaml:"cores,omitempty"`      // CPUs of the instance
+	HostCores *Range `yaml:"host_cores,omitempty"` // CPUs that the host has online
 	CHR       *Range `yaml:"chr,omitempty"`
 }
 

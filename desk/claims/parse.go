@@ -20,14 +20,14 @@ import (
 // File is a file of claims.
 type File struct {
 	Paper   string      `yaml:"paper" jsonschema:"required"`
-	Machine Values      `yaml:"machine,omitempty"` // how VMs are made, for selectors that do not say it; none: the usual machine
-	Without []Exclusion `yaml:"without,omitempty"` // of every claim
+	Machine Values      `yaml:"machine,omitempty"` // how VMs are made, for selectors that do not say so; empty: the usual machine
+	Without []Exclusion `yaml:"without,omitempty"` // exclusions of every claim
 	Groups  []group     `yaml:"groups" jsonschema:"required"`
 }
 
 type group struct {
 	Name   string   `yaml:"name" jsonschema:"required"`
-	About  Selector `yaml:"about,omitempty"` // what every Of of the group means where it does not say
+	About  Selector `yaml:"about,omitempty"` // what every "of" in the group selects by the keys that it omits
 	Claims []Claim  `yaml:"claims" jsonschema:"required"`
 }
 

@@ -19,10 +19,10 @@ type Place struct {
 	// Machines are the forms of VM to make (notebook.ParseMachine); default: the usual one.
 	Machines []string `yaml:"machines,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
-	// OtherCPUs is what happens on bare metal to the CPUs that the instance does not have. "offline", where the host permits it,
-	// makes bare metal at an instance of n cores a host of n cores; "online" is the default.
+	// OtherCPUs is what happens on bare metal to the CPUs that the instance does not have. "offline", if the host
+	// permits it, makes the host as small as the instance. "online" is the default.
 	OtherCPUs string `yaml:"other_cpus,omitempty" json:",omitempty"`
-	// OtherMemory is what happens on bare metal to the host's memory that the instance does not have: "withheld", where the host
+	// OtherMemory is what happens on bare metal to the host's memory that the instance does not have: "withheld", if the host
 	// permits it, or "free", the default.
 	OtherMemory string `yaml:"other_memory,omitempty" json:",omitempty"`
 

