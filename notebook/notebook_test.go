@@ -241,7 +241,8 @@ func TestEveryCut(t *testing.T) {
 	}
 }
 
-// Folders of the first format hold sentences where there are messages now. They are read, and they go on.
+// Folders of the first format hold sentences where there are messages now. They are read, and they go on. From then on they say that they
+// are of this format: a Tare that reads the first format would take a message for damage.
 func TestFoldersOfTheFirstFormat(t *testing.T) {
 	dir := written(t, 5)
 	replace := func(file, old, by string) {
@@ -266,7 +267,7 @@ func TestFoldersOfTheFirstFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := Read(dir)
-	if err != nil || !f.Sessions[1].Reason.Equal(Say("failed", "cause", "no disk")) || !f.Sessions[2].Reason.Is("precise-enough") {
+	if err != nil || f.Study.Version != Version || !f.Sessions[1].Reason.Equal(Say("failed", "cause", "no disk")) || !f.Sessions[2].Reason.Is("precise-enough") {
 		t.Errorf("%+v, %v", f, err)
 	}
 	all, err := readTrials(dir)

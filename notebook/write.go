@@ -159,8 +159,9 @@ func unused(dir string) error {
 	return free(dir)
 }
 
-// Open opens a study's folder to go on writing. A torn last line, which a kill can leave, is cut off. What is not a
-// study's folder, and one that another process writes (ErrBusy), is an error.
+// Open opens a study's folder to go on writing. A torn last line, which a kill can leave, is cut off. A folder of an earlier format becomes
+// one of this format, because it gets records that an earlier Tare cannot read. What is not a study's folder, and one that another process
+// writes (ErrBusy), is an error.
 func Open(dir string) (*Writer, error) {
 	root, err := durable.OpenFolder(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -183,10 +184,20 @@ func openWriter(root *os.Root, dir string) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{lock: lock}
-	if err := w.openLogs(root); err != nil {
+	if err := errors.Join(raise(root, dir), w.openLogs(root)); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil
+}
+
+// raise gives the study of a folder the format's version now.
+func raise(root *os.Root, dir string) error {
+	f, err := Read(dir)
+	if err != nil || f.Study.Version == Version {
+		return err
+	}
+	f.Study.Version = Version
+	return writeJSON(root, studyFile, f.Study)
 }
 
 // lockFolder takes the folder's lock, which ends with the process.
