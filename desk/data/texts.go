@@ -60,8 +60,11 @@ type text struct {
 	who   map[string]bool
 }
 
-// add counts a message about a treatment; who is its ID, or empty.
+// add counts a message about a treatment; who is its ID, or empty. A damaged folder may have null in place of a message.
 func (t *texts) add(of source, m *notebook.Message, who string) {
+	if m == nil {
+		return
+	}
 	m = Bounded(m)
 	kind := textKind{of, kindOf(m)}
 	e := t.byKind[kind]

@@ -49,3 +49,12 @@ func TestMessagesAreBounded(t *testing.T) {
 		t.Errorf("%d bytes are left of %d", n, len(m.String()))
 	}
 }
+
+// A damaged folder may have null among its warnings and notes.
+func TestNoMessageIsNotCounted(t *testing.T) {
+	var x texts
+	x.add(ofTrial, nil, "a")
+	if len(x.all) > 0 || x.dropped > 0 {
+		t.Errorf("%d counted, %d dropped", len(x.all), x.dropped)
+	}
+}
