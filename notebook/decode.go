@@ -238,7 +238,7 @@ func (d *decoder) rawString() []byte {
 	return nil
 }
 
-// rawValue takes a string or an object, and looks at nothing in it; nil where there is none.
+// rawValue takes a string or an object without reading it; nil if there is neither.
 func (d *decoder) rawValue() []byte {
 	start, depth := d.i, 0
 	for d.i < len(d.b) {

@@ -17,7 +17,7 @@ import (
 func (s *Study) separate() {
 	config := map[string]json.RawMessage{}
 	if c, is := s.Config.(json.RawMessage); is {
-		_ = json.Unmarshal(c, &config) // whoever reads the configuration reports what is wrong in it
+		_ = json.Unmarshal(c, &config) // the code that reads the configuration reports its errors
 	}
 	var all []*Treatment
 	for i := range s.Treatments {
@@ -76,7 +76,7 @@ var earlier = []earlierFactor{
 	{factor: FactorDevices, valid: func(v string) bool { return deviceNames().MatchString(v) }},
 }
 
-// deviceNames matches names of devices as CDI has them, with commas between them. No other value had this form.
+// deviceNames matches CDI names of devices, separated by commas. No other value had this form.
 var deviceNames = sync.OnceValue(func() *regexp.Regexp {
 	const one = `[a-zA-Z0-9._-]+/[a-zA-Z0-9_-]+=[a-zA-Z0-9._:-]+`
 	return regexp.MustCompile(`^` + one + `(,` + one + `)*$`)
@@ -105,7 +105,7 @@ func (e earlierFactor) had(s *Study, config map[string]json.RawMessage, workload
 	if name != FactorNeighbours.Name {
 		return true
 	}
-	// A study recorded what guests get beside their neighbours. If it named a workload several times, only the last entry was recorded. A
+	// A study recorded what guests got in addition to their neighbours. If it named a workload several times, only the last entry was recorded. A
 	// workload's own parameter is in all of its treatments.
 	return n < len(its) || slices.Contains(s.Also[workload], OwnShare)
 }

@@ -78,7 +78,7 @@ func TestNeighboursOfFormat1InOneOfTwo(t *testing.T) {
 	}
 }
 
-// What is written is read back as it was, whatever names the parameters have.
+// A study is read back as it was written, whatever names its parameters have.
 func TestFactorsAreWrittenApart(t *testing.T) {
 	s := Study{Version: Version, Kind: "starting", Config: map[string]any{"caches": []string{"cold"}}, Metrics: map[string]Metric{"w": {Name: "x"}}, Treatments: []Treatment{
 		{ID: "a", Workload: "w", Params: map[string]string{"root": "shared"}, Factors: map[string]string{"cache": "cold"}},
@@ -98,7 +98,7 @@ func TestFactorsAreWrittenApart(t *testing.T) {
 	}
 }
 
-// Every factor can be read, and can be taken away, and no two share anything.
+// Every factor can be read and removed, and no two factors share a value.
 func TestEveryFactor(t *testing.T) {
 	set := Treatment{
 		Workload: "w", Params: map[string]string{"n": "1"}, Platform: VM, Engine: "qemu", Accelerator: KVM, Kernel: "k", Provisioning: Pinned, Instance: Instance{Name: "large"}, Network: NetHost,

@@ -34,7 +34,7 @@ func Say(code string, args ...any) *Message {
 	return s
 }
 
-// argument is a value in one of the types that a folder gives back.
+// argument converts a value to the type that it has when it is read from a folder.
 func argument(v any) any {
 	switch v := v.(type) {
 	case nil, string, bool:
@@ -57,7 +57,7 @@ func argument(v any) any {
 		case v == nil:
 			return nil
 		case v.Is(CodeText):
-			return v.Text() // as a folder gives it back
+			return v.Text() // as when it is read from a folder
 		}
 		return v
 	case error:
@@ -148,7 +148,7 @@ func (s *Message) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// read is an argument as JSON gave it, in the type that Say gives it.
+// read converts an argument from JSON to the type that Say gives it.
 func read(v any) any {
 	switch v := v.(type) {
 	case []any:

@@ -484,12 +484,12 @@ type Session struct {
 	Quiet  []Setting  `json:"quiet,omitempty"` // of a start: what was set on the host for as long as it ran
 }
 
-// endsBefore are the reasons of an end, by the texts that folders of the first format have for them.
+// endsBefore are the reasons for an end, by their texts in folders of the first format.
 var endsBefore = map[string]*Message{
 	"precise enough": Say("precise-enough"), "cap on rounds": Say("cap-on-rounds"), "time budget": Say("time-budget"), "interrupted": Say("interrupted"),
 }
 
-// coded gives the reason of an end its code, if a folder of the first format has its text.
+// coded replaces the text of a reason, from a folder of the first format, with its code.
 func (s *Session) coded() {
 	text := s.Reason.Text()
 	if m := endsBefore[text]; m != nil {

@@ -241,8 +241,8 @@ func TestEveryCut(t *testing.T) {
 	}
 }
 
-// Folders of the first format hold sentences where there are messages now. They are read, and they go on. From then on they say that they
-// are of this format: a Tare that reads the first format would take a message for damage.
+// Folders of the first format hold sentences instead of messages. They can be read and continued. When one is continued, its version becomes
+// the present one, because a Tare that knows only the first format would take a message for damage.
 func TestFoldersOfTheFirstFormat(t *testing.T) {
 	dir := written(t, 5)
 	replace := func(file, old, by string) {

@@ -44,7 +44,7 @@ func oneOrMore(s schema) schema {
 	return schema{"anyOf": []schema{s, {"type": "array", "items": s}}}
 }
 
-// own is the schema of a type that reads itself; allowed are the only values that it may have, if there are any.
+// own is the schema of a type that decodes itself. If allowed is not empty, no other values are valid.
 func own(t reflect.Type, allowed []string) schema {
 	switch t {
 	case reflect.TypeFor[studyfile.Values](), reflect.TypeFor[claims.Values]():
@@ -108,7 +108,7 @@ func (g *generator) define(t reflect.Type) string {
 		return name
 	}
 	properties, required := schema{}, []string{}
-	g.defs[name] = schema{"type": "object", "properties": properties, "additionalProperties": false} // first, since a structure may contain itself
+	g.defs[name] = schema{"type": "object", "properties": properties, "additionalProperties": false} // first, because a structure may contain itself
 	var allowed map[string][]string
 	if l, ok := reflect.New(t).Interface().(yamlfile.Limited); ok {
 		allowed = l.Allowed()
@@ -129,7 +129,7 @@ func (g *generator) define(t reflect.Type) string {
 	return name
 }
 
-// about is the comment of a field of a structure, or of one inlined in it, for a reader of the file: it begins with the key in place of
+// about is the comment of a field of a structure, or of one inlined in it, for people who write the file: it begins with the key instead of
 // the field's name, and names no function.
 func (g *generator) about(t reflect.Type, f yamlfile.Field) string {
 	if n := len(f.Index); n > 1 {
@@ -165,7 +165,7 @@ func (g *generator) comment(pkg, name string) string {
 	return strings.Join(strings.Fields(g.comments[folder]), " ")
 }
 
-// take takes over the comments of a file.
+// take collects the comments of a file.
 func (g *generator) take(folder string, file *ast.File) {
 	g.comments[folder] += file.Doc.Text()
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -188,7 +188,7 @@ func (g *generator) take(folder string, file *ast.File) {
 	})
 }
 
-// file is the schema of a file that is decoded as a type, as JSON.
+// file is the schema of a file that is decoded into a type, as JSON.
 func (g *generator) file(t reflect.Type, title string) []byte {
 	name := g.define(t)
 	s := maps.Clone(g.defs[name].(schema))
@@ -204,7 +204,7 @@ func (g *generator) file(t reflect.Type, title string) []byte {
 	return b.Bytes()
 }
 
-// generate makes the schemas, by their names.
+// generate makes the schemas, by name.
 func generate(t *testing.T) map[string][]byte {
 	start := func() *generator {
 		return &generator{t, schema{"text": schema{"type": []string{"string", "number", "boolean"}}}, map[string]string{}}

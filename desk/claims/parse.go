@@ -376,7 +376,7 @@ func (s *Selector) check() error {
 			}
 		}
 		if _, both := s.Params[c.of.Name]; both && len(*c.Values) > 0 {
-			return within(wrong("params has it too: name it once"), c.of.Name)
+			return within(wrong("is under params too: remove one of the two"), c.of.Name)
 		}
 	}
 	for name, value := range s.Params {
@@ -408,7 +408,7 @@ func (c choice) check(text string) error {
 		}
 	case f.Number:
 		if _, err := strconv.ParseFloat(text, 64); err != nil && !strings.HasSuffix(text, orMore) {
-			return wrong("%q: a number (%s) was expected, as in 8, or 8 or more", text, f.Unit)
+			return wrong("%q: must be a number (%s), such as 8, or 8 or more", text, f.Unit)
 		}
 		return checkLeast(text)
 	}

@@ -55,7 +55,7 @@ type Lab struct {
 	kept    kept                        // memory that is withheld from guests
 	hungry  map[int64]bool              // by the instance's bytes: its guests cannot be made with less than all memory
 	pages   pages                       // that processes get without being asked
-	shrinks map[int]*notebook.Message   // by number of CPUs: why the host cannot be made so small; nil if it can
+	shrinks map[int]*notebook.Message   // by number of CPUs: why the host cannot be reduced to it; nil if it can
 
 	engines map[made]engine.Driver        // those that were used
 	kernels map[string]string             // files with guests' kernels, by the names that treatments have for them

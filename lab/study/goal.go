@@ -64,8 +64,8 @@ func (g Goal) open(p *progress, b baselines, c costs, round int) (open []questio
 	return open, known, nil
 }
 
-// costly reports whether the treatments of a question have had more than their part of the time of all guests so far, and a round of
-// them takes much longer than a round of the cheapest question.
+// costly reports whether a question waits because of its cost: its treatments have had more than their part of the time of all guests,
+// and a round of them takes much longer than a round of the cheapest question.
 func (c costs) costly(q question, round int, cheapest time.Duration) bool {
 	var its, all time.Duration
 	for id, of := range c.of {

@@ -79,7 +79,7 @@ var (
 
 func steady(notebook.Treatment) time.Duration { return time.Second }
 
-// after has a laboratory call f after each run.
+// after makes a laboratory call f after each run.
 func after(f func()) func(notebook.Treatment, ruler.Order, *ruler.Result) error {
 	return func(notebook.Treatment, ruler.Order, *ruler.Result) error {
 		f()
@@ -676,7 +676,7 @@ func TestAnInterruptedPlan(t *testing.T) {
 	}
 }
 
-// A folder of format 1 goes on: its treatments are those of the plan, and their work is ready.
+// A folder of format 1 can be continued: its treatments are those of the plan, and their work is ready.
 func TestResumeOfFormat1(t *testing.T) {
 	of := cnT
 	of.Params, of.Factors = map[string]string{"n": "3"}, map[string]string{notebook.FactorNeighbours.Name: "none"}

@@ -8,14 +8,14 @@ import (
 	"tare/notebook"
 )
 
-// kernels are the files with guests' kernels that a study uses.
+// kernels are the kernel files for guests that a study uses.
 type kernels struct {
 	read  map[string]notebook.Kernel // by path
 	files map[string]string          // paths by Kernel.Name
 	all   string                     // the name of the one that takes the place of what the platforms say; "": none
 }
 
-// readKernels reads the kernels that the platforms name, or the one in their place.
+// readKernels reads the kernels that the platforms name, or instead of them the one that a command names.
 func (s *Spec) readKernels(instead string) (all kernels, err error) {
 	all = kernels{read: map[string]notebook.Kernel{}, files: map[string]string{}}
 	taken := false

@@ -1,6 +1,5 @@
-// Package studyfile reads study files. It knows what a file may say, says what is wrong in it and where, and turns the file and the
-// choices of a command into what is asked to be measured: works, treatments and a design. It knows nothing of the host, and
-// measures nothing.
+// Package studyfile reads study files. It knows what a file may contain, reports where it is wrong, and turns the file and the choices of
+// a command into works, treatments and a design. It knows nothing of the host, and measures nothing.
 package studyfile
 
 import (
@@ -145,7 +144,7 @@ func (s *Spec) engine(platform, choice string) engine.Kind {
 	return k
 }
 
-// alone is the study without neighbours, and without its figures, which need not be about what is left.
+// alone is the study without neighbours. It has no figures either, because they may be about neighbours.
 func (s *Spec) alone() Spec {
 	alone := *s
 	alone.Neighbours, alone.Workloads, alone.Figures = nil, slices.Clone(s.Workloads), nil
