@@ -160,8 +160,8 @@ func unused(dir string) error {
 }
 
 // Open opens a study's folder to go on writing. A torn last line, which a kill can leave, is cut off. A folder of an earlier format becomes
-// one of this format, because it gets records that an earlier Tare cannot read. What is not a study's folder, and one that another process
-// writes (ErrBusy), is an error.
+// one of this format, because it gets records that an earlier Tare cannot read. Open fails if the folder is not a study's, or if another
+// process writes it (ErrBusy).
 func Open(dir string) (*Writer, error) {
 	root, err := durable.OpenFolder(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -190,7 +190,7 @@ func openWriter(root *os.Root, dir string) (*Writer, error) {
 	return w, nil
 }
 
-// raise gives the study of a folder the format's version now.
+// raise sets the version of a folder's study to the present one.
 func raise(root *os.Root, dir string) error {
 	f, err := Read(dir)
 	if err != nil || f.Study.Version == Version {

@@ -81,8 +81,8 @@ func hasRung(want Values, name string) bool {
 	return slices.Contains(want, name)
 }
 
-// hasMachine reports whether a selector chooses the treatment's machine. Without a machine it chooses the usual one. Treatments without VMs
-// have no machine, and it chooses them all.
+// hasMachine reports whether a selector chooses the treatment's machine. A selector without a machine chooses the usual one. It chooses all
+// treatments without VMs, because they have no machine.
 func hasMachine(want Values, t notebook.Treatment) bool {
 	if len(want) == 0 || !notebook.HasMachine(t.Platform) {
 		return t.Machine == ""

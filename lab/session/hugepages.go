@@ -12,7 +12,7 @@ import (
 
 // pages are the huge pages that processes get without being asked.
 type pages struct {
-	value   string           // of notebook.FactorHugePages, for which the host is set
+	value   string           // the value of notebook.FactorHugePages that the host is set for
 	changes *journal.Changes // that were made for it; nil: none
 }
 

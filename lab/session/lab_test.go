@@ -164,7 +164,7 @@ func TestWhatWasUndone(t *testing.T) {
 	}
 }
 
-// withheld says whether a note is that so many GB of the host's memory were withheld.
+// withheld reports whether a note says that this many GB of the host's memory were withheld.
 func withheld(note *notebook.Message, gb float64) bool {
 	return note.Is("memory-withheld") && note.Args["withheld"] == gb*(1<<30)
 }
