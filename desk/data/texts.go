@@ -97,30 +97,42 @@ func Shortened(s string) string {
 
 // Bounds of a message's arguments.
 const (
-	maxArgs  = 16
-	maxDepth = 8 // a start that failed in a treatment that was given up has five around it
+	maxArgs   = 16
+	maxDepth  = 8  // a start that failed in a treatment that was given up has five around it
+	maxValues = 64 // arguments and items of lists, with those of the messages inside
 )
 
-// Bounded returns the message with texts of at most maxText bytes, at most maxArgs arguments, and at most maxDepth levels of nested messages.
-func Bounded(m *notebook.Message) *notebook.Message { return boundedTo(m, maxDepth) }
+// Bounded returns the message with texts of at most maxText bytes, at most maxArgs arguments, at most maxDepth levels of nested messages,
+// and at most maxValues values in all.
+func Bounded(m *notebook.Message) *notebook.Message {
+	left := maxValues
+	return boundedTo(m, maxDepth, &left)
+}
 
-func boundedTo(m *notebook.Message, depth int) *notebook.Message {
+// boundedTo counts values down in left.
+func boundedTo(m *notebook.Message, depth int, left *int) *notebook.Message {
 	if m == nil {
 		return nil
 	}
 	b := &notebook.Message{Code: Shortened(m.Code)}
 	for _, name := range slices.Sorted(maps.Keys(m.Args))[:min(len(m.Args), maxArgs)] {
+		if *left == 0 {
+			break
+		}
+		*left--
 		v := m.Args[name]
 		switch of := v.(type) {
 		case string:
 			v = Shortened(of)
 		case []string:
-			v = each(of[:min(len(of), maxArgs)], Shortened)
+			n := min(len(of), maxArgs, *left)
+			*left -= n
+			v = each(of[:n], Shortened)
 		case *notebook.Message:
 			if depth == 0 {
 				continue
 			}
-			v = boundedTo(of, depth-1)
+			v = boundedTo(of, depth-1, left)
 		}
 		if b.Args == nil {
 			b.Args = map[string]any{}

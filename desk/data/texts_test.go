@@ -50,6 +50,21 @@ func TestMessagesAreBounded(t *testing.T) {
 	}
 }
 
+// A message with few arguments can hold very many when each is another message, or a list.
+func TestMessagesAreBoundedAsAWhole(t *testing.T) {
+	wide := notebook.Say("no-guest", "why", slices.Repeat([]string{strings.Repeat("x", maxText)}, maxArgs))
+	for range 3 {
+		m := &notebook.Message{Code: "no-guest", Args: map[string]any{}}
+		for i := range maxArgs {
+			m.Args[string(rune('a'+i))] = wide
+		}
+		wide = m
+	}
+	if n := len(Bounded(wide).String()); n > 2*maxValues*maxText {
+		t.Errorf("%d bytes are left", n)
+	}
+}
+
 // A damaged folder may have null among its warnings and notes.
 func TestNoMessageIsNotCounted(t *testing.T) {
 	var x texts
