@@ -92,7 +92,7 @@ func (o Only) known(study string, has map[string][]string) error {
 			continue
 		}
 		all := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(has[k]))), func(v string) bool { return v == "" })
-		if all == nil {
+		if len(all) == 0 {
 			return fmt.Errorf("--only %s=%s: the study %s has no %s: leave it out", k, o[k], study, k)
 		}
 		return fmt.Errorf("--only %s=%s: the study %s has %s", k, o[k], study, strings.Join(all, ", "))

@@ -56,6 +56,7 @@ sizes: {}
 	for only, want := range map[string]string{
 		"cache=cold": "", "cache=hot": "the study s has cold, warm",
 		"devices=v.com/gpu=0,v.com/gpu=1": "", "devices=v.com/gpu=0": "the study s has v.com/gpu=0,v.com/gpu=1",
+		"isolation=full":  "the study s has no isolation: leave it out",
 		"neighbours=io:1": "", "neighbours=cpu:1": "the study s has io:1, none",
 		"host_cores=2": "", "host_cores=all": "", "host_cores=4": "the study s has 2, all",
 		"machine=usual": "", "machine=devices=balloon,cache=warm": "", "machine=cache=none": "the study s has devices=balloon, usual",
