@@ -1,11 +1,13 @@
 package words
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"tare/desk/data"
 	"tare/notebook"
 )
 
@@ -150,4 +152,43 @@ func TestReasonsOneAfterTheOther(t *testing.T) {
 	if notebook.Several(nil) != nil {
 		t.Error("no reasons are a message")
 	}
+}
+
+// FuzzMessage: whatever a folder has in place of a message, there is a sentence, and what is written of it reads the same again.
+func FuzzMessage(f *testing.F) {
+	for _, seed := range []string{
+		`"disk full"`, `{}`, `{"code":"text","args":{"text":5}}`, `{"code":"exit","args":{"said":[1,{"code":"exit"}],"status":{"x":{"y":1}}}}`,
+		`{"code":"of-guest","args":{"guest":2,"cause":{"code":"text","args":{"text":"{{.}}"}}}}`, `{"code":"timed-out","args":{"after":1e300}}`,
+		`{"code":"times-in-steps","args":{"figures":["a","b"],"step":-0.5}}`, `{"code":"memory-withheld","args":{"left":1e18,"withheld":"x","missing":null}}`,
+		`{"code":"trials-vary","args":{"label":"a","spread":1,"width":2,"wanted":3,"margin":4,"advice":"b","rounds":5}}`, `{"code":"network","args":{"mode":{"code":"b"}}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		read := func(text []byte) (m *notebook.Message, err error) {
+			err = json.Unmarshal(text, &m)
+			return m, err
+		}
+		m, err := read(text)
+		if err != nil {
+			return
+		}
+		Message(m)
+		Message(data.Bounded(m))
+		for range 2 { // what is no message becomes one when it is read the first time
+			if text, err = json.Marshal(m); err != nil {
+				t.Fatal(err)
+			}
+			if m, err = read(text); err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+		}
+		again, err := json.Marshal(m)
+		if err != nil || string(again) != string(text) {
+			t.Errorf("%s, %v, want %s", again, err, text)
+		}
+		if b := data.Bounded(m); !data.Bounded(b).Equal(b) {
+			t.Errorf("bounded twice: %v, want %v", data.Bounded(b), b)
+		}
+	})
 }
