@@ -63,11 +63,6 @@ func Floor(m notebook.Metric, low float64) float64 {
 	return low
 }
 
-// Omissions are what was left out, by reason.
-func (s *Summary) Omissions() [][]LeftOut {
-	return Together(s.LeftOut, func(a, b LeftOut) bool { return a.Reason.Equal(b.Reason) })
-}
-
 // Tables are the rows that are compared with each other, in order: of one host with so many CPUs online, one workload
 // with its parameters, one metric and one image.
 func (s *Summary) Tables() [][]*Row {

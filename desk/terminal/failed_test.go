@@ -55,16 +55,17 @@ func TestWhatFailsIsNotRanked(t *testing.T) {
 	}
 }
 
-// What is left out for one reason is said once.
+// What is left out for one reason is said once, also if a folder of the first format has the reason as a sentence.
 func TestOmissionsByReason(t *testing.T) {
 	l := newLab().add(treatmentOf("bm", "", "", "", large), 4)
 	const why = "no VM with kvm: a long story"
-	for _, p := range []string{"vanilla", "pinned"} {
-		l.study.LeftOut = append(l.study.LeftOut, notebook.LeftOut{Treatment: treatmentOf("vm", "qemu", "kvm", p, large), Reason: notebook.TextMessage(why)})
+	l.study.LeftOut = []notebook.LeftOut{
+		{Treatment: treatmentOf("vm", "qemu", "kvm", "vanilla", large), Reason: notebook.TextMessage(why)},
+		{Treatment: treatmentOf("vm", "qemu", "kvm", "pinned", large), Reason: notebook.Say("accelerator-missing", "accelerator", "kvm", "cause", "a long story")},
 	}
 	l.study.LeftOut = append(l.study.LeftOut, notebook.LeftOut{Treatment: treatmentOf("bm", "", "", "", half), Reason: notebook.TextMessage("bare metal has no half core")})
 	s := read(t, data.Options{}, l.write(t))
-	if o := s.Omissions(); len(o) != 2 || len(o[0]) != 2 || o[0][0].Reason.Text() != why || len(o[1]) != 1 {
+	if o := words.Omissions(s); len(o) != 2 || len(o[0]) != 2 || o[0][0].Reason.Text() != why || len(o[1]) != 1 {
 		t.Errorf("%+v", o)
 	}
 	var b bytes.Buffer

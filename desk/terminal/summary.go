@@ -54,7 +54,7 @@ func Summary(w io.Writer, s *data.Summary, on Screen) error {
 	}
 	t.list("The ruler's own cost", lines)
 	lines = nil
-	for _, of := range s.Omissions() {
+	for _, of := range words.Omissions(s) {
 		what := words.LeftOut(s, of[0])
 		if more := len(of) - 1; more > 0 {
 			what += fmt.Sprintf(" and %d more", more)

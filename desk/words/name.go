@@ -343,3 +343,8 @@ func Digests(i notebook.Image) string {
 	}
 	return w
 }
+
+// Omissions are what was left out, by reason. Folders of the first format have the sentence of what later ones have as a message.
+func Omissions(s *data.Summary) [][]data.LeftOut {
+	return data.Together(s.LeftOut, func(a, b data.LeftOut) bool { return Message(a.Reason) == Message(b.Reason) })
+}
