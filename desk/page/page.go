@@ -33,7 +33,7 @@ var style string
 var pageTemplate = sync.OnceValue(func() *template.Template {
 	page := template.New("page").Funcs(template.FuncMap{
 		"bytes": words.Bytes, "comparison": words.Comparison, "count": words.Count[int], "duration": words.Duration, "lines": words.PlainLines,
-		"measured": words.Measured, "message": words.Message, "metric": metricWords, "plain": plain, "platform": words.Platform, "published": words.Published,
+		"measured": words.Measured, "message": words.Message, "metric": metricWords, "omissions": words.Omissions, "plain": plain, "platform": words.Platform, "published": words.Published,
 		"region": words.Region, "selectors": words.Selectors, "sentence": words.Sentence, "stop": words.Stop, "text": words.Text,
 		"thousands": words.Thousands[int],
 		"class":     func(a claims.Answer) string { return classes[a] },
