@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"tare/desk/words"
+	"tare/notebook"
 	"tare/workloads"
 )
 
@@ -95,12 +97,15 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 	}
 	cause := ""
 	for line := range strings.Lines(string(trials)) {
-		var x struct{ Treatment, Failure string }
+		var x struct {
+			Treatment string
+			Failure   *notebook.Message
+		}
 		if err := json.Unmarshal([]byte(line), &x); err != nil {
 			t.Fatal(err)
 		}
 		if strings.HasPrefix(x.Treatment, "full cn ") {
-			cause = x.Failure
+			cause = words.Message(x.Failure)
 		}
 	}
 	if !strings.Contains(cause, "No space left on device") {
