@@ -107,5 +107,5 @@ func (e earlierFactor) had(s *Study, config map[string]json.RawMessage, workload
 	}
 	// A study recorded what guests got in addition to their neighbours. If it named a workload several times, only the last entry was recorded. A
 	// workload's own parameter is in all of its treatments.
-	return n < len(its) || slices.Contains(s.Also[workload], OwnShare)
+	return n < len(its) || slices.Contains(s.Also[workload], Metric{Name: "own share", Unit: OwnShare.Unit})
 }

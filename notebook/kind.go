@@ -69,6 +69,7 @@ func (s *Study) UnmarshalJSON(data []byte) error {
 	}
 	if s.findKind(more); s.Version < 2 {
 		s.separate()
+		s.rename()
 	}
 	return nil
 }

@@ -213,12 +213,16 @@ func (f *Folder) trialsFrom(r io.Reader, path string, each func(*Trial) error) e
 	for _, t := range f.Study.Treatments {
 		known[t.ID] = true
 	}
+	metrics := f.Study.metrics()
 	return lines(r, path, func(t *Trial) error {
 		if !known[t.Treatment] {
 			return fmt.Errorf("it is of the treatment %q, which %s does not have", t.Treatment, studyFile)
 		}
 		if t.Round < 0 || t.Index < 0 {
 			return fmt.Errorf("its round %d and number %d: expected 0 or more", t.Round, t.Index)
+		}
+		if m, renamed := metrics[t.Treatment]; renamed {
+			t.rename(m)
 		}
 		return t.measurable()
 	}, each)

@@ -27,7 +27,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 1m}
 	out := h.must("run", "./study.yaml", "--out", "R")
 	for _, tr := range h.trials("R") {
 		steps := notebooktest.Seen[capacity.Seen](&tr).Steps
-		if tr.Failure != nil || len(steps) < 3 || steps[0].Rate != 10 || !steps[0].Met || tr.Figures["capacity"] < 10 || tr.Value*tr.Figures["capacity"] < 0.999 || tr.Load == nil {
+		if tr.Failure != nil || len(steps) < 3 || steps[0].Rate != 10 || !steps[0].Met || tr.Figures["capacity_rate"] < 10 || tr.Value*tr.Figures["capacity_rate"] < 0.999 || tr.Load == nil {
 			t.Errorf("trial %+v", tr)
 		}
 		missed := 0

@@ -218,7 +218,7 @@ func (a *adviser) chooseFigure() error {
 				known = append(known, m.Name)
 			}
 			switch {
-			case m.Name != a.o.Metric:
+			case m.Name != a.o.Metric && m.Name != notebook.MetricKey(g.rows[0].Kind, a.o.Metric):
 			case why != nil && refused == nil:
 				refused = why
 			case why == nil:

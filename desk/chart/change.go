@@ -21,7 +21,7 @@ func OfComparison(c *compare.Comparison) Figure {
 			Words: words.Measured(x.Ratio.Value, x.Ratio.Low, x.Ratio.High, ""), Faint: x.Answer == stats.Open || x.Answer == "", Plain: x.Answer == stats.More || x.Answer == stats.Less,
 		}
 		if x.Figure {
-			m.Group += ", " + words.Plain(x.Old.Metric.Name)
+			m.Group += ", " + words.Plain(words.Caption(x.Old.Metric.Name))
 		}
 		if math.IsNaN(x.Ratio.Value) {
 			m.Missing = words.NotInBoth

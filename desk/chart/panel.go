@@ -46,7 +46,7 @@ func (p *Panel) stem(n int) string {
 }
 
 // metric is what was measured, and unit the same with its unit.
-func (p *Panel) metric() string { return words.Plain(p.Rows[0].Metric.Name) }
+func (p *Panel) metric() string { return words.Plain(words.Caption(p.Rows[0].Metric.Name)) }
 
 func (p *Panel) unit() string {
 	return words.Metric(p.Rows[0].Metric)

@@ -199,7 +199,7 @@ func position(over string, r *data.Row) (float64, bool) {
 
 // representative says whether a row's values stand for those on hardware. An accelerator changes times and the emulator, not what is the guest's own.
 func representative(r *data.Row, what data.Quantity) bool {
-	return r.Representative || r.Treatment.Platform == notebook.VM && what.AllOf(r.Traits().Alike)
+	return r.Representative || r.Treatment.Platform == notebook.VM && what.AllOf(r.Kind, r.Traits().Alike)
 }
 
 // unfit is why a row must not decide anything about a quantity; nil where it may.

@@ -24,11 +24,11 @@ type Quantity struct{ Of, Per []string }
 // Own says whether it is the workload's own metric.
 func (q Quantity) Own() bool { return len(q.Of) == 0 }
 
-// AllOf says whether all of it is of these secondary metrics.
-func (q Quantity) AllOf(metrics []notebook.Metric) bool {
+// AllOf says whether all of it is of these secondary metrics of a kind of study.
+func (q Quantity) AllOf(kind string, metrics []notebook.Metric) bool {
 	return !q.Own() && !slices.ContainsFunc(slices.Concat(q.Of, q.Per), func(name string) bool {
 		of, secondary := strings.CutPrefix(name, "secondary.")
-		return !secondary || !slices.ContainsFunc(metrics, func(m notebook.Metric) bool { return m.Name == of })
+		return !secondary || !slices.ContainsFunc(metrics, func(m notebook.Metric) bool { return m.Name == notebook.MetricKey(kind, of) })
 	})
 }
 
@@ -143,6 +143,9 @@ func unit(name string, r *Row) (unit string) {
 		unit = TrialMetrics[i].Unit
 	case "secondary":
 		i := slices.IndexFunc(r.Secondary, func(s Secondary) bool { return s.Metric.Name == rest })
+		if i < 0 {
+			i = slices.IndexFunc(r.Secondary, func(s Secondary) bool { return s.Metric.Name == notebook.MetricKey(r.Kind, rest) })
+		}
 		if i >= 0 {
 			unit = r.Secondary[i].Metric.Unit
 		}
@@ -214,7 +217,10 @@ func (r *Row) metric(c *Cell, traced bool, name string) stats.Sum {
 	family, rest, _ := strings.Cut(name, ".")
 	switch family {
 	case "secondary":
-		return work.Secondary[rest]
+		if s, has := work.Secondary[rest]; has { // also if a workload's author gave the metric a name that one of a kind of study once had
+			return s
+		}
+		return work.Secondary[notebook.MetricKey(r.Kind, rest)]
 	case "trace":
 		if ofNetwork(rest) && r.sharesNetwork() {
 			return stats.Sum{}

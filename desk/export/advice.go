@@ -59,7 +59,7 @@ func Advice(w io.Writer, a *advise.Advice) error {
 	}
 	out := []ranking{}
 	for _, r := range a.Rankings {
-		j := ranking{Host: r.Host, Workload: r.Workload, Metric: r.Metric.Name, Unit: r.Metric.Unit, Better: r.Metric.Better, Prefer: r.Prefer, ByRatio: r.ByRatio, Why: words.Ranking(&r), TieRule: words.TieRule, Choices: []choice{}, Apart: []apart{}, Notes: list(words.Doubts(r.Doubts))}
+		j := ranking{Host: r.Host, Workload: r.Workload, Metric: words.Caption(r.Metric.Name), Unit: r.Metric.Unit, Better: r.Metric.Better, Prefer: r.Prefer, ByRatio: r.ByRatio, Why: words.Ranking(&r), TieRule: words.TieRule, Choices: []choice{}, Apart: []apart{}, Notes: list(words.Doubts(r.Doubts))}
 		for _, c := range r.Choices {
 			t := c.Treatment
 			formats := []string{}

@@ -112,7 +112,7 @@ func Summary(w io.Writer, s *data.Summary) error {
 	for _, table := range s.Tables() {
 		for _, r := range table {
 			j := row{
-				subject: subjectOf(r), CHR: stats.Number(r.CHR), Metric: r.Metric.Name, Unit: r.Metric.Unit, Better: r.Metric.Better, Guests: r.Guests, Trials: r.Trials, Failed: r.Failed,
+				subject: subjectOf(r), CHR: stats.Number(r.CHR), Metric: words.Caption(r.Metric.Name), Unit: r.Metric.Unit, Better: r.Metric.Better, Guests: r.Guests, Trials: r.Trials, Failed: r.Failed,
 				Mean: stats.Number(r.Mean), MeanLow: stats.Number(r.MeanLow), MeanHigh: stats.Number(r.MeanHigh), Ratio: stats.Number(r.Ratio), RatioLow: stats.Number(r.RatioLow), RatioHigh: stats.Number(r.RatioHigh),
 				RatioRobust: stats.Number(r.Robust), Disturbed: r.Disturbed,
 			}
@@ -120,7 +120,7 @@ func Summary(w io.Writer, s *data.Summary) error {
 				j.OfUsual = q
 			}
 			for _, a := range r.Secondary {
-				it := secondary{Name: a.Metric.Name, Unit: a.Metric.Unit, Mean: stats.Number(a.Mean), Low: stats.Number(a.Low), High: stats.Number(a.High), Rounds: a.Rounds, Better: a.Metric.Better}
+				it := secondary{Name: words.Caption(a.Metric.Name), Unit: a.Metric.Unit, Mean: stats.Number(a.Mean), Low: stats.Number(a.Low), High: stats.Number(a.High), Rounds: a.Rounds, Better: a.Metric.Better}
 				for _, f := range r.Figures {
 					if f.Metric == a.Metric {
 						it.Ratio = f.Quotient()

@@ -56,7 +56,7 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 	told := func(x compare.Change) change {
 		metric := ""
 		if several {
-			metric = x.Old.Metric.Name
+			metric = words.Caption(x.Old.Metric.Name)
 		}
 		return change{
 			Treatment: x.Old.Treatment.ID, Name: words.ChangedWhere(c, x), Metric: metric, Unit: x.Old.Metric.Unit, Better: x.Old.Metric.Better, Old: stats.Number(x.Old.Mean), New: stats.Number(x.New.Mean),

@@ -149,7 +149,7 @@ func rows(dir string, put func(*Row) error) error {
 			Folder: dir, Study: f.Study.Name, HostID: f.Host.ID, Host: f.Host.Hostname, Treatment: t.ID, Workload: t.Workload,
 			Params: params(t.Assigned()), Platform: t.Platform, Engine: word(t.Engine), Accelerator: word(t.Accelerator),
 			Provisioning: word(t.Provisioning), Instance: t.Instance.Name, Cores: t.Instance.Cores, Memory: t.Instance.Memory,
-			Network: word(t.Network), Isolation: word(t.Isolation), Machine: word(t.Machine), AA: t.AA, Representative: t.Representative(), Image: image.Digest, Input: word(image.Input), Metric: metric.Name, Unit: metric.Unit,
+			Network: word(t.Network), Isolation: word(t.Isolation), Machine: word(t.Machine), AA: t.AA, Representative: t.Representative(), Image: image.Digest, Input: word(image.Input), Metric: words.Caption(metric.Name), Unit: metric.Unit,
 		}
 		if n := int64(cmp.Or(t.HostCores, len(f.Host.CPUs))); n > 0 {
 			chr := f.Host.CHR(t)
@@ -161,6 +161,7 @@ func rows(dir string, put func(*Row) error) error {
 	for i := range f.Guests {
 		guests[f.Guests[i].ID] = &f.Guests[i]
 	}
+	captions := map[string]string{} // of the metrics of trials
 	return f.Trials(func(t *notebook.Trial) error {
 		r := treatments[t.Treatment]
 		r.Round, r.Guest, r.Trial, r.Warmup, r.Traced, r.Start = int64(t.Round), word(t.Guest), int64(t.Index), t.Warmup, t.Traced, t.Start
@@ -177,8 +178,14 @@ func rows(dir string, put func(*Row) error) error {
 		if t.Failure == nil {
 			r.Value = &t.Value
 		}
-		if r.Figures = t.Figures; r.Figures == nil {
-			r.Figures = map[string]float64{}
+		r.Figures = make(map[string]float64, len(t.Figures))
+		for name, v := range t.Figures {
+			caption, known := captions[name]
+			if !known {
+				caption = words.Caption(name)
+				captions[name] = caption
+			}
+			r.Figures[caption] = v
 		}
 		r.ElapsedS, r.HostS, r.Failure, r.Exit, r.Signal, r.Output = t.ElapsedS, t.HostS, word(words.Message(t.Failure)), int64(t.Exit), word(t.Signal), word(t.Output)
 		u := t.Usage

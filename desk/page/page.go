@@ -202,7 +202,7 @@ func render(s *data.Summary, figs []chart.Figure, several []severalPart, why *wh
 		p.Higher = p.Higher || rows[0].Metric.MoreIsBetter()
 		for _, of := range data.InFigures(rows) {
 			t := makeTable(len(p.Tables), of, s)
-			t.Title += ": " + words.Plain(of[0].Metric.Name)
+			t.Title += ": " + words.Plain(words.Caption(of[0].Metric.Name))
 			p.Tables = append(p.Tables, t)
 			p.Higher = p.Higher || of[0].Metric.MoreIsBetter()
 		}

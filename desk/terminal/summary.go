@@ -93,7 +93,7 @@ func (t *text) rows(rows []*data.Row, s *data.Summary) (over []column) {
 	if on := words.Online(s, r); on != "" {
 		head += " " + on
 	}
-	head += ": " + r.Metric.Name
+	head += ": " + words.Caption(r.Metric.Name)
 	if r.Metric.Unit != "" && r.Metric.Unit != "1" {
 		unit = " in " + r.Metric.Unit
 	}
@@ -125,7 +125,7 @@ func figures(head string, value, of column) column {
 }
 
 func metric(m notebook.Metric) string {
-	name := data.Printable(m.Name)
+	name := data.Printable(words.Caption(m.Name))
 	if u := m.Unit; u != "" && u != "1" {
 		name += ", " + data.Printable(u)
 	}

@@ -110,7 +110,7 @@ func Account(s *data.Summary, a *explain.Account) string {
 	case !a.Significant() && metricDiffers(a):
 		r := a.Row
 		return fmt.Sprintf("%s: its trials took as long as those of %s, as they do where the load comes at a fixed rate, so an account of their time does not explain its %s, which is %s.",
-			subject, than, Plain(r.Metric.Name), Times(r.Quotient(), "bare metal's"))
+			subject, than, Plain(Caption(r.Metric.Name)), Times(r.Quotient(), "bare metal's"))
 	case !a.Significant():
 		return fmt.Sprintf("%s is not distinguishable from %s: its overhead is within the noise (%s).", subject, than, between(a.Overhead)) + trust(a)
 	case a.Row.Treatment.AA:

@@ -100,7 +100,7 @@ func rankedValue(r *advise.Ranking, c advise.Choice) string {
 
 // RankedName says what is ranked.
 func RankedName(r *advise.Ranking) string {
-	what := r.Metric.Name
+	what := Caption(r.Metric.Name)
 	if r.ByRatio {
 		what = "overhead ratio"
 	}

@@ -14,7 +14,7 @@ import (
 func CheckWhere(s *data.Summary, a data.AACheck) string {
 	if metric := a.Figure.Name; metric != "" {
 		a.Figure = notebook.Metric{}
-		return CheckWhere(s, a) + ", " + Plain(metric)
+		return CheckWhere(s, a) + ", " + Plain(Caption(metric))
 	}
 	return Where(s, &data.Row{Host: a.Host, HostID: s.HostNamed(a.Host).ID, HostCores: a.HostCores, Treatment: notebook.Treatment{Workload: a.Workload, Params: a.Params, Factors: a.Factors, Instance: a.Instance}})
 }
@@ -62,7 +62,7 @@ func Calibrated(s *data.Summary, c data.Calibration) (of, says string) {
 		of += " on " + c.Host
 	}
 	if c.Figure.Name != "" {
-		of += ", " + Plain(c.Figure.Name)
+		of += ", " + Plain(Caption(c.Figure.Name))
 	}
 	is := "nothing says that they are too narrow"
 	if c.Narrow() {

@@ -220,15 +220,15 @@ func Quantity(q data.Quantity) string {
 					times++
 				}
 			}
-			_, name, _ = strings.Cut(name, ".")
-			if seconds, is := strings.CutSuffix(name, "_s"); is {
-				name = seconds + " time"
+			family, name, _ := strings.Cut(name, ".")
+			caption := Caption(name)
+			if family != "secondary" || caption == name {
+				caption = spelled(name)
 			}
-			name = strings.NewReplacer("_rss_mb", " RSS", "_", " ", "cpu", "CPU").Replace(name)
 			if times > 1 {
-				name = fmt.Sprintf("%d × %s", times, name)
+				caption = fmt.Sprintf("%d × %s", times, caption)
 			}
-			said = append(said, name)
+			said = append(said, caption)
 		}
 		return strings.Join(said, " + ")
 	}
@@ -239,6 +239,14 @@ func Quantity(q data.Quantity) string {
 		return names(q.Of)
 	}
 	return names(q.Of) + " per " + names(q.Per)
+}
+
+// spelled is the name of a metric that has no caption: "run time" for run_s.
+func spelled(name string) string {
+	if seconds, is := strings.CutSuffix(name, "_s"); is {
+		name = seconds + " time"
+	}
+	return strings.NewReplacer("_rss_mb", " RSS", "_", " ", "cpu", "CPU").Replace(name)
 }
 
 // Region says which values a hypothesis allows: "at least 1.02".

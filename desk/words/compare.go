@@ -122,7 +122,7 @@ func ChangedWhere(c *compare.Comparison, x compare.Change) string {
 	}
 	where := Work(of) + ", " + Label(c.Old, x.Old)
 	if compared(c) == "figure" {
-		where += ", " + Plain(x.Old.Metric.Name)
+		where += ", " + Plain(Caption(x.Old.Metric.Name))
 	}
 	return where
 }

@@ -36,7 +36,7 @@ func AddMessages(templates string) bool {
 func MessageTemplates() *template.Template {
 	messages.once.Do(func() {
 		t := template.New("").Option("missingkey=error").Funcs(template.FuncMap{
-			"message": message, "join": strings.Join, "seconds": seconds, "general": general,
+			"message": message, "caption": Caption, "join": strings.Join, "seconds": seconds, "general": general,
 			"digits":     func(n int, v any) (string, error) { return number("%.*g", n, v) },
 			"decimal":    func(n int, v any) (string, error) { return number("%.*f", n, v) },
 			"milli":      func(n int, v any) (string, error) { return number("%.*g", n, scaled(v, 1000)) },

@@ -263,7 +263,7 @@ func Sized(s *data.Summary, t notebook.Treatment) string {
 
 // Metric names a metric with its unit, and says where more of it is better: "execution time, s", "bandwidth, GB/s, higher is better".
 func Metric(m notebook.Metric) string {
-	return join(", ", []string{Plain(m.Name), Plain(m.Unit), Direction(m)})
+	return join(", ", []string{Plain(Caption(m.Name)), Plain(m.Unit), Direction(m)})
 }
 
 // Direction says which values of a metric are better where it is not less, as everybody expects of a time; else it is empty.
@@ -279,7 +279,7 @@ func Direction(m notebook.Metric) string {
 
 // CostOf says what a cost is of a metric of which more is better, to be read with figures that are costs and no ratios of it.
 func CostOf(m notebook.Metric) string {
-	return "where a cost is the " + Plain(m.Name) + " below over its own (" + Direction(m) + ")"
+	return "where a cost is the " + Plain(Caption(m.Name)) + " below over its own (" + Direction(m) + ")"
 }
 
 // Online says how many of its host's CPUs were online for a row, where that must be said; else it is empty.

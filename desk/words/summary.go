@@ -189,7 +189,7 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 	to := cmp.Or(phrases(rows[0]).Baseline, "bare metal")
 	where += measuring(s, rows[0])
 	if m := rows[0].Metric; Direction(m) != "" {
-		where += ", " + Plain(m.Name) + " (" + Direction(m) + ")"
+		where += ", " + Plain(Caption(m.Name)) + " (" + Direction(m) + ")"
 	}
 	if len(s.Baseline) > 0 {
 		to = data.Assignments(s.Baseline)
@@ -356,7 +356,7 @@ func amounts(rows []*data.Row, named func(*data.Row) string) (findings []string)
 	})
 	slices.SortStableFunc(said, func(a, b *data.Row) int { return cmp.Compare(a.Mean, b.Mean) })
 	for _, r := range said {
-		amount := Plain(r.Metric.Name) + " " + Measured(r.Mean, data.Floor(r.Metric, r.MeanLow), r.MeanHigh, r.Metric.Unit)
+		amount := Plain(Caption(r.Metric.Name)) + " " + Measured(r.Mean, data.Floor(r.Metric, r.MeanLow), r.MeanHigh, r.Metric.Unit)
 		if of := phrases(r).Amount; of != nil {
 			amount = of(r, amount)
 		}

@@ -681,7 +681,7 @@ func TestResumeOfFormat1(t *testing.T) {
 	of := cnT
 	of.Params, of.Factors = map[string]string{"n": "3"}, map[string]string{notebook.FactorNeighbours.Name: "none"}
 	p := fakePlan(plain, of)
-	p.Study.Name, p.Study.Hash, p.Study.Metrics, p.Study.Also = "a", "1", map[string]notebook.Metric{"w": {Name: "execution time", Unit: "s"}}, map[string][]notebook.Metric{"w": {notebook.OwnShare}}
+	p.Study.Name, p.Study.Hash, p.Study.Metrics, p.Study.Also = "a", "1", map[string]notebook.Metric{"w": {Name: "execution time", Unit: "s"}}, map[string][]notebook.Metric{"w": {{Name: "own share", Unit: "1"}}}
 	label := p.Study.Treatments[0].Label()
 	if label != "w{n=3,neighbours=none}" {
 		t.Fatal(label)

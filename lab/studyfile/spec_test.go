@@ -382,6 +382,17 @@ design: {rounds: {floor: 2, cap: 3}}
 	}
 }
 
+// A figure may name a kind's metric by its name in folders of format 1. A study of no kind leaves names as they are.
+func TestFiguresByEarlierNames(t *testing.T) {
+	for kind, want := range map[string]string{"memory: {guests: [1, 2]}\n": "guest_pss_alone", "": "PSS alone"} {
+		s, err := Parse("s.yaml", []byte("name: x\nworkloads: [{name: shell}]\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\n"+kind+
+			"design: {trials: 1, warmups: 0}\nfigures: [{name: F, title: t, workload: shell, metric: PSS alone, by: instance}]\n"), ".", known)
+		if err != nil || s.Figures[0].Metric != want {
+			t.Errorf("%q: %v, %+v, want %s", kind, err, s, want)
+		}
+	}
+}
+
 // A study that weighs draws the metrics of memory that its figures name, and no others of them.
 func TestFiguresOfMemory(t *testing.T) {
 	s, err := Load(studies.FS, "footprint", known)
@@ -405,11 +416,11 @@ func TestFiguresOfMemory(t *testing.T) {
 			drawn = append(drawn, of.Name)
 		}
 	}
-	if want := []string{"PSS alone", "PSS alone with KSM"}; !slices.Equal(drawn, want) {
+	if want := []string{"guest_pss_alone", "guest_pss_alone_ksm"}; !slices.Equal(drawn, want) {
 		t.Errorf("drawn: %q, want %q", drawn, want)
 	}
 	s.Figures[0].Metric = "the weather"
-	if err := s.drawable(us); err == nil || !strings.Contains(err.Error(), `metric: "the weather": one of memory (PSS), RSS, USS, PSS with KSM, PSS alone, `) {
+	if err := s.drawable(us); err == nil || !strings.Contains(err.Error(), `metric: "the weather": one of guest_pss, guest_rss, guest_uss, guest_pss_ksm, guest_pss_alone, `) {
 		t.Errorf("%v", err)
 	}
 }

@@ -129,6 +129,10 @@ func (s *Spec) checkMeasured() *problem {
 			return misread(key, err)
 		}
 		s.measure, s.config = k, c
+		s.Figures = slices.Clone(s.Figures)
+		for i, f := range s.Figures {
+			s.Figures[i].Metric = notebook.MetricKey(k.Name, f.Metric)
+		}
 	}
 	once := s.rules().Once
 	switch {

@@ -8,6 +8,7 @@ import (
 	"tare/desk/chart"
 	"tare/desk/data"
 	"tare/desk/words"
+	"tare/notebook"
 	kind "tare/notebook/kinds/arrivals"
 )
 
@@ -15,6 +16,31 @@ import (
 var messages string
 
 var _ = words.AddMessages(messages)
+
+// The captions of the metrics.
+var _ = words.AddCaptions(notebook.MetricNames{
+	"start_mean":                   "start time",
+	"start_p50":                    "start time, median",
+	"start_p95":                    "start time, p95",
+	"start_p99":                    "start time, p99",
+	"start_max":                    "start time, longest",
+	"first_process_mean":           "time to first process",
+	"first_answer_mean":            "time to first answer",
+	"first_answer_p50":             "time to first answer, median",
+	"first_answer_p95":             "time to first answer, p95",
+	"first_answer_p99":             "time to first answer, p99",
+	"first_answer_max":             "time to first answer, longest",
+	"rate_reached":                 "achieved rate",
+	"client_late_p99":              "client's timer error, p99",
+	"client_cpu":                   "client's CPU time",
+	"profile_engine_kernel":        "engine's samples in the kernel",
+	"profile_engine_go_memory":     "engine's samples in Go's garbage collection and allocation",
+	"profile_engine_kernel_memory": "engine's samples in the kernel's memory management, process creation and end",
+	"profile_engine":               "samples that are the engine's",
+	"profile_all_kernel":           "engine's and containers' samples in the kernel",
+	"profile_all_go_memory":        "engine's and containers' samples in Go's garbage collection and allocation",
+	"profile_all_kernel_memory":    "engine's and containers' samples in the kernel's memory management, process creation and end",
+})
 
 // Texts of the bring-up.
 const (

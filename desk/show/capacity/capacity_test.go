@@ -27,7 +27,7 @@ func knownServices(t *testing.T) *data.Summary {
 	f.Study.Metrics["shop"], f.Study.Also = notebooktest.Config[kind.Config](f.Study, kind.Name).Figure(), map[string][]notebook.Metric{"shop": {kind.PerSecond}}
 	f.Trial = func(x *notebook.Trial) {
 		limit := limits[x.Treatment] * (1 / limits[x.Treatment]) / x.Value // with the noise of the value
-		x.Figures = map[string]float64{"capacity": 1 / x.Value}
+		x.Figures = map[string]float64{kind.PerSecond.Name: 1 / x.Value}
 		for rate := 100.0; ; rate *= 2 {
 			s := kind.Step{Rate: int(rate), Throughput: min(rate, limit), Mean: 0.002 / max(0.02, 1-rate/limit), Tail: 0.006 / max(0.02, 1-rate/limit)}
 			s.Met = s.Tail <= 0.05

@@ -8,6 +8,7 @@ import (
 
 	"tare/desk/data"
 	"tare/desk/words"
+	"tare/notebook"
 	kind "tare/notebook/kinds/capacity"
 )
 
@@ -15,6 +16,12 @@ import (
 var messages string
 
 var _ = words.AddMessages(messages)
+
+// The captions of the metrics.
+var _ = words.AddCaptions(notebook.MetricNames{
+	"capacity_time(%s,%s)": "time per request at capacity (%s at most %s)",
+	"capacity_rate":        "capacity",
+})
 
 var phrases = words.Phrases{Amount: amount, Answer: carries}
 

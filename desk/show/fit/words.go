@@ -6,12 +6,19 @@ import (
 
 	"tare/desk/data"
 	"tare/desk/words"
+	"tare/notebook"
 )
 
 //go:embed messages.tmpl
 var messages string
 
 var _ = words.AddMessages(messages)
+
+// The captions of the metrics.
+var _ = words.AddCaptions(notebook.MetricNames{
+	"host_share(%s,%s)": "share of the host that a guest needs (%s below %s times its value alone)",
+	"guests_fit":        "guests that fit",
+})
 
 // Say is the sentence for the result of a search.
 func (f Found) Say() string {
@@ -36,5 +43,5 @@ func amount(r *data.Row, mean string) string {
 	if g == nil {
 		return mean
 	}
-	return g.Metric.Name + ": " + words.Measured(g.Mean, g.Low, g.High, g.Metric.Unit) + "; " + mean
+	return words.Caption(g.Metric.Name) + ": " + words.Measured(g.Mean, g.Low, g.High, g.Metric.Unit) + "; " + mean
 }

@@ -20,6 +20,15 @@ var Kind = show.Kind{
 	Figures: []chart.Drawing{figure},
 }
 
+// Metrics of what an idle guest uses, as in a study.
+const (
+	cpuTime = "idle_guest_cpu"
+	wakeUps = "idle_guest_wake_ups"
+)
+
+// metric is the slowdown next to a number of idle guests, as in a study.
+func metric(guests int) string { return fmt.Sprintf("slowdown(%d)", guests) }
+
 // config is how a study measured the cost of idle guests, as in study.json.
 type config struct {
 	show.Plain

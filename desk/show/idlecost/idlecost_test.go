@@ -16,7 +16,7 @@ func TestTheSlowdownIsDrawn(t *testing.T) {
 	f.Study.Name, f.Study.Kind, f.Study.Config = name, name, config{Guests: []int{1, 4}, Runs: 5}
 	f.Add("cpu bm large", 1)
 	f.Add("cpu vm qemu kvm pinned large", 1.2)
-	metrics := []notebook.Metric{{Name: metric(4), Unit: "1", Better: notebook.Lower}, {Name: metric(1), Unit: "1", Better: notebook.Lower}, {Name: "wake-ups of an idle guest", Unit: "1/s", Better: notebook.Lower}}
+	metrics := []notebook.Metric{{Name: metric(4), Unit: "1", Better: notebook.Lower}, {Name: metric(1), Unit: "1", Better: notebook.Lower}, {Name: wakeUps, Unit: "1/s", Better: notebook.Lower}}
 	f.Study.Metrics["cpu"], f.Study.Also = metrics[0], map[string][]notebook.Metric{"cpu": metrics[1:]}
 	f.Trial = func(x *notebook.Trial) {
 		x.Figures = map[string]float64{metrics[0].Name: x.Value, metrics[1].Name: 1 + (x.Value-1)/4, metrics[2].Name: 40}

@@ -8,6 +8,7 @@ import (
 	"tare/desk/chart"
 	"tare/desk/data"
 	"tare/desk/words"
+	"tare/notebook"
 )
 
 //go:embed messages.tmpl
@@ -15,13 +16,13 @@ var messages string
 
 var _ = words.AddMessages(messages)
 
-// metric is the name of the slowdown next to a number of idle guests, as in a study.
-func metric(guests int) string {
-	if guests == 1 {
-		return "slowdown beside 1 idle guest"
-	}
-	return fmt.Sprintf("slowdown beside %d idle guests", guests)
-}
+// The captions of the metrics.
+var _ = words.AddCaptions(notebook.MetricNames{
+	"slowdown(%s)": "slowdown beside %s idle guests",
+	"slowdown(1)":  "slowdown beside 1 idle guest",
+	cpuTime:        "CPU time of an idle guest",
+	wakeUps:        "wake-ups of an idle guest",
+})
 
 const (
 	title   = "Slowdown beside idle guests"
@@ -38,7 +39,7 @@ func said(r *data.Row, points []chart.Point) string {
 	for _, at := range points {
 		all = append(all, fmt.Sprintf("%s times beside %.0f", words.Measured(at.Y.Value, at.Y.Low, at.Y.High, ""), at.X))
 	}
-	for _, of := range []struct{ metric, unit string }{{"CPU time of an idle guest", "ms of CPU time a second"}, {"wake-ups of an idle guest", "wake-ups a second"}} {
+	for _, of := range []struct{ metric, unit string }{{cpuTime, "ms of CPU time a second"}, {wakeUps, "wake-ups a second"}} {
 		if e := r.Known(of.metric); e.N > 0 {
 			all = append(all, "each idle guest "+words.Measured(e.Value, data.Floor(r.Metric, e.Low), e.High, of.unit))
 		}

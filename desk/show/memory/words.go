@@ -20,6 +20,43 @@ var messages string
 
 var _ = words.AddMessages(messages)
 
+// The captions of the metrics.
+var _ = words.AddCaptions(notebook.MetricNames{
+	"guest_pss":                 "memory (PSS)",
+	"guest_rss":                 "RSS",
+	"guest_uss":                 "USS",
+	"guest_pss_alone":           "PSS alone",
+	"guest_rss_alone":           "RSS alone",
+	"guest_pss_ksm":             "PSS with KSM",
+	"guest_pss_alone_ksm":       "PSS alone with KSM",
+	"guest_pss_added":           "one more adds",
+	"guest_pss_added_ksm":       "one more adds with KSM",
+	"guest_pss_asymptote":       "asymptote of PSS",
+	"guest_pss_asymptote_ksm":   "asymptote of PSS with KSM",
+	"guest_page_tables":         "page tables",
+	"guest_kernel_memory":       "kernel memory",
+	"emulator_kernel_copy":      "kernel copy of the emulator",
+	"guest_pss_anonymous":       "anonymous (PSS)",
+	"guest_pss_files":           "files (PSS)",
+	"duplicates_within":         "duplicates within",
+	"duplicates_host":           "duplicates with the host",
+	"duplicates_guests":         "duplicates with other guests",
+	"own_pages":                 "own pages",
+	"own_pages_emulator":        "own pages of the emulator",
+	"own_pages_ram":             "own pages of RAM",
+	"own_pages_guest_files":     "own pages of the guest's files",
+	"own_pages_guest_processes": "own pages of the guest's processes",
+	"own_pages_guest_kernel":    "own pages of the guest's kernel",
+	"own_pages_guest_free":      "own pages free to the guest",
+	"duplicates_left":           "duplicates left",
+	"idle_pages":                "idle pages",
+	"idle_pages_alone":          "idle pages alone",
+	"own_pages_best":            "own pages at best",
+	"duplicates_anonymous":      "anonymous duplicates",
+	"duplicates_file":           "file duplicates",
+	"duplicates_mixed":          "mixed duplicates",
+})
+
 // unit is the unit of the sizes in Weights.
 const unit = "MiB"
 

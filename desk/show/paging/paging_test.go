@@ -36,7 +36,7 @@ func pagesRead() *notebooktest.Folder {
 		}
 		seen.PageFaults = &notebook.PageFaults{Guests: 4, OfS: 10, CPUS: 2, Kinds: map[string]int64{"read": 600, "copy-on-write": 10, "anonymous": 350, "write-protect": 40}, Repeated: map[string]int64{"read": 5 * n}}
 		x.Seen, x.Figures = seen, p.Figures(seen.PageTables, seen.PageFaults)
-		x.Value = x.Figures["exclusive entries, steady"]
+		x.Value = x.Figures[kind.Metric(kind.Exclusive, kind.Steady).Name]
 	}
 	return f
 }

@@ -8,6 +8,7 @@ import (
 	"tare/desk/chart"
 	"tare/desk/data"
 	"tare/desk/words"
+	"tare/notebook"
 	kind "tare/notebook/kinds/paging"
 )
 
@@ -15,6 +16,46 @@ import (
 var messages string
 
 var _ = words.AddMessages(messages)
+
+// The captions of the metrics.
+var _ = words.AddCaptions(notebook.MetricNames{
+	"page_faults_per_cpu_second": "page faults per CPU second",
+	"page_faults_repeated":       "repeated page faults",
+	"page_faults_major":          "major page faults",
+	"page_faults_per_guest":      "page faults of a guest",
+	"guest_cpu":                  "CPU time of a guest",
+	"page_faults_file_repeated":  "repeated file faults",
+	"page_faults_read":           "read faults",
+	"page_faults_copy_on_write":  "copy-on-write faults",
+	"page_faults_shared":         "shared faults",
+	"page_faults_anonymous":      "anonymous faults",
+	"page_faults_swap":           "swap faults",
+	"page_faults_write_protect":  "write-protect faults",
+	"page_faults_unknown":        "unknown faults",
+}) && words.AddCaptions(inStates(map[string]string{
+	kind.Entries:         "page-table entries",
+	kind.Exclusive:       "exclusive entries",
+	kind.Groupable:       "groupable entries",
+	kind.Within:          "entries shared within guests",
+	kind.Elsewhere:       "same frame, other address",
+	kind.Active:          "active entries",
+	kind.ActiveGroupable: "active and groupable entries",
+	kind.Accessed:        "accessed memory",
+	kind.Huge:            "active entries of huge pages",
+	kind.GroupableHuge:   "groupable entries of huge pages",
+	kind.Large:           "entries of large folios",
+}))
+
+// inStates are the captions of what is read in each state of page tables.
+func inStates(read map[string]string) notebook.MetricNames {
+	all := notebook.MetricNames{}
+	for what, caption := range read {
+		for _, state := range []string{kind.Initial, kind.Steady} {
+			all[kind.Metric(what, state).Name] = caption + ", " + state
+		}
+	}
+	return all
+}
 
 // paperFaults are an application's page faults in the paper "characterization", in percent.
 type paperFaults struct {
@@ -85,8 +126,8 @@ var phrases = words.Phrases{
 		return ", " + words.Count(r.Config.(config).Guests, "guest") + " at once"
 	},
 	Verb:  "has",
-	Of:    func(r *data.Row) string { return " " + words.Plain(r.Metric.Name) },
-	Times: func(r *data.Row) string { return " times the " + words.Plain(r.Metric.Name) },
+	Of:    func(r *data.Row) string { return " " + words.Plain(words.Caption(r.Metric.Name)) },
+	Times: func(r *data.Row) string { return " times the " + words.Plain(words.Caption(r.Metric.Name)) },
 }
 
 // Texts of the figures.

@@ -47,11 +47,11 @@ func timelineOf(p *chart.Panel, file string, representative bool) *chart.Figure 
 		end := all[len(all)-1].To
 		var list []string
 		for _, ph := range all {
-			b := m.Part(ph.Moment, ph.Moment != notebook.MomentHello && ph.Moment != notebook.MomentOrdered)
+			b := m.Part(words.Caption(ph.Moment), ph.Moment != notebook.MomentHello && ph.Moment != notebook.MomentOrdered)
 			b.Group, b.From, b.Value = heading, k*ph.From, k*ph.To
 			b.Words = fmt.Sprintf("%s %s (%s %%)", words.Digits(k*(ph.To-ph.From), 3), unit, words.Digits(100*(ph.To-ph.From)/end, 2))
 			w.Bars = append(w.Bars, b)
-			list = append(list, ph.Moment+" "+b.Words)
+			list = append(list, words.Caption(ph.Moment)+" "+b.Words)
 		}
 		guests = append(guests, heading+": "+strings.Join(list, ", "))
 	}

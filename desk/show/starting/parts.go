@@ -29,7 +29,7 @@ func parts(id, title string, rows []*data.Row, s *data.Summary) []show.Part {
 			continue
 		}
 		for i, m := range starts(r) {
-			l := line{Row: show.Row{Muted: !r.Representative || r.Doubtful, Cells: []show.Cell{{Text: m.Moment}, {Class: "n", Text: strconv.Itoa(m.Starts)}}}}
+			l := line{Row: show.Row{Muted: !r.Representative || r.Doubtful, Cells: []show.Cell{{Text: words.Caption(m.Moment)}, {Class: "n", Text: strconv.Itoa(m.Starts)}}}}
 			if i == 0 {
 				l.Name = words.Sized(s, r.Treatment)
 			}
@@ -70,7 +70,7 @@ func parts(id, title string, rows []*data.Row, s *data.Summary) []show.Part {
 func publishedOf(c config) (all []show.Row) {
 	row := func(name, moment string, seconds float64) {
 		all = append(all, show.Row{Muted: true, Name: published + name, Cells: slices.Concat(
-			[]show.Cell{{Text: moment}}, make([]show.Cell, 3), []show.Cell{{Class: "n", Text: words.Printed(seconds)}, {Span: 5}})})
+			[]show.Cell{{Text: words.Caption(moment)}}, make([]show.Cell, 3), []show.Cell{{Class: "n", Text: words.Printed(seconds)}, {Span: 5}})})
 	}
 	for _, p := range c.Published {
 		row(p.Name, p.Moment, p.StartS)

@@ -16,6 +16,22 @@ var messages string
 
 var _ = words.AddMessages(messages)
 
+// The captions of the metrics.
+var _ = words.AddCaptions(notebook.MetricNames{
+	"guest_created":        "guest created",
+	"first_process":        "first process runs",
+	"engine_returned":      "engine returned",
+	"ruler_hello":          "ruler says hello",
+	"work_ordered":         "work ordered",
+	"login_prompt":         "login prompt",
+	"first_answer":         "first useful answer",
+	"answer_after_restore": "answer after restore",
+	"state_size":           "size of the saved state",
+	"start_up_time":        "start-up time",
+	"restored":             "restored",
+	"saved":                "saved",
+})
+
 // said says how a row's guests were saved, and why others were not.
 func said(r *data.Row) (all []string) {
 	saving, is := r.Of.(*Saving)

@@ -166,7 +166,7 @@ func TestATrialSeeksACapacity(t *testing.T) {
 			t.Errorf("a warm-up of %d steps, want 1 (%s)", len(notebooktest.Seen[record.Seen](&tr).Steps), tr.Failure)
 		}
 		tr := trial(platform, measure.Measured)
-		steps, found := notebooktest.Seen[record.Seen](&tr).Steps, tr.Figures["capacity"]
+		steps, found := notebooktest.Seen[record.Seen](&tr).Steps, tr.Figures[record.PerSecond.Name]
 		if tr.Failure != nil || tr.Value != 1/found || found < 580 || found >= 640 || len(steps) < 8 || steps[0].Rate != 10 || tr.Load == nil {
 			t.Errorf("trial %+v", tr)
 		}

@@ -77,17 +77,13 @@ func (config) Accepts(w *workload.Workload) error {
 
 // slowdown is the metric for a number of idle guests: the time of the work next to them over its time without them.
 func slowdown(guests int) notebook.Metric {
-	name := fmt.Sprintf("slowdown beside %d idle guests", guests)
-	if guests == 1 {
-		name = "slowdown beside 1 idle guest"
-	}
-	return notebook.Metric{Name: name, Unit: "1", Better: notebook.Lower}
+	return notebook.Metric{Name: fmt.Sprintf("slowdown(%d)", guests), Unit: "1", Better: notebook.Lower}
 }
 
 // What an idle guest uses, at the greatest number of guests.
 var (
-	cpuTime = notebook.Metric{Name: "CPU time of an idle guest", Unit: "ms/s", Better: notebook.Lower}
-	wakeUps = notebook.Metric{Name: "wake-ups of an idle guest", Unit: "1/s", Better: notebook.Lower}
+	cpuTime = notebook.Metric{Name: "idle_guest_cpu", Unit: "ms/s", Better: notebook.Lower}
+	wakeUps = notebook.Metric{Name: "idle_guest_wake_ups", Unit: "1/s", Better: notebook.Lower}
 )
 
 // Metrics implements measure.Config.

@@ -84,16 +84,20 @@ func (f file) config() (measure.Config, error) {
 		}
 	}
 	known := append(out.Figures(), record.PSS)
-	for name, numbers := range f.Published {
-		want := 1
+	for was, numbers := range f.Published {
+		name, want := notebook.MetricKey(record.Name, was), 1
 		if slices.Contains(record.PublishedLines, name) {
 			want = 4
 		}
 		if !slices.ContainsFunc(known, func(f notebook.Metric) bool { return f.Name == name }) || len(numbers) != want {
-			return nil, measure.Wrong("published", "%s: %v: a metric of this study with its number, or of duplicates with four, was expected", name, numbers)
+			return nil, measure.Wrong("published", "%s: %v: a metric of this study with its number, or of duplicates with four, was expected", was, numbers)
 		}
+		if out.Published == nil {
+			out.Published = map[string][]float64{}
+		}
+		out.Published[name] = numbers
 	}
-	out.Published, out.PublishedOf = f.Published, f.PublishedOf
+	out.PublishedOf = f.PublishedOf
 	return out, nil
 }
 
@@ -138,8 +142,18 @@ func (host) merge(j *journal.Journal, setting string) (merging, error) { return 
 // Record implements measure.Config.
 func (c config) Record() any { return &c.Config }
 
-// Identity implements measure.Config.
-func (c config) Identity([]*workload.Ready) []any { return []any{&c.Config} }
+// Identity implements measure.Config. Metrics have the names of folders of format 1, so that these folders go on.
+func (c config) Identity([]*workload.Ready) []any {
+	identity := c.Config
+	identity.Published = nil
+	for key, numbers := range c.Published {
+		if identity.Published == nil {
+			identity.Published = map[string][]float64{}
+		}
+		identity.Published[notebook.EarlierMetricName(record.Name, key)] = numbers
+	}
+	return []any{&identity}
+}
 
 // Factors implements measure.Config.
 func (c config) Factors() []measure.Factor {

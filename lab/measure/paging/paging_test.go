@@ -161,9 +161,9 @@ func TestGuestsOfKnownPages(t *testing.T) {
 		t.Fatal(tr.Failure)
 	}
 	want := map[string]float64{
-		"page-table entries, initial": 100, "groupable entries, initial": 2, "active entries, initial": 50, "active and groupable entries, initial": 1,
-		"groupable entries, steady": 20, "exclusive entries, steady": 80, "repeated page faults": 50, "read faults": 50, "anonymous faults": 50, "unknown faults": 0,
-		"page faults per CPU second": 4, "page faults of a guest": 10,
+		"entries_initial": 100, "entries_groupable_initial": 2, "entries_active_initial": 50, "entries_active_groupable_initial": 1,
+		"entries_groupable_steady": 20, "entries_exclusive_steady": 80, "page_faults_repeated": 50, "page_faults_read": 50, "page_faults_anonymous": 50, "page_faults_unknown": 0,
+		"page_faults_per_cpu_second": 4, "page_faults_per_guest": 10,
 	}
 	for name, v := range want {
 		if got, ok := tr.Figures[name]; !ok || got != v {
@@ -174,10 +174,10 @@ func TestGuestsOfKnownPages(t *testing.T) {
 		t.Errorf("value %v of at most %d guests, %d at work, %d readings, faults of %v s", tr.Value, l.Most, l.mostWorking, len(seen.PageTables), seen.PageFaults.OfS)
 	}
 	first, also := config{Config: p}.Metrics(&workload.Workload{Stays: true}, nil)
-	if first.Name != "exclusive entries, steady" {
+	if first.Name != "entries_exclusive_steady" {
 		t.Errorf("the metric is %s", first.Name)
 	}
-	shareless := []string{"accessed memory, initial", "accessed memory, steady"} // shares of nothing here
+	shareless := []string{"memory_accessed_initial", "memory_accessed_steady"} // shares of nothing here
 	for _, m := range also {
 		if _, ok := tr.Figures[m.Name]; !ok && !slices.Contains(shareless, m.Name) {
 			t.Errorf("%s is one of the study's metrics, and the trial does not have it", m.Name)
@@ -196,7 +196,7 @@ func TestFunctionsAreReadToTheirEnd(t *testing.T) {
 	if len(tables) != 1 || tables[0].Groupable != 20 || faults.OfS != 30 || faults.CPUS != 8 || tr.Value != 95 {
 		t.Errorf("%+v, %+v, value %v", tables, faults, tr.Value)
 	}
-	if _, ok := tr.Figures["groupable entries, steady"]; ok {
+	if _, ok := tr.Figures["entries_groupable_steady"]; ok {
 		t.Error("it has a steady state")
 	}
 }

@@ -44,14 +44,16 @@ const (
 )
 
 func (f file) config() (measure.Config, error) {
-	out := config{files: host{}, Config: record.Config{Caches: f.Cache, Restore: f.Restore, Published: f.Published}}
+	out := config{files: host{}, Config: record.Config{Caches: f.Cache, Restore: f.Restore, Published: slices.Clone(f.Published)}}
 	if len(out.Caches) == 0 {
 		out.Caches = notebook.Caches
 	}
 	if err := measure.Refused(f); err != nil {
 		return nil, err
 	}
-	for _, p := range f.Published {
+	for i, p := range out.Published {
+		p.Moment = notebook.MetricKey(record.Name, p.Moment)
+		out.Published[i] = p
 		if p.Name == "" || !(p.StartS > 0) || p.RestoreS < 0 || p.Moment != "" && !slices.Contains(notebook.StartMoments, p.Moment) {
 			last := len(notebook.StartMoments) - 1
 			return nil, measure.Wrong("published", "%+v: {name: …, moment: one of %s or %s, start: seconds, restore: seconds} was expected",

@@ -95,6 +95,19 @@ func (l *starter) start(t *testing.T, cache string) notebook.Trial {
 	return tr
 }
 
+// A study file may name a moment by its key, or by its name in folders of format 1.
+func TestPublishedMoments(t *testing.T) {
+	for _, moment := range []string{"login_prompt", "login prompt"} {
+		c, err := file{Published: []record.Published{{Name: "VM", Moment: moment, StartS: 10}}}.config()
+		if err != nil || c.(config).Published[0].Moment != notebook.MomentLogin {
+			t.Errorf("%s: %+v, %v", moment, c, err)
+		}
+	}
+	if _, err := (file{Published: []record.Published{{Name: "VM", Moment: "tea time", StartS: 10}}}).config(); err == nil || !strings.Contains(err.Error(), "login_prompt, or first_answer") && !strings.Contains(err.Error(), "login_prompt or first_answer") {
+		t.Error(err)
+	}
+}
+
 // A trial is one start, with the page cache as the treatment says. A guest that cannot be saved still counts as a start.
 func TestStarts(t *testing.T) {
 	never := &engine.UnsupportedError{Engine: "cn", What: "a saved state", Why: "of a test"}

@@ -66,20 +66,20 @@ type Bringup struct {
 
 // Figures of a bring-up. The first is the metric of its trials: the mean time until the engine's call completes, as published.
 var (
-	StartMean   = notebook.Metric{Name: "start time", Unit: "s"}
-	StartP50    = notebook.Metric{Name: "start time, median", Unit: "s"}
-	StartP95    = notebook.Metric{Name: "start time, p95", Unit: "s"}
-	StartP99    = notebook.Metric{Name: "start time, p99", Unit: "s"}
-	StartMax    = notebook.Metric{Name: "start time, longest", Unit: "s"}
-	HelloMean   = notebook.Metric{Name: "time to first process", Unit: "s"}
-	AnswerMean  = notebook.Metric{Name: "time to first answer", Unit: "s"}
-	AnswerP50   = notebook.Metric{Name: "time to first answer, median", Unit: "s"}
-	AnswerP95   = notebook.Metric{Name: "time to first answer, p95", Unit: "s"}
-	AnswerP99   = notebook.Metric{Name: "time to first answer, p99", Unit: "s"}
-	AnswerMax   = notebook.Metric{Name: "time to first answer, longest", Unit: "s"}
-	RateReached = notebook.Metric{Name: "achieved rate", Unit: "1/s"}
-	ClientLate  = notebook.Metric{Name: "client's timer error, p99", Unit: "s"}
-	ClientCPU   = notebook.Metric{Name: "client's CPU time", Unit: "%"} // of one core
+	StartMean   = notebook.Metric{Name: "start_mean", Unit: "s"}
+	StartP50    = notebook.Metric{Name: "start_p50", Unit: "s"}
+	StartP95    = notebook.Metric{Name: "start_p95", Unit: "s"}
+	StartP99    = notebook.Metric{Name: "start_p99", Unit: "s"}
+	StartMax    = notebook.Metric{Name: "start_max", Unit: "s"}
+	HelloMean   = notebook.Metric{Name: "first_process_mean", Unit: "s"}
+	AnswerMean  = notebook.Metric{Name: "first_answer_mean", Unit: "s"}
+	AnswerP50   = notebook.Metric{Name: "first_answer_p50", Unit: "s"}
+	AnswerP95   = notebook.Metric{Name: "first_answer_p95", Unit: "s"}
+	AnswerP99   = notebook.Metric{Name: "first_answer_p99", Unit: "s"}
+	AnswerMax   = notebook.Metric{Name: "first_answer_max", Unit: "s"}
+	RateReached = notebook.Metric{Name: "rate_reached", Unit: "1/s"}
+	ClientLate  = notebook.Metric{Name: "client_late_p99", Unit: "s"}
+	ClientCPU   = notebook.Metric{Name: "client_cpu", Unit: "%"} // of one core
 )
 
 // InShort are the secondary metrics, after the mean, by which a platform is chosen, and those that show whether the client can be

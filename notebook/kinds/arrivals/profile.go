@@ -158,13 +158,13 @@ func (p *Profile) Name(i int) string {
 
 // Shares of the engine's samples, and of all samples, in percent.
 var (
-	ProfileInKernel  = notebook.Metric{Name: "engine's samples in the kernel", Unit: "%"}
-	ProfileGC        = notebook.Metric{Name: "engine's samples in Go's garbage collection and allocation", Unit: "%"}
-	ProfileMemory    = notebook.Metric{Name: "engine's samples in the kernel's memory management, process creation and end", Unit: "%"}
-	ProfileOfAll     = notebook.Metric{Name: "samples that are the engine's", Unit: "%"}
-	ProfileAllKernel = notebook.Metric{Name: "engine's and containers' samples in the kernel", Unit: "%"}
-	ProfileAllGC     = notebook.Metric{Name: "engine's and containers' samples in Go's garbage collection and allocation", Unit: "%"}
-	ProfileAllMemory = notebook.Metric{Name: "engine's and containers' samples in the kernel's memory management, process creation and end", Unit: "%"}
+	ProfileInKernel  = notebook.Metric{Name: "profile_engine_kernel", Unit: "%"}
+	ProfileGC        = notebook.Metric{Name: "profile_engine_go_memory", Unit: "%"}
+	ProfileMemory    = notebook.Metric{Name: "profile_engine_kernel_memory", Unit: "%"}
+	ProfileOfAll     = notebook.Metric{Name: "profile_engine", Unit: "%"}
+	ProfileAllKernel = notebook.Metric{Name: "profile_all_kernel", Unit: "%"}
+	ProfileAllGC     = notebook.Metric{Name: "profile_all_go_memory", Unit: "%"}
+	ProfileAllMemory = notebook.Metric{Name: "profile_all_kernel_memory", Unit: "%"}
 )
 
 // ProfileMetrics are the metrics of a profile.

@@ -29,17 +29,19 @@ type Config struct {
 
 // Objective is the objective in words.
 func (c Config) Objective() string {
-	return fmt.Sprintf("%s at most %s", c.Metric, time.Duration(c.Bound*float64(time.Second)))
+	return fmt.Sprintf("%s at most %s", c.Metric, c.bound())
 }
+
+func (c Config) bound() time.Duration { return time.Duration(c.Bound * float64(time.Second)) }
 
 // Figure is the metric of a search for a capacity: one over the capacity, so that less is better as in every metric. The capacity
 // itself is its secondary metric.
 func (c Config) Figure() notebook.Metric {
-	return notebook.Metric{Name: "time per request at capacity (" + c.Objective() + ")", Unit: "s"}
+	return notebook.Metric{Name: fmt.Sprintf("capacity_time(%s,%s)", c.Metric, c.bound()), Unit: "s"}
 }
 
 // PerSecond is the capacity: requests a second at which the objective is just met.
-var PerSecond = notebook.Metric{Name: "capacity", Unit: "1/s"}
+var PerSecond = notebook.Metric{Name: "capacity_rate", Unit: "1/s"}
 
 // Step is one rate at which a service was asked.
 type Step struct {

@@ -24,18 +24,13 @@ type Config struct {
 	To     int     `json:"to"`     // greatest number of guests
 }
 
-// Objective is the objective in words.
-func (f Config) Objective() string {
-	return fmt.Sprintf("%s below %g times its value alone", f.Metric, f.Factor)
-}
-
 // Figure is the metric of the search: one over the number of guests that fit, so that less is better as in every metric.
 func (f Config) Figure() notebook.Metric {
-	return notebook.Metric{Name: "share of the host that a guest needs (" + f.Objective() + ")", Unit: "1"}
+	return notebook.Metric{Name: fmt.Sprintf("host_share(%s,%g)", f.Metric, f.Factor), Unit: "1"}
 }
 
 // Guests is the number of guests that fit, including the measured one.
-var Guests = notebook.Metric{Name: "guests that fit", Unit: "1"}
+var Guests = notebook.Metric{Name: "guests_fit", Unit: "1"}
 
 // Resources that can run out.
 const (

@@ -21,7 +21,7 @@ type Config struct {
 
 	HugePages string `json:"huge_pages,omitempty"` // HugePagesOff: the host makes no huge pages during the run (section 6.6.1); empty: the host's setting
 
-	// Published are the paper's figures for VMs, in MiB, by the names of the metrics below. The report shows them next to the
+	// Published are the paper's figures for VMs, in MiB, by the keys of the metrics below. The report shows them next to the
 	// measured ones. For duplicates they are the four numbers of a line of Table 6.4.
 	Published   map[string][]float64 `json:"published,omitempty"`
 	PublishedOf string               `json:"published_of,omitempty"` // the workload whose VMs the paper measured; empty: every workload
@@ -35,7 +35,12 @@ func (m *Config) Paper(t notebook.Treatment, of notebook.Metric) []float64 {
 	if t.Platform != notebook.VM || m.PublishedOf != "" && m.PublishedOf != t.Workload {
 		return nil
 	}
-	return m.Published[of.Name]
+	for name, numbers := range m.Published { // folders of format 1 have names of that format
+		if notebook.MetricKey(Name, name) == of.Name {
+			return numbers
+		}
+	}
+	return nil
 }
 
 // HugePagesOff is the only setting of Config.HugePages.
@@ -67,44 +72,44 @@ type Weight struct {
 // Metrics of a study that weighs guests. Each is per guest and in MiB; the first is the main metric. A trial's figures leave out
 // what is not known.
 var (
-	PSS        = notebook.Metric{Name: "memory (PSS)", Unit: "MiB"}           // of all guests, over their number, at the greatest number (equation 6.1)
-	RSS        = notebook.Metric{Name: "RSS", Unit: "MiB"}                    // the same
-	USS        = notebook.Metric{Name: "USS", Unit: "MiB"}                    // the same
-	Alone      = notebook.Metric{Name: "PSS alone", Unit: "MiB"}              // of a single guest
-	AloneRSS   = notebook.Metric{Name: "RSS alone", Unit: "MiB"}              // of a single guest
-	Merged     = notebook.Metric{Name: "PSS with KSM", Unit: "MiB"}           // of all guests over their number, merged
-	AloneKSM   = notebook.Metric{Name: "PSS alone with KSM", Unit: "MiB"}     // of a single guest, merged
-	Added      = notebook.Metric{Name: "one more adds", Unit: "MiB"}          // PSS of all guests minus that at the previous weighing, over the number of guests added between
-	AddedKSM   = notebook.Metric{Name: "one more adds with KSM", Unit: "MiB"} // the same, merged
-	Asymptote  = notebook.Metric{Name: "asymptote of PSS", Unit: "MiB"}       // limit of the mean for ever more guests, fitted as a + b/n
-	LimitKSM   = notebook.Metric{Name: "asymptote of PSS with KSM", Unit: "MiB"}
-	Tables     = notebook.Metric{Name: "page tables", Unit: "MiB"}
-	Kernel     = notebook.Metric{Name: "kernel memory", Unit: "MiB"}               // what the guests' cgroups are charged for page tables, slabs, stacks, cgroup structures and sockets
-	Copy       = notebook.Metric{Name: "kernel copy of the emulator", Unit: "MiB"} // Weight.KernelCopy, which no other metric includes
-	Anonymous  = notebook.Metric{Name: "anonymous (PSS)", Unit: "MiB"}
-	File       = notebook.Metric{Name: "files (PSS)", Unit: "MiB"}
-	Within     = notebook.Metric{Name: "duplicates within", Unit: "MiB"} // of the latest guest, like the next two (Table 6.4)
-	WithHost   = notebook.Metric{Name: "duplicates with the host", Unit: "MiB"}
-	WithGuests = notebook.Metric{Name: "duplicates with other guests", Unit: "MiB"}
+	PSS        = notebook.Metric{Name: "guest_pss", Unit: "MiB"}           // of all guests, over their number, at the greatest number (equation 6.1)
+	RSS        = notebook.Metric{Name: "guest_rss", Unit: "MiB"}           // the same
+	USS        = notebook.Metric{Name: "guest_uss", Unit: "MiB"}           // the same
+	Alone      = notebook.Metric{Name: "guest_pss_alone", Unit: "MiB"}     // of a single guest
+	AloneRSS   = notebook.Metric{Name: "guest_rss_alone", Unit: "MiB"}     // of a single guest
+	Merged     = notebook.Metric{Name: "guest_pss_ksm", Unit: "MiB"}       // of all guests over their number, merged
+	AloneKSM   = notebook.Metric{Name: "guest_pss_alone_ksm", Unit: "MiB"} // of a single guest, merged
+	Added      = notebook.Metric{Name: "guest_pss_added", Unit: "MiB"}     // PSS of all guests minus that at the previous weighing, over the number of guests added between
+	AddedKSM   = notebook.Metric{Name: "guest_pss_added_ksm", Unit: "MiB"} // the same, merged
+	Asymptote  = notebook.Metric{Name: "guest_pss_asymptote", Unit: "MiB"} // limit of the mean for ever more guests, fitted as a + b/n
+	LimitKSM   = notebook.Metric{Name: "guest_pss_asymptote_ksm", Unit: "MiB"}
+	Tables     = notebook.Metric{Name: "guest_page_tables", Unit: "MiB"}
+	Kernel     = notebook.Metric{Name: "guest_kernel_memory", Unit: "MiB"}  // what the guests' cgroups are charged for page tables, slabs, stacks, cgroup structures and sockets
+	Copy       = notebook.Metric{Name: "emulator_kernel_copy", Unit: "MiB"} // Weight.KernelCopy, which no other metric includes
+	Anonymous  = notebook.Metric{Name: "guest_pss_anonymous", Unit: "MiB"}
+	File       = notebook.Metric{Name: "guest_pss_files", Unit: "MiB"}
+	Within     = notebook.Metric{Name: "duplicates_within", Unit: "MiB"} // of the latest guest, like the next two (Table 6.4)
+	WithHost   = notebook.Metric{Name: "duplicates_host", Unit: "MiB"}
+	WithGuests = notebook.Metric{Name: "duplicates_guests", Unit: "MiB"}
 
 	// Of the latest guest: pages that only it has, after merging if the study merges pages (sections 6.5 and 6.6.3). Pages of its
 	// RAM are divided by how the guest uses them.
-	Own       = notebook.Metric{Name: "own pages", Unit: "MiB"}
-	Emulator  = notebook.Metric{Name: "own pages of the emulator", Unit: "MiB"}
-	RAM       = notebook.Metric{Name: "own pages of RAM", Unit: "MiB"}
-	GuestFile = notebook.Metric{Name: "own pages of the guest's files", Unit: "MiB"}
-	GuestAnon = notebook.Metric{Name: "own pages of the guest's processes", Unit: "MiB"}
-	GuestCore = notebook.Metric{Name: "own pages of the guest's kernel", Unit: "MiB"}
-	GuestFree = notebook.Metric{Name: "own pages free to the guest", Unit: "MiB"}
-	Left      = notebook.Metric{Name: "duplicates left", Unit: "MiB"}   // own pages whose content another page has too: after merging, what KSM leaves
-	Idle      = notebook.Metric{Name: "idle pages", Unit: "MiB"}        // own pages that the guest has not used recently, without duplicates (section 6.6.3)
-	IdleAlone = notebook.Metric{Name: "idle pages alone", Unit: "MiB"}  // the same for a single guest, not merged
-	Best      = notebook.Metric{Name: "own pages at best", Unit: "MiB"} // own pages without these two (section 6.8)
+	Own       = notebook.Metric{Name: "own_pages", Unit: "MiB"}
+	Emulator  = notebook.Metric{Name: "own_pages_emulator", Unit: "MiB"}
+	RAM       = notebook.Metric{Name: "own_pages_ram", Unit: "MiB"}
+	GuestFile = notebook.Metric{Name: "own_pages_guest_files", Unit: "MiB"}
+	GuestAnon = notebook.Metric{Name: "own_pages_guest_processes", Unit: "MiB"}
+	GuestCore = notebook.Metric{Name: "own_pages_guest_kernel", Unit: "MiB"}
+	GuestFree = notebook.Metric{Name: "own_pages_guest_free", Unit: "MiB"}
+	Left      = notebook.Metric{Name: "duplicates_left", Unit: "MiB"}  // own pages whose content another page has too: after merging, what KSM leaves
+	Idle      = notebook.Metric{Name: "idle_pages", Unit: "MiB"}       // own pages that the guest has not used recently, without duplicates (section 6.6.3)
+	IdleAlone = notebook.Metric{Name: "idle_pages_alone", Unit: "MiB"} // the same for a single guest, not merged
+	Best      = notebook.Metric{Name: "own_pages_best", Unit: "MiB"}   // own pages without these two (section 6.8)
 
 	// The columns of Table 6.4, as the host sees pages: all three kinds of place together.
-	AnonAnon = notebook.Metric{Name: "anonymous duplicates", Unit: "MiB"}
-	FileFile = notebook.Metric{Name: "file duplicates", Unit: "MiB"}
-	AnonFile = notebook.Metric{Name: "mixed duplicates", Unit: "MiB"}
+	AnonAnon = notebook.Metric{Name: "duplicates_anonymous", Unit: "MiB"}
+	FileFile = notebook.Metric{Name: "duplicates_file", Unit: "MiB"}
+	AnonFile = notebook.Metric{Name: "duplicates_mixed", Unit: "MiB"}
 )
 
 // OfGuestMemory are the metrics of how guests use the memory of VMs, and of which of their pages are equal. They are the same under

@@ -2,7 +2,11 @@
 // faults of guests of one image (paper "characterization", section 5.2).
 package paging
 
-import "tare/notebook"
+import (
+	"strings"
+
+	"tare/notebook"
+)
 
 // Name is the name of the kind.
 const Name = "paging"
@@ -29,40 +33,40 @@ const (
 	Steady  = "steady"
 )
 
-// Metric is the metric of a state of page tables: "groupable entries, steady".
+// Metric is the metric of a state of page tables: "entries_groupable_steady".
 func Metric(what, state string) notebook.Metric {
-	return notebook.Metric{Name: what + ", " + state, Unit: "%"}
+	return notebook.Metric{Name: what + "_" + state, Unit: "%"}
 }
 
 // What is read of page tables in a state. The first is a number per guest; all others are shares of the entries.
 const (
-	Entries         = "page-table entries"
-	Exclusive       = "exclusive entries"
-	Groupable       = "groupable entries"
-	Within          = "entries shared within guests"
-	Elsewhere       = "same frame, other address"
-	Active          = "active entries"
-	ActiveGroupable = "active and groupable entries"
-	Accessed        = "accessed memory"
-	Huge            = "active entries of huge pages"    // of the active ones
-	GroupableHuge   = "groupable entries of huge pages" // of the groupable ones
-	Large           = "entries of large folios"
+	Entries         = "entries"
+	Exclusive       = "entries_exclusive"
+	Groupable       = "entries_groupable"
+	Within          = "entries_within"
+	Elsewhere       = "entries_elsewhere"
+	Active          = "entries_active"
+	ActiveGroupable = "entries_active_groupable"
+	Accessed        = "memory_accessed"
+	Huge            = "entries_active_huge"    // of the active ones
+	GroupableHuge   = "entries_groupable_huge" // of the groupable ones
+	Large           = "entries_large"
 )
 
 // Metrics of page faults.
 var (
-	FaultsPerCPU     = notebook.Metric{Name: "page faults per CPU second", Unit: "1/s"}
-	FaultsRepeated   = notebook.Metric{Name: "repeated page faults", Unit: "%"} // of all
-	FaultsMajor      = notebook.Metric{Name: "major page faults", Unit: "%"}    // of all
-	FaultsPerGuest   = notebook.Metric{Name: "page faults of a guest", Unit: ""}
-	FaultsCPU        = notebook.Metric{Name: "CPU time of a guest", Unit: "s"}  // during which the faults were counted
-	FaultsRepeatable = notebook.Metric{Name: "repeated file faults", Unit: "%"} // of faults that are neither anonymous nor make a private copy
+	FaultsPerCPU     = notebook.Metric{Name: "page_faults_per_cpu_second", Unit: "1/s"}
+	FaultsRepeated   = notebook.Metric{Name: "page_faults_repeated", Unit: "%"} // of all
+	FaultsMajor      = notebook.Metric{Name: "page_faults_major", Unit: "%"}    // of all
+	FaultsPerGuest   = notebook.Metric{Name: "page_faults_per_guest", Unit: ""}
+	FaultsCPU        = notebook.Metric{Name: "guest_cpu", Unit: "s"}                 // during which the faults were counted
+	FaultsRepeatable = notebook.Metric{Name: "page_faults_file_repeated", Unit: "%"} // of faults that are neither anonymous nor make a private copy
 )
 
 // FaultShare is the metric of a kind of page faults: its share of the faults whose kind is known. For unknown faults it is the
 // share of all.
 func FaultShare(kind string) notebook.Metric {
-	return notebook.Metric{Name: kind + " faults", Unit: "%"}
+	return notebook.Metric{Name: "page_faults_" + strings.ReplaceAll(kind, "-", "_"), Unit: "%"}
 }
 
 // states are the states in which page tables are read. ends: the workload ends by itself.
@@ -78,7 +82,7 @@ func (p Config) Metrics(ends bool) (first notebook.Metric, also []notebook.Metri
 	if p.Tables {
 		states := p.states(ends)
 		for _, state := range states {
-			also = append(also, notebook.Metric{Name: Entries + ", " + state, Unit: ""})
+			also = append(also, notebook.Metric{Name: Entries + "_" + state, Unit: ""})
 			for _, what := range []string{
 				Groupable, Within, Elsewhere, Active, ActiveGroupable, Accessed, Huge, GroupableHuge, Large,
 			} {
@@ -115,7 +119,7 @@ func (p Config) Figures(tables []notebook.PageTables, faults *notebook.PageFault
 	}
 	for _, t := range tables {
 		if t.Guests > 0 {
-			f[Entries+", "+t.State] = float64(t.Entries) / float64(t.Guests)
+			f[Entries+"_"+t.State] = float64(t.Entries) / float64(t.Guests)
 		}
 		for what, part := range map[string]int64{
 			Exclusive: t.Entries - t.Groupable, Groupable: t.Groupable, Within: t.Within, Elsewhere: t.Elsewhere, Active: t.Active,

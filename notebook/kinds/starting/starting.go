@@ -84,7 +84,7 @@ func (s *Start) Figures() map[string]float64 {
 
 // Further figures of a study of starts, in addition to moments.
 const (
-	MomentSaved = "saved"                   // how long saving took
-	StateSize   = "size of the saved state" // in MiB
-	Time        = "start-up time"           // the metric: until the login prompt of a whole system, otherwise until the first useful answer
+	MomentSaved = "saved"         // how long saving took
+	StateSize   = "state_size"    // in MiB
+	Time        = "start_up_time" // the metric: until the login prompt of a whole system, otherwise until the first useful answer
 )

@@ -1,0 +1,50 @@
+package paging
+
+import (
+	"testing"
+
+	"tare/desk/show/showtest"
+	kind "tare/notebook/kinds/paging"
+)
+
+// The metrics have keys in folders and captions in texts. In folders of format 1 the captions were the names.
+func TestMetricsHaveKeysAndCaptions(t *testing.T) {
+	first, also := kind.Config{Tables: true, SteadyS: 1, FaultsS: 1}.Metrics(false)
+	showtest.Metrics(t, kind.Name, append(also, first), map[string]string{
+		"page faults per CPU second":               "page_faults_per_cpu_second",
+		"repeated page faults":                     "page_faults_repeated",
+		"major page faults":                        "page_faults_major",
+		"page faults of a guest":                   "page_faults_per_guest",
+		"CPU time of a guest":                      "guest_cpu",
+		"repeated file faults":                     "page_faults_file_repeated",
+		"read faults":                              "page_faults_read",
+		"copy-on-write faults":                     "page_faults_copy_on_write",
+		"shared faults":                            "page_faults_shared",
+		"anonymous faults":                         "page_faults_anonymous",
+		"swap faults":                              "page_faults_swap",
+		"write-protect faults":                     "page_faults_write_protect",
+		"unknown faults":                           "page_faults_unknown",
+		"page-table entries, initial":              "entries_initial",
+		"page-table entries, steady":               "entries_steady",
+		"exclusive entries, initial":               "entries_exclusive_initial",
+		"exclusive entries, steady":                "entries_exclusive_steady",
+		"groupable entries, initial":               "entries_groupable_initial",
+		"groupable entries, steady":                "entries_groupable_steady",
+		"entries shared within guests, initial":    "entries_within_initial",
+		"entries shared within guests, steady":     "entries_within_steady",
+		"same frame, other address, initial":       "entries_elsewhere_initial",
+		"same frame, other address, steady":        "entries_elsewhere_steady",
+		"active entries, initial":                  "entries_active_initial",
+		"active entries, steady":                   "entries_active_steady",
+		"active and groupable entries, initial":    "entries_active_groupable_initial",
+		"active and groupable entries, steady":     "entries_active_groupable_steady",
+		"accessed memory, initial":                 "memory_accessed_initial",
+		"accessed memory, steady":                  "memory_accessed_steady",
+		"active entries of huge pages, initial":    "entries_active_huge_initial",
+		"active entries of huge pages, steady":     "entries_active_huge_steady",
+		"groupable entries of huge pages, initial": "entries_groupable_huge_initial",
+		"groupable entries of huge pages, steady":  "entries_groupable_huge_steady",
+		"entries of large folios, initial":         "entries_large_initial",
+		"entries of large folios, steady":          "entries_large_steady",
+	})
+}

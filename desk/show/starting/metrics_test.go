@@ -1,0 +1,27 @@
+package starting
+
+import (
+	"testing"
+
+	"tare/desk/show/showtest"
+	kind "tare/notebook/kinds/starting"
+)
+
+// The metrics have keys in folders and captions in texts. In folders of format 1 the captions were the names.
+func TestMetricsHaveKeysAndCaptions(t *testing.T) {
+	first, also := kind.Config{Restore: true}.Metrics()
+	showtest.Metrics(t, kind.Name, append(also, first), map[string]string{
+		"guest created":           "guest_created",
+		"first process runs":      "first_process",
+		"engine returned":         "engine_returned",
+		"ruler says hello":        "ruler_hello",
+		"work ordered":            "work_ordered",
+		"login prompt":            "login_prompt",
+		"first useful answer":     "first_answer",
+		"answer after restore":    "answer_after_restore",
+		"size of the saved state": "state_size",
+		"start-up time":           "start_up_time",
+		"saved":                   "saved",
+		"restored":                "restored",
+	})
+}
