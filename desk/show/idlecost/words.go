@@ -24,6 +24,14 @@ var _ = words.AddCaptions(notebook.MetricNames{
 	wakeUps:        "wake-ups of an idle guest",
 })
 
+// The names that the metrics had before they had keys.
+var _ = notebook.Renames(Kind.Key, notebook.MetricNames{
+	"slowdown beside %s idle guests": "slowdown(%s)",
+	"slowdown beside 1 idle guest":   "slowdown(1)",
+	"CPU time of an idle guest":      cpuTime,
+	"wake-ups of an idle guest":      wakeUps,
+})
+
 const (
 	title   = "Slowdown beside idle guests"
 	axis    = "times as long as alone, over the number of idle guests"
