@@ -5,16 +5,19 @@ import (
 	"strings"
 )
 
+// Carrier is an error that carries a message.
+type Carrier interface {
+	error
+	Message() *Message
+}
+
 // ErrorMessage returns an error's own Message, or its text if it has none. If the error wraps one with a Message, the text around that one
 // is kept. It returns nil for nil.
 func ErrorMessage(err error) *Message {
 	if err == nil {
 		return nil
 	}
-	var says interface {
-		error
-		Message() *Message
-	}
+	var says Carrier
 	if !errors.As(err, &says) {
 		return TextMessage(err.Error())
 	}
@@ -25,7 +28,7 @@ func ErrorMessage(err error) *Message {
 	return Say("in-context", "before", before, "cause", says.Message(), "after", after)
 }
 
-// Error is an error that carries a message. Its text is for developers; package words has the sentence for users.
+// Error is a [Carrier] that holds nothing else. Its text is for developers; package words has the sentence for users.
 type Error struct{ Says *Message }
 
 // Error implements error.

@@ -3,6 +3,7 @@ package notebook
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -96,19 +97,10 @@ func (s *Message) String() string {
 	}
 	var b strings.Builder
 	b.WriteString(s.Code)
-	for _, name := range s.names() {
+	for _, name := range slices.Sorted(maps.Keys(s.Args)) {
 		fmt.Fprintf(&b, " %s=%v", name, s.Args[name])
 	}
 	return b.String()
-}
-
-// names are the names of the arguments in alphabetical order.
-func (s *Message) names() (all []string) {
-	for name := range s.Args {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return all
 }
 
 // Equal says whether two are the same, or both nil.
@@ -142,10 +134,15 @@ func (s *Message) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, (*plain)(s)); err != nil {
 		return err
 	}
-	for name, v := range s.Args {
-		s.Args[name] = read(v)
-	}
+	readAll(s.Args)
 	return nil
+}
+
+// readAll converts a message's arguments with read, in place.
+func readAll(args map[string]any) {
+	for name, v := range args {
+		args[name] = read(v)
+	}
 }
 
 // read converts an argument from JSON to the type that Say gives it.
@@ -164,9 +161,7 @@ func read(v any) any {
 	case map[string]any:
 		code, _ := v["code"].(string)
 		args, _ := v["args"].(map[string]any)
-		for name, a := range args {
-			args[name] = read(a)
-		}
+		readAll(args)
 		return &Message{Code: code, Args: args}
 	}
 	return v

@@ -83,10 +83,7 @@ func Message(m *notebook.Message) string {
 
 // Error puts an error into English. If it wraps an error that carries a message, the message's sentence replaces that error's text.
 func Error(err error) string {
-	var says interface {
-		error
-		Message() *notebook.Message
-	}
+	var says notebook.Carrier
 	if !errors.As(err, &says) {
 		return err.Error()
 	}
