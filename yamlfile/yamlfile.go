@@ -164,6 +164,24 @@ func Unknown(key string, known []string) string {
 	return text
 }
 
+// ErrScalars is the error of Scalars.
+var ErrScalars = errors.New("a value or a list of values was expected")
+
+// Scalars returns the text of a scalar, or the texts of a list of scalars.
+func Scalars(n *yaml.Node) (all []string, err error) {
+	nodes := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		nodes = n.Content
+	}
+	for _, n := range nodes {
+		if n.Kind != yaml.ScalarNode {
+			return nil, ErrScalars
+		}
+		all = append(all, n.Value)
+	}
+	return all, nil
+}
+
 // Share reads a percentage above 0, at most 100%, as a share of 1.
 func Share(text string) (float64, error) {
 	digits, ok := strings.CutSuffix(text, "%")

@@ -2,7 +2,6 @@ package claims
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -14,6 +13,7 @@ import (
 
 	"tare/desk/data"
 	"tare/notebook"
+	"tare/yamlfile"
 )
 
 // Hypothesis is a finding as a statement about measured means. It has exactly one of these forms.
@@ -237,17 +237,12 @@ type Values []string
 
 // UnmarshalYAML takes a value or a list of values.
 func (v *Values) UnmarshalYAML(n *yaml.Node) error {
-	nodes := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode {
-		nodes = n.Content
+	all, err := yamlfile.Scalars(n)
+	if err == nil && slices.Contains(all, "") {
+		err = yamlfile.ErrScalars
 	}
-	for _, n := range nodes {
-		if n.Kind != yaml.ScalarNode || n.Value == "" {
-			return errors.New("a value or a list of values was expected")
-		}
-		*v = append(*v, n.Value)
-	}
-	return nil
+	*v = append(*v, all...)
+	return err
 }
 
 // Range bounds a number; 0 where it does not.

@@ -1,7 +1,6 @@
 package studyfile
 
 import (
-	"errors"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"tare/lab/workload"
 	"tare/notebook"
+	"tare/yamlfile"
 )
 
 // Use is one workload with some of its parameters; several values of a parameter make several treatments. Or it is a user's own
@@ -45,17 +45,9 @@ type Values []string
 
 // UnmarshalYAML reads a scalar or a list of scalars.
 func (v *Values) UnmarshalYAML(n *yaml.Node) error {
-	nodes := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode {
-		nodes = n.Content
-	}
-	for _, n := range nodes {
-		if n.Kind != yaml.ScalarNode {
-			return errors.New("a value or a list of values was expected")
-		}
-		*v = append(*v, n.Value)
-	}
-	return nil
+	all, err := yamlfile.Scalars(n)
+	*v = append(*v, all...)
+	return err
 }
 
 // HTTP is the workload that asks a user's own service over HTTP.
