@@ -251,7 +251,7 @@ func alike(ctx context.Context, dir string) error {
 		for n := 2; n <= len(x); n++ {
 			q := at(n)
 			ever = ever || !q.Contains(1)
-			wrong = wrong || q.Answer(stats.Margin) == stats.More || q.Answer(stats.Margin) == stats.Less
+			wrong = wrong || q.Verdict(stats.Margin) == stats.Slower || q.Verdict(stats.Margin) == stats.Faster
 		}
 		last := at(len(x))
 		for count, is := range map[*int]bool{&atEnd: !last.Contains(1), &everAt: ever, &decidedWrong: wrong, &precise: stats.Precise(last, narrowly)} {

@@ -26,8 +26,8 @@ func extended(seed uint64, truth float64, extensions, times, studies int) (misse
 		add(rounds)
 		for made := Sure(0); ; made = made.Extended() {
 			q := Ratio(x, y, made)
-			a := q.Answer(margin)
-			if a == Open && made.Extensions < extensions {
+			a := q.Verdict(margin)
+			if a == Inconclusive && made.Extensions < extensions {
 				n := q.Rounds(margin, made, made.Extended()) - q.N
 				if named = n > 0; !named {
 					n = rounds
@@ -36,9 +36,9 @@ func extended(seed uint64, truth float64, extensions, times, studies int) (misse
 				continue
 			}
 			count(&missed, !q.Contains(truth))
-			count(&wrong, a == Same && truth >= 1+margin || a == More && truth < 1+margin || a == Less)
+			count(&wrong, a == Equivalent && truth >= 1+margin || a == Slower && truth < 1+margin || a == Faster)
 			count(&asked, made.Extensions > 0 && named)
-			count(&decided, made.Extensions > 0 && named && a != Open)
+			count(&decided, made.Extensions > 0 && named && a != Inconclusive)
 			break
 		}
 	}
@@ -53,8 +53,8 @@ func TestExtensions(t *testing.T) {
 		for _, extensions := range []int{1, 2, 5} {
 			missed, wrong, _, _ := extended(uint64(i), truth, extensions, 1, studies)
 			t.Logf("ratio %v, up to %d extensions: misses in %.1f %%, wrong answers in %.1f %%", truth, extensions, 100*missed, 100*wrong)
-			if missed > Alpha+noise || wrong > Alpha {
-				t.Errorf("ratio %v, up to %d extensions: misses in %.1f %%, wrong answers in %.1f %%, want at most 5 %%", truth, extensions, 100*missed, 100*wrong)
+			if missed > Alpha+noise || wrong > Alpha+0.01 { // the first verdict has had its Alpha
+				t.Errorf("ratio %v, up to %d extensions: misses in %.1f %%, wrong answers in %.1f %%, want at most 5 and 6 %%", truth, extensions, 100*missed, 100*wrong)
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func TestExtensions(t *testing.T) {
 		times int
 		low   float64
 		high  float64
-	}{{1, 1, 0.5, 0.8}, {1.005, 1, 0.4, 0.8}, {1.02, 1, 0.5, 0.8}, {1, 2, 0.8, 1}, {1.005, 2, 0.6, 1}, {1.02, 2, 0.8, 1}} {
+	}{{1, 1, 0.5, 0.8}, {1.005, 1, 0.4, 0.8}, {1.02, 1, 0.5, 0.9}, {1, 2, 0.8, 1}, {1.005, 2, 0.6, 1}, {1.02, 2, 0.8, 1}} {
 		_, _, decided, asked := extended(7, c.truth, 1, c.times, studies)
 		share := decided / asked
 		t.Logf("ratio %v, %d times as many as named: decided in %.0f %%", c.truth, c.times, 100*share)

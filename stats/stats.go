@@ -108,6 +108,15 @@ func (c Confidence) Extended() Confidence {
 	return c
 }
 
+// OneSided is the confidence of an interval each end of which misses as often as both ends of this one together: two one-sided tests at Alpha each.
+// Where values were added because of what those before said, the first verdict has had its Alpha, and bounds stay the interval's ends.
+func (c Confidence) OneSided() Confidence {
+	if c.Extensions == 0 {
+		c.Alpha *= 2
+	}
+	return c
+}
+
 // lastShare is the part of Alpha that is left for the interval with which looking ends.
 const lastShare = 0.4
 
@@ -224,7 +233,7 @@ type Estimate struct {
 // NoMean and NoRatio are what nothing is known of.
 var (
 	NoMean  = Estimate{Value: math.NaN(), Low: math.NaN(), High: math.NaN()}
-	NoRatio = Quotient{Value: math.NaN(), Low: math.NaN(), High: math.NaN()}
+	NoRatio = Quotient{Value: math.NaN(), Low: math.NaN(), High: math.NaN(), AtLeast: math.NaN(), AtMost: math.NaN()}
 )
 
 // HasInterval says whether Low and High are known.
@@ -249,6 +258,29 @@ func Mean(values []float64, c Confidence) Estimate {
 type Quotient struct {
 	Value, Low, High float64 // NaN where unknown; Low −Inf and High +Inf where the data exclude no ratio
 	N                int     // rounds that both have
+
+	// AtLeast and AtMost are the one-sided bounds, by which findings are decided ([Quotient.Verdict]). A share Alpha of studies misses each
+	// of them, so together they are the ends of an interval of 1 − 2·Alpha. Both are 0 where none were made: the interval decides then.
+	AtLeast, AtMost float64
+}
+
+// Bounds are the one-sided bounds, or the interval's ends where none were made.
+func (q Quotient) Bounds() (atLeast, atMost float64) {
+	if q.AtLeast == 0 && q.AtMost == 0 {
+		return q.Low, q.High
+	}
+	return q.AtLeast, q.AtMost
+}
+
+// bounded is the quotient with the ends of another of the same values, which was made for one side ([Confidence.OneSided]).
+func (q Quotient) bounded(by Quotient) Quotient {
+	q.AtLeast, q.AtMost = by.Low, by.High
+	return q
+}
+
+// Quotient is the mean as what a ratio is known by, without one-sided bounds.
+func (e Estimate) Quotient() Quotient {
+	return Quotient{Value: e.Value, Low: e.Low, High: e.High, N: e.N}
 }
 
 // HasInterval says whether the interval is known and bounded.
@@ -281,18 +313,29 @@ func (e Estimate) MarshalJSON() ([]byte, error) {
 }
 
 // MarshalJSON writes the ratio as an [Estimate] is written.
-func (q Quotient) MarshalJSON() ([]byte, error) { return json.Marshal(Estimate(q)) }
+func (q Quotient) MarshalJSON() ([]byte, error) {
+	return json.Marshal(Estimate{q.Value, q.Low, q.High, q.N})
+}
 
 // Inverse is one over the quotient. Where the interval reaches to 0 or below it, one over it has no upper bound, or none at all.
 func (q Quotient) Inverse() Quotient {
-	i := Quotient{Value: 1 / q.Value, Low: 1 / q.High, High: 1 / q.Low, N: q.N}
-	switch {
-	case q.Low < 0: // of 0 inside the interval, or of no bounds, one over it excludes nothing
-		i.Low, i.High = math.Inf(-1), math.Inf(1)
-	case q.Low == 0:
-		i.High = math.Inf(1)
+	i := Quotient{Value: 1 / q.Value, N: q.N}
+	i.Low, i.High = inverse(q.Low, q.High)
+	if q.AtLeast != 0 || q.AtMost != 0 {
+		i.AtLeast, i.AtMost = inverse(q.AtLeast, q.AtMost)
 	}
 	return i
+}
+
+// inverse is one over what lies between two numbers.
+func inverse(low, high float64) (from, to float64) {
+	switch {
+	case low < 0: // of 0 inside the interval, or of no bounds, one over it excludes nothing
+		return math.Inf(-1), math.Inf(1)
+	case low == 0:
+		return 1 / high, math.Inf(1)
+	}
+	return 1 / high, 1 / low
 }
 
 // Ratio is the mean of x over the mean of y, where x[i] and y[i] are the values of two treatments in the same round,
@@ -310,10 +353,10 @@ func Ratio(x, y []float64, c Confidence) Quotient {
 	}
 	if c.Precision > 0 {
 		if q := ratioAt(x, y, c.Last().critical(len(x))); c.ends(q) {
-			return q
+			return q.bounded(ratioAt(x, y, c.Last().OneSided().critical(len(x))))
 		}
 	}
-	return ratioAt(x, y, c.critical(len(x)))
+	return ratioAt(x, y, c.critical(len(x))).bounded(ratioAt(x, y, c.OneSided().critical(len(x))))
 }
 
 // ratioAt is Ratio with the confidence's t for the number of rounds, which simulations need a million times.
@@ -421,14 +464,17 @@ func Change(x, y []float64, c Confidence) Quotient {
 	}
 	wy := scatter(y, my)
 	vx, vy := scatter(x, mx), q.Value*q.Value*wy // both in units of x
-	t := 0.0
-	if vx+vy > 0 {
-		free := (vx + vy) * (vx + vy) / (vx*vx/float64(len(x)-1) + vy*vy/float64(len(y)-1))
-		t = c.student(free, len(x)+len(y))
+	at := func(c Confidence) Quotient {
+		t := 0.0
+		if vx+vy > 0 {
+			free := (vx + vy) * (vx + vy) / (vx*vx/float64(len(x)-1) + vy*vy/float64(len(y)-1))
+			t = c.student(free, len(x)+len(y))
+		}
+		// With R = Value + s, s²my² ≤ t²·(vx + vy·(R/Value)²), as in Ratio.
+		k := t * t
+		return q.ended(my*my-k*wy, k*q.Value*wy, -k*(vx+vy), x, y)
 	}
-	// With R = Value + s, s²my² ≤ t²·(vx + vy·(R/Value)²), as in Ratio.
-	k := t * t
-	return q.ended(my*my-k*wy, k*q.Value*wy, -k*(vx+vy), x, y)
+	return at(c).bounded(at(c.OneSided()))
 }
 
 // Pairs are the values of two treatments in the same rounds, X over Y.
@@ -448,13 +494,18 @@ func Relative(x, y Pairs, c Confidence) Quotient {
 	if q.Value = math.Exp(change); q.N < 2 {
 		return q
 	}
-	half := 0.0
-	if v := vx + vy; v > 0 {
+	half := func(c Confidence) float64 {
+		v := vx + vy
+		if !(v > 0) {
+			return 0
+		}
 		free := v * v / (vx*vx/float64(len(x.X)-1) + vy*vy/float64(len(y.X)-1))
 		free = min(free, 2*float64(q.N-1)) // a few pairs that are alike by luck leave all of it to the others
-		half = c.student(free, len(x.X)+len(y.X)) * math.Sqrt(v)
+		return c.student(free, len(x.X)+len(y.X)) * math.Sqrt(v)
 	}
-	q.Low, q.High = q.Value*math.Exp(-half), q.Value*math.Exp(half)
+	both, one := half(c), half(c.OneSided())
+	q.Low, q.High = q.Value*math.Exp(-both), q.Value*math.Exp(both)
+	q.AtLeast, q.AtMost = q.Value*math.Exp(-one), q.Value*math.Exp(one)
 	return q
 }
 
@@ -511,36 +562,49 @@ func Paired[R comparable](rounds []R, x, y map[R]Sum) (xs, ys []float64, both []
 	return xs, ys, both
 }
 
-// Answer is what an interval of a ratio says of a difference, against a margin below which one does not matter.
-type Answer string
+// Verdict is what a ratio says of a difference, against a margin below which a difference does not matter.
+type Verdict string
 
+// Verdicts. The ratio is a cost: above 1 is worse.
 const (
-	More Answer = "costs more"    // by the margin at least
-	Less Answer = "costs less"    // likewise
-	Same Answer = "no difference" // that is as large as the margin
-	Open Answer = "open"
+	Slower       Verdict = "slower"     // by the margin at least
+	Faster       Verdict = "faster"     // likewise
+	Equivalent   Verdict = "equivalent" // any difference is smaller than the margin
+	Inconclusive Verdict = "inconclusive"
 )
 
 // Margin is how small a difference does not matter, where nobody says otherwise.
 const Margin = 0.01
 
-// Answer is that of the whole interval: with one part of it the answer would be another, so it is open.
-func (q Quotient) Answer(margin float64) Answer {
+// Verdict is decided by the one-sided bounds, each at Alpha: of slower and equivalent, and of equivalent and faster, one is wrong at any truth, and
+// one bound alone can err (two one-sided tests: Schuirmann, 1987). Where the margin is small beside the interval, slower and faster can both be
+// wrong. So the interval must exclude 1 too, and nothing that makes no difference is called different more often than Alpha.
+func (q Quotient) Verdict(margin float64) Verdict {
+	atLeast, atMost := q.Bounds()
 	switch {
-	case q.Low >= 1+margin && q.Low > 1:
-		return More
-	case q.High <= 1/(1+margin) && q.High < 1:
-		return Less
-	case q.Low > 1/(1+margin) && q.High < 1+margin:
-		return Same
+	case atLeast >= 1+margin && q.Low > 1:
+		return Slower
+	case atMost <= 1/(1+margin) && q.High < 1:
+		return Faster
+	case atLeast > 1/(1+margin) && atMost < 1+margin:
+		return Equivalent
 	}
-	return Open
+	return Inconclusive
+}
+
+// Decided is the smallest margin for which the bounds show that the ratio is equivalent: it is for any larger one. +Inf where there is none.
+func (q Quotient) Decided() float64 {
+	atLeast, atMost := q.Bounds()
+	if m := max(atMost, 1/atLeast) - 1; atLeast > 0 && !math.IsNaN(m) {
+		return m
+	}
+	return math.Inf(1)
 }
 
 // MostRounds bounds what is foreseen: nobody runs more.
 const MostRounds = 1000
 
-// Rounds is about how many rounds in all would give an answer, if the ratio stayed what it is and its values as scattered; 0 where that is
+// Rounds is about how many rounds in all would give a verdict, if the ratio stayed what it is and its values as scattered; 0 where that is
 // more than a thousand, or cannot be foreseen. The odds are even, for the ratio does not stay what it is; twice as many more are likely to be
 // enough ([Likely]). The interval was made at the confidence made, and that of all rounds is made at to.
 func (q Quotient) Rounds(margin float64, made, to Confidence) int {
@@ -548,7 +612,15 @@ func (q Quotient) Rounds(margin float64, made, to Confidence) int {
 		return 0
 	}
 	to.Precision = 0
-	return foresee(q.N, math.Log(q.High/q.Low)/2/made.made(q), math.Abs(math.Abs(math.Log(q.Value))-math.Log1p(margin)), to) // to the nearer end of the margin
+	error := math.Log(q.High/q.Low) / 2 / made.made(q)
+	off, nearer := math.Abs(math.Log(q.Value)), math.Log1p(margin) // the nearer end of the margin
+	enough := foresee(q.N, error, math.Abs(off-nearer), to.OneSided())
+	if off > nearer && enough > 0 { // the interval excludes 1 too
+		if also := foresee(q.N, error, off, to); also == 0 || also > enough {
+			return also
+		}
+	}
+	return enough
 }
 
 // Likely is how many rounds more are likely to be enough, where so many more are as likely as not: TestExtensions shows how likely.

@@ -18,7 +18,7 @@ func OfComparison(c *compare.Comparison) Figure {
 			Group: words.Work(x.Old.Treatment) + " at " + words.Plain(x.Old.Treatment.Instance.Name),
 			Names: []string{words.Described(x.Old.Treatment, network), words.Treatment(x.Old.Treatment, network)}, under: words.Brief(x.Old.Treatment),
 			style: newStyles(c.Old.Rows, network).of(x.Old.Treatment, network), Value: x.Ratio.Value, Low: x.Ratio.Low, High: x.Ratio.High,
-			Words: words.Measured(x.Ratio.Value, x.Ratio.Low, x.Ratio.High, ""), Faint: x.Answer == stats.Open || x.Answer == "", Plain: x.Answer == stats.More || x.Answer == stats.Less,
+			Words: words.Measured(x.Ratio.Value, x.Ratio.Low, x.Ratio.High, ""), Faint: x.Answer == stats.Inconclusive || x.Answer == "", Plain: x.Answer == stats.Slower || x.Answer == stats.Faster,
 		}
 		if x.Figure {
 			m.Group += ", " + words.Plain(words.Caption(x.Old.Metric.Name))

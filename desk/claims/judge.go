@@ -610,7 +610,7 @@ func (c *comparison) quotient(j *judge, alpha float64) stats.Quotient {
 	less := func(p pair, q data.Quantity) *data.Row {
 		return &data.Row{Values: data.Minus(j.of(p.x, q).row.Values, j.of(p.y, q).row.Values)}
 	}
-	mean := func(r *data.Row) stats.Quotient { return stats.Quotient(s.Mean(r, alpha)) }
+	mean := func(r *data.Row) stats.Quotient { return s.Mean(r, alpha).Quotient() }
 	a, b := c.over, c.below
 	switch {
 	case c.by == ByValue && b.x == nil:

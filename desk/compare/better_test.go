@@ -20,11 +20,11 @@ func TestABandwidthThatIsLess(t *testing.T) {
 		said[x.Old.Treatment.ID+" "+x.Old.Metric.Name] = string(x.Answer) + ": " + words.ChangedBy(x)
 	}
 	for of, want := range map[string][3]string{
-		docker + " copy bandwidth":  {"costs more: ", "% less (", ", which is worse"},
-		docker + " triad bandwidth": {"costs more: ", "% less (", ", which is worse"},
-		docker + " latency":         {"costs more: ", "% more (", ")"},
-		vm + " copy bandwidth":      {"costs less: ", "% more (", ", which is better"},
-		vm + " latency":             {"costs less: ", "% less (", ")"},
+		docker + " copy bandwidth":  {"slower: ", "% less (", ", which is worse"},
+		docker + " triad bandwidth": {"slower: ", "% less (", ", which is worse"},
+		docker + " latency":         {"slower: ", "% more (", ")"},
+		vm + " copy bandwidth":      {"faster: ", "% more (", ", which is better"},
+		vm + " latency":             {"faster: ", "% less (", ")"},
 	} {
 		if s := said[of]; !strings.HasPrefix(s, want[0]) || !strings.Contains(s, want[1]) || !strings.HasSuffix(s, want[2]) {
 			t.Errorf("%s: %s; want %q", of, s, want)
@@ -33,7 +33,7 @@ func TestABandwidthThatIsLess(t *testing.T) {
 	if s := words.Compared(c); !strings.Contains(s, "of 9 figures 3 are worse, 3 are better") {
 		t.Error(s)
 	}
-	worse := c.Found(stats.More)
+	worse := c.Found(stats.Slower)
 	if len(worse) != 3 || !(worse[0].Cost().Low > 1.05) {
 		t.Errorf("%+v", worse)
 	}

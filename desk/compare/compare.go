@@ -26,7 +26,7 @@ type Change struct {
 	Ratio    stats.Quotient // the second over the first
 	Means    stats.Quotient // the second mean over the first: as if the host were as fast in both folders, and rounds were independent
 	Level    float64        // of its interval, corrected for all that is compared
-	Answer   stats.Answer   // of its cost, against the margin: where more is better, less costs more
+	Answer   stats.Verdict  // of its cost, against the margin: where more is better, less costs more
 	Why      Why            // it is open, where more rounds would not do
 	Rounds   int            // of each folder that would do, about, where it is open; 0: not foreseeable
 }
@@ -98,10 +98,10 @@ func From(old, new *data.Summary, margin float64) (*Comparison, error) {
 			continue
 		}
 		taken[new.Rows[i]] = true
-		c.Changes = append(c.Changes, Change{Old: r, New: new.Rows[i], Answer: stats.Open})
+		c.Changes = append(c.Changes, Change{Old: r, New: new.Rows[i], Answer: stats.Inconclusive})
 		for _, f := range r.Figures {
 			if n := slices.IndexFunc(new.Rows[i].Figures, func(n *data.Row) bool { return n.Metric == f.Metric }); n >= 0 {
-				c.Changes = append(c.Changes, Change{Old: f, New: new.Rows[i].Figures[n], Figure: true, Answer: stats.Open})
+				c.Changes = append(c.Changes, Change{Old: f, New: new.Rows[i].Figures[n], Figure: true, Answer: stats.Inconclusive})
 			}
 		}
 	}
@@ -196,11 +196,11 @@ func (c *Comparison) judge() {
 		sure := c.sure().Share(left)
 		for i := range c.Changes {
 			x := &c.Changes[i]
-			if x.Answer != stats.Open {
+			if x.Answer != stats.Inconclusive {
 				continue
 			}
 			x.Ratio, x.Means, x.Level = x.ratio(c, sure), x.means(sure), 1-sure.Alpha
-			if x.Answer = c.answer(x); x.Answer != stats.Open {
+			if x.Answer = c.answer(x); x.Answer != stats.Inconclusive {
 				found = true
 				left--
 			}
@@ -208,15 +208,15 @@ func (c *Comparison) judge() {
 	}
 	for i := range c.Changes {
 		x := &c.Changes[i]
-		if x.Answer != stats.Open {
+		if x.Answer != stats.Inconclusive {
 			continue
 		}
 		x.Ratio, x.Means, x.Level = x.ratio(c, cautious), x.means(cautious), 1-cautious.Alpha
 		if x.Why != "" {
 			continue
 		}
-		if x.Cost().Answer(c.Margin) == stats.Same {
-			x.Answer = stats.Same
+		if x.Cost().Verdict(c.Margin) == stats.Equivalent {
+			x.Answer = stats.Equivalent
 		} else {
 			x.Rounds = x.Ratio.Rounds(c.Margin, cautious, cautious)
 		}
@@ -255,7 +255,7 @@ func (x *Change) relative(c *Comparison, sure stats.Confidence) stats.Quotient {
 }
 
 // answer is what is found: a change, or nothing yet.
-func (c *Comparison) answer(x *Change) stats.Answer {
+func (c *Comparison) answer(x *Change) stats.Verdict {
 	q := x.Ratio
 	switch {
 	case math.IsNaN(q.Value):
@@ -265,15 +265,15 @@ func (c *Comparison) answer(x *Change) stats.Answer {
 	case !q.Contains(1) && (c.Old.Within(x.Old, q) || c.New.Within(x.New, q)):
 		x.Why = Doubtful
 	default:
-		if a := x.Cost().Answer(c.Margin); a != stats.Same {
+		if a := x.Cost().Verdict(c.Margin); a != stats.Equivalent {
 			return a
 		}
 	}
-	return stats.Open
+	return stats.Inconclusive
 }
 
 // Found are the changes with one of these answers, the largest first.
-func (c *Comparison) Found(answers ...stats.Answer) (all []Change) {
+func (c *Comparison) Found(answers ...stats.Verdict) (all []Change) {
 	for _, x := range c.Changes {
 		if slices.Contains(answers, x.Answer) {
 			all = append(all, x)

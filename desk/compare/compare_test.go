@@ -66,14 +66,14 @@ func TestASlowdownIsFoundAndNothingElse(t *testing.T) {
 		before, after := read(t, folder(3*i, nil)), read(t, folder(3*i+1, map[string]float64{slow: 1.05}))
 		alike := read(t, folder(3*i+2, nil))
 		for margin, n := range counts {
-			found := ids(from(t, before, after, margin).Found(stats.More, stats.Less))
+			found := ids(from(t, before, after, margin).Found(stats.Slower, stats.Faster))
 			if !slices.Contains(found, slow) {
 				n.missed++
 			}
 			if len(found) > 1 || len(found) == 1 && found[0] != slow {
 				n.wrong++
 			}
-			if len(from(t, before, alike, margin).Found(stats.More, stats.Less)) > 0 {
+			if len(from(t, before, alike, margin).Found(stats.Slower, stats.Faster)) > 0 {
 				n.alarms++
 			}
 		}
@@ -99,11 +99,11 @@ func TestAnswers(t *testing.T) {
 	again.Noise = 0.0005
 	c := from(t, read(t, calm), read(t, again), 0.01)
 	for _, x := range c.Changes {
-		if x.Answer != stats.Same || !x.Relative || !x.Ratio.HasInterval() || x.Level < 0.95 || x.Rounds != 0 || !(x.Means.High < 0.92) {
+		if x.Answer != stats.Equivalent || !x.Relative || !x.Ratio.HasInterval() || x.Level < 0.95 || x.Rounds != 0 || !(x.Means.High < 0.92) {
 			t.Errorf("%s: %+v, want no difference, and the mean a tenth less", x.Old.Treatment.ID, x)
 		}
 	}
-	if len(c.Changes) != 6 || len(c.Host) != 2 || len(c.Found(stats.Same)) != 6 {
+	if len(c.Changes) != 6 || len(c.Host) != 2 || len(c.Found(stats.Equivalent)) != 6 {
 		t.Errorf("%d changes and %d of the host, want 6 and 2", len(c.Changes), len(c.Host))
 	}
 	for _, x := range c.Host {
@@ -116,7 +116,7 @@ func TestAnswers(t *testing.T) {
 	slower := folder(4, map[string]float64{"cn docker vanilla large": 1.03})
 	slower.Noise = 0.02
 	for _, x := range from(t, read(t, noisy), read(t, slower), 0.01).Changes {
-		if x.Old.Treatment.ID == "cn docker vanilla large" && (x.Answer != stats.Open || x.Rounds <= 10) {
+		if x.Old.Treatment.ID == "cn docker vanilla large" && (x.Answer != stats.Inconclusive || x.Rounds <= 10) {
 			t.Errorf("%+v; want open, and more rounds named", x)
 		}
 	}
@@ -135,7 +135,7 @@ func TestWithoutBareMetal(t *testing.T) {
 		}
 	}
 	said := words.ChangedLevel(c)
-	if found := ids(c.Found(stats.More)); !slices.Equal(found, []string{"cn crun pinned large"}) || !strings.Contains(said, "Of 5 treatments a folder lacks bare metal") || !strings.Contains(said, "only if the host was as fast both times") {
+	if found := ids(c.Found(stats.Slower)); !slices.Equal(found, []string{"cn crun pinned large"}) || !strings.Contains(said, "Of 5 treatments a folder lacks bare metal") || !strings.Contains(said, "only if the host was as fast both times") {
 		t.Errorf("found %q: %s", found, said)
 	}
 	alone := func(seed uint64, mean float64) *data.Summary {
@@ -144,7 +144,7 @@ func TestWithoutBareMetal(t *testing.T) {
 		return read(t, f.Add("bm large", mean))
 	}
 	c = from(t, alone(1, 1), alone(2, 1.05), 0.01)
-	if said := words.ChangedLevel(c); len(c.Found(stats.More)) != 1 || len(c.Host) != 0 || !strings.Contains(said, "so means are compared") {
+	if said := words.ChangedLevel(c); len(c.Found(stats.Slower)) != 1 || len(c.Host) != 0 || !strings.Contains(said, "so means are compared") {
 		t.Errorf("%+v: %s", c.Changes, said)
 	}
 }
@@ -154,7 +154,7 @@ func TestWithinUnsteadiness(t *testing.T) {
 	old := folder(5, map[string]float64{"bm aa large": 0.9})
 	new := folder(6, map[string]float64{"cn crun pinned large": 1.05})
 	for _, x := range from(t, read(t, old), read(t, new), 0.01).Changes {
-		if x.Old.Treatment.ID == "cn crun pinned large" && (x.Answer != stats.Open || x.Why != compare.Doubtful || x.Rounds != 0) {
+		if x.Old.Treatment.ID == "cn crun pinned large" && (x.Answer != stats.Inconclusive || x.Why != compare.Doubtful || x.Rounds != 0) {
 			t.Errorf("%+v; want it open, and doubtful", x)
 		}
 	}

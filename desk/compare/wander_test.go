@@ -64,12 +64,12 @@ func TestAWanderingHostChangesNothing(t *testing.T) {
 		alarms, found, wrong := 0, 0, 0
 		for range pairs {
 			before := w.folder(g, rounds, "", 1)
-			if len(from(t, before, w.folder(g, rounds, "", 1), margin).Found(stats.More, stats.Less)) > 0 {
+			if len(from(t, before, w.folder(g, rounds, "", 1), margin).Found(stats.Slower, stats.Faster)) > 0 {
 				alarms++
 			}
-			named := from(t, before, w.folder(g, rounds, slow, 1.03), margin).Found(stats.More, stats.Less)
+			named := from(t, before, w.folder(g, rounds, slow, 1.03), margin).Found(stats.Slower, stats.Faster)
 			for _, x := range named {
-				if x.Old.Treatment.ID == slow && x.Answer == stats.More {
+				if x.Old.Treatment.ID == slow && x.Answer == stats.Slower {
 					found++
 				}
 			}

@@ -50,7 +50,7 @@ func TestCosts(t *testing.T) {
 			t.Errorf("%s: %+v", r.Treatment.ID, triad.Quotient())
 		}
 	}
-	if a := s.Rows[2].Cost().Answer(0.01); a != stats.More {
+	if a := s.Rows[2].Cost().Verdict(0.01); a != stats.Slower {
 		t.Errorf("a bandwidth of 84 %% %s", a)
 	}
 	table := s.Tables()

@@ -306,7 +306,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder, config Config) 
 	n := &tally{first: len(r.order), cells: map[Block]*Cell{}, held: map[Holder]int{}, guests: map[guestKey]bool{}, row: Row{
 		// As many cores as there are is all of them, however a study says it.
 		Treatment: t, HostID: f.Host.ID, HostCores: f.Host.Cores(t), CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, CPUs: map[string]int{},
-		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(), Robust: math.NaN(),
+		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(), RatioAtLeast: math.NaN(), RatioAtMost: math.NaN(), Robust: math.NaN(),
 	}}
 	if config != nil {
 		n.row.Kind, n.row.Config, n.row.identity, n.of = f.Study.Kind, config, config.Identity(), config.Tally()
@@ -699,10 +699,11 @@ func (r *reader) compare() error {
 		q := r.sum.Ratio(row, &base.row, stats.Alpha)
 		missing := len(row.Values) - q.N // the baseline goes on for others
 		row.Ratio, row.RatioLow, row.RatioHigh, row.RatioRounds = q.Value, q.Low, q.High, q.N
+		row.RatioAtLeast, row.RatioAtMost = q.AtLeast, q.AtMost
 		xs, ys, _ := Paired(row, &base.row)
 		row.Robust = stats.Robust(xs, ys)
 		if base == t && q.N > 0 {
-			row.Ratio, row.RatioLow, row.RatioHigh = 1, 1, 1 // by definition, whatever its noise
+			row.Ratio, row.RatioLow, row.RatioHigh, row.RatioAtLeast, row.RatioAtMost = 1, 1, 1, 1, 1 // by definition, whatever its noise
 		} else if off := math.Abs(row.Robust/q.Value - 1); q.HasInterval() && !q.Contains(row.Robust) && off > 1e-9 { // beyond rounding
 			row.doubt(RobustDiffers{row.Robust})
 		}

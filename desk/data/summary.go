@@ -6,7 +6,6 @@ package data
 
 import (
 	"cmp"
-	"slices"
 
 	"tare/notebook"
 	"tare/stats"
@@ -63,16 +62,38 @@ func (s *Summary) Margin() float64 {
 // from its baseline matters; 0: more than stats.MostRounds, or not foreseeable.
 func (s *Summary) Rounds(r *Row) int {
 	c := s.Sure(r, stats.Alpha)
-	if i := slices.IndexFunc(s.Rows, func(b *Row) bool { return b.Treatment.ID == r.Baseline && b.HostID == r.HostID }); i >= 0 {
-		_, _, both := Paired(r, s.Rows[i])
-		c = s.ruled(r, s.Rows[i], both, stats.Alpha)
+	if b := s.Base(r); b != nil {
+		_, _, both := Paired(r, b)
+		c = s.ruled(r, b, both, stats.Alpha)
 	}
 	return r.Quotient().Rounds(s.Margin(), c, c.Extended())
 }
 
+// Verdict is what the row's ratio says of its difference from its baseline, against the margin. A row without a ratio is inconclusive. So is one that
+// must not be trusted: too many of its trials failed, or bare metal differed from itself by as much. Empty: the row is a baseline, or has none.
+func (s *Summary) Verdict(r *Row) stats.Verdict {
+	switch {
+	case r.Baseline == "" || r.IsBaseline():
+		return ""
+	case r.Doubtful || r.Unreliable():
+		return stats.Inconclusive
+	}
+	return r.Cost().Verdict(s.Margin())
+}
+
+// Bounds are one-sided bounds of the row's ratio: at least low, at most high, each at 95 %. Where a sentence speaks of so many rows, the bounds
+// that it names hold together at 95 % (Bonferroni).
+func (s *Summary) Bounds(r *Row, of int) (low, high float64) {
+	q := r.Quotient()
+	if b := s.Base(r); of > 1 && b != nil && b != r {
+		q = s.Ratio(r, b, stats.Alpha/float64(of))
+	}
+	return q.Bounds()
+}
+
 // Quotient is the row's ratio to its baseline, with its interval.
 func (r *Row) Quotient() stats.Quotient {
-	return stats.Quotient{Value: r.Ratio, Low: r.RatioLow, High: r.RatioHigh, N: r.RatioRounds}
+	return stats.Quotient{Value: r.Ratio, Low: r.RatioLow, High: r.RatioHigh, N: r.RatioRounds, AtLeast: r.RatioAtLeast, AtMost: r.RatioAtMost}
 }
 
 // Cost is a quotient of a metric's means as a cost: what it comes to in the metric's direction, so that above 1 is worse. Of a metric of which
@@ -87,6 +108,9 @@ func Cost(m notebook.Metric, q stats.Quotient) stats.Quotient {
 
 // Cost is that of the row's ratio to its baseline.
 func (r *Row) Cost() stats.Quotient { return Cost(r.Metric, r.Quotient()) }
+
+// Decided is the smallest margin at which the row is equivalent to its baseline: it is at any larger one. +Inf where there is none.
+func (r *Row) Decided() float64 { return r.Quotient().Decided() }
 
 // Folder is one folder as read.
 type Folder struct {
@@ -140,6 +164,8 @@ type Row struct {
 	Ratio          float64 // Mean over the baseline's in the rounds that both have; the baseline itself is 1
 	RatioLow       float64
 	RatioHigh      float64
+	RatioAtLeast   float64 // one-sided bounds of 95 %, by which the verdict is made (stats.Quotient.AtLeast)
+	RatioAtMost    float64
 	RatioRounds    int     // rounds that count in the ratio
 	Robust         float64 // the ratio as a few slow rounds do not move it (stats.Robust)
 	Disturbed      int     // rounds in which the host did much beside its guest (Cell.Disturbed)

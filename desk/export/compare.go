@@ -31,7 +31,7 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 		Level     float64         `json:"level"`
 		OldRounds int             `json:"old_rounds"`
 		NewRounds int             `json:"new_rounds"`
-		Answer    stats.Answer    `json:"answer,omitempty"` // absent: it is of bare metal that others are relative to
+		Answer    stats.Verdict   `json:"answer,omitempty"` // absent: it is of bare metal that others are relative to
 		Why       compare.Why     `json:"why,omitempty"`    // it is open, where more rounds would not do: doubtful, failing, missing
 		Emulated  bool            `json:"emulated"`
 		Rounds    int             `json:"rounds_to_decide"` // of each folder, about; 0: decided, or not foreseeable

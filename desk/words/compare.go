@@ -16,7 +16,7 @@ import (
 // 1 % or more and 1 is open."
 func Compared(c *compare.Comparison) string {
 	var parts []string
-	for _, a := range []stats.Answer{stats.More, stats.Less, stats.Same, stats.Open} {
+	for _, a := range []stats.Verdict{stats.Slower, stats.Faster, stats.Equivalent, stats.Inconclusive} {
 		if n := len(c.Found(a)); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, outcome(c, a, n)))
 		}
@@ -47,10 +47,10 @@ func compared(c *compare.Comparison) string {
 }
 
 // outcome says an answer of so many treatments.
-func outcome(c *compare.Comparison, a stats.Answer, n int) string {
-	verb, what := map[stats.Answer][2]string{
-		stats.More: {"costs more", "cost more"}, stats.Less: {"costs less", "cost less"},
-		stats.Same: {"makes no difference", "make no difference"}, stats.Open: {"is open", "are open"},
+func outcome(c *compare.Comparison, a stats.Verdict, n int) string {
+	verb, what := map[stats.Verdict][2]string{
+		stats.Slower: {"costs more", "cost more"}, stats.Faster: {"costs less", "cost less"},
+		stats.Equivalent: {"makes no difference", "make no difference"}, stats.Inconclusive: {"is open", "are open"},
 	}[a], ""
 	higher, undirected := 0, 0
 	for _, x := range c.Changes {
@@ -62,27 +62,27 @@ func outcome(c *compare.Comparison, a stats.Answer, n int) string {
 		}
 	}
 	switch {
-	case undirected > 0 && a == stats.More:
+	case undirected > 0 && a == stats.Slower:
 		verb = [2]string{"is higher", "are higher"}
-	case undirected > 0 && a == stats.Less:
+	case undirected > 0 && a == stats.Faster:
 		verb = [2]string{"is lower", "are lower"}
-	case higher == len(c.Changes) && a == stats.More:
+	case higher == len(c.Changes) && a == stats.Slower:
 		verb = [2]string{"gives less", "give less"}
-	case higher == len(c.Changes) && a == stats.Less:
+	case higher == len(c.Changes) && a == stats.Faster:
 		verb = [2]string{"gives more", "give more"}
-	case higher > 0 && a == stats.More:
+	case higher > 0 && a == stats.Slower:
 		verb = [2]string{"is worse", "are worse"}
-	case higher > 0 && a == stats.Less:
+	case higher > 0 && a == stats.Faster:
 		verb = [2]string{"is better", "are better"}
 	}
 	of := phrases(c.Changes[0].Old) // of one study, and so of all
 	switch {
-	case a == stats.More && of.More[0] != "":
+	case a == stats.Slower && of.More[0] != "":
 		verb = of.More
-	case a == stats.Less && of.Less[0] != "":
+	case a == stats.Faster && of.Less[0] != "":
 		verb = of.Less
 	}
-	if c.Margin > 0 && a == stats.Same {
+	if c.Margin > 0 && a == stats.Equivalent {
 		what = " of " + margin(c.Margin) + " or more"
 	}
 	if n == 1 {
@@ -134,11 +134,11 @@ func ChangedBy(x compare.Change) string { return changedBy(x) + Caveat(x.New) }
 func changedBy(x compare.Change) string {
 	s := beyond(x.Ratio, x.Old)
 	switch {
-	case x.Answer == stats.More && x.Old.Metric.MoreIsBetter():
+	case x.Answer == stats.Slower && x.Old.Metric.MoreIsBetter():
 		return s + ", which is worse"
-	case x.Answer == stats.Less && x.Old.Metric.MoreIsBetter():
+	case x.Answer == stats.Faster && x.Old.Metric.MoreIsBetter():
 		return s + ", which is better"
-	case x.Answer != stats.Open:
+	case x.Answer != stats.Inconclusive:
 		return s
 	}
 	switch x.Why {
@@ -193,13 +193,13 @@ func beyond(q stats.Quotient, r *data.Row) string {
 // answered puts a change's answer into words.
 func answered(x compare.Change) string {
 	switch {
-	case x.Answer == stats.More && x.Old.Metric.MoreIsBetter():
+	case x.Answer == stats.Slower && x.Old.Metric.MoreIsBetter():
 		return "gives less"
-	case x.Answer == stats.Less && x.Old.Metric.MoreIsBetter():
+	case x.Answer == stats.Faster && x.Old.Metric.MoreIsBetter():
 		return "gives more"
-	case x.Answer == stats.More && !x.Old.Metric.Directed():
+	case x.Answer == stats.Slower && !x.Old.Metric.Directed():
 		return "is higher"
-	case x.Answer == stats.Less && !x.Old.Metric.Directed():
+	case x.Answer == stats.Faster && !x.Old.Metric.Directed():
 		return "is lower"
 	}
 	return string(x.Answer)
@@ -250,11 +250,11 @@ type Section struct {
 func Changes(c *compare.Comparison) (all []Section) {
 	for _, p := range []struct {
 		head    string
-		answers []stats.Answer
+		answers []stats.Verdict
 	}{
-		{"Changed", []stats.Answer{stats.More, stats.Less}},
-		{"No difference of " + margin(c.Margin) + " or more", []stats.Answer{stats.Same}},
-		{"Open", []stats.Answer{stats.Open}},
+		{"Changed", []stats.Verdict{stats.Slower, stats.Faster}},
+		{"No difference of " + margin(c.Margin) + " or more", []stats.Verdict{stats.Equivalent}},
+		{"Open", []stats.Verdict{stats.Inconclusive}},
 	} {
 		all = append(all, Section{p.head, changed(c, c.Found(p.answers...))})
 	}

@@ -388,10 +388,10 @@ func byPlatform(rows []*data.Row, margin float64) []group {
 // byFinding orders rows by what matters to a choice.
 func byFinding(margin float64) func(a, b *data.Row) int {
 	rank := func(r *data.Row) int {
-		switch r.Cost().Answer(margin) {
-		case stats.More, stats.Less:
+		switch r.Cost().Verdict(margin) {
+		case stats.Slower, stats.Faster:
 			return 0
-		case stats.Same:
+		case stats.Equivalent:
 			return 1
 		}
 		return 2
@@ -416,12 +416,12 @@ func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
 		case !r.Metric.Directed():
 			before = " has "
 		}
-		answer := r.Cost().Answer(s.Margin())
+		answer := r.Cost().Verdict(s.Margin())
 		switch answer {
-		case stats.Same:
+		case stats.Equivalent:
 			said = fmt.Sprintf("no difference of %s or more: %s", margin(s.Margin()), said)
 			before = " makes "
-		case stats.Open:
+		case stats.Inconclusive:
 			said += atMost(q)
 			if n := s.Rounds(r) - q.N; n > 0 {
 				said += ", about " + MoreRounds(n)
@@ -434,7 +434,7 @@ func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
 		switch {
 		case i > 0:
 			parts = append(parts, Plain(r.Treatment.Provisioning)+","+after+said)
-		case answer == stats.Open:
+		case answer == stats.Inconclusive:
 			parts = append(parts, "Open for "+named(r)+before+said)
 		default:
 			parts = append(parts, capital(named(r))+before+said)

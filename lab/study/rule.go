@@ -54,13 +54,13 @@ func (r rule) open(round int) (open []question, known bool) {
 func (r rule) needs(t notebook.Treatment, round int) (more int, foreseen, answered bool) {
 	d := r.study.Design
 	b, has := r.baseline(t)
-	q := stats.Quotient(r.mean(t, round))
+	q := r.mean(t, round).Quotient()
 	if has && b.ID != t.ID {
 		q, _ = r.ratio(t, round)
 	}
 	enough, sure := 0, r.confidence(t, round)
 	if d.Decide > 0 {
-		answered, enough = has && q.Answer(d.Decide) != stats.Open, q.Rounds(d.Decide, sure, sure)
+		answered, enough = has && q.Verdict(d.Decide) != stats.Inconclusive, q.Rounds(d.Decide, sure, sure)
 	} else {
 		answered, enough = stats.Precise(q, d.Precision), q.PreciseRounds(d.Precision, sure)
 	}

@@ -55,7 +55,7 @@ func TestTheFirstLookIsSizedForItsAnswer(t *testing.T) {
 			}
 			x, y = append(x, took[0]), append(y, took[1])
 		}
-		if stats.Ratio(x, y, stats.Sure(design.Looks())).Answer(stats.Margin) == stats.Same {
+		if stats.Ratio(x, y, stats.Sure(design.Looks())).Verdict(stats.Margin) == stats.Equivalent {
 			same++
 		}
 	}
