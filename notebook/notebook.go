@@ -215,7 +215,17 @@ type Design struct {
 	Warmups   int     `json:"warmups"`            // unmeasured trials before them, in each guest; they also warm the page cache
 	Seen      int     `json:"seen,omitempty"`     // trials of each side of a ratio before a rule may end looking at it (stats.Floor); 0: as many as Floor has
 	TimeoutS  float64 `json:"timeout_s"`          // seconds after which a trial is killed and has failed
+	Order     string  `json:"order,omitempty"`    // how the guests of a round follow each other, one of Orders; empty: as suits each
 }
+
+// How the guests of a round that are compared with each other follow each other. Guest.Together has what was done.
+const (
+	OrderInterleaved = "interleaved" // they live at the same time, and do their trials in random turns
+	OrderSequential  = "sequential"  // one is removed before the next is made
+)
+
+// Orders are the values of Design.Order.
+var Orders = []string{OrderInterleaved, OrderSequential}
 
 // Looks is how many times a study's intervals may be looked at: after every round up to Cap where a rule can stop it earlier, or 0: at the
 // end alone.
@@ -352,8 +362,9 @@ type Guest struct {
 	Treatment    string     `json:"treatment"`
 	Round        int        `json:"round"`
 	Start        time.Time  `json:"start"`
-	Trials       int        `json:"trials,omitempty"` // measured ones that it was made for; 0 in folders from before: Design.Trials
-	ProvisionS   float64    `json:"provision_s"`      // seconds from asking for it until its ruler answered
+	Trials       int        `json:"trials,omitempty"`   // measured ones that it was made for; 0 in folders from before: Design.Trials
+	Together     int        `json:"together,omitempty"` // guests that were alive at the same time, this one included, and did their trials in random turns; 0: it was the only one
+	ProvisionS   float64    `json:"provision_s"`        // seconds from asking for it until its ruler answered
 	Limits       Limits     `json:"limits"`
 	Kernel       string     `json:"kernel,omitempty"`        // of the guest
 	KernelSource string     `json:"kernel_source,omitempty"` // vm: where the kernel was taken from

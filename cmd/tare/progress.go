@@ -149,6 +149,7 @@ func (p *progress) Trial(t notebook.Treatment, tr notebook.Trial, q stats.Quotie
 	if q.HasInterval() && (t.Platform != notebook.BM || t.AA) {
 		p.ratios[t.ID] = fmt.Sprintf("ratio %.3g (%.3g to %.3g)", q.Value, q.Low, q.High)
 	}
+	p.treatment = t // guests take turns
 	p.draw()
 }
 

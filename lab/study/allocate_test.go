@@ -52,11 +52,11 @@ func TestWhatCanStillBeAnsweredComesFirst(t *testing.T) {
 // levels makes a lab in which guests differ by one share and trials in a guest by another, and guests and trials take so long.
 func levels(seed uint64, making, working time.Duration, guests, trials float64, ratio func(notebook.Treatment) float64) *fakeLab {
 	rng := rand.New(rand.NewPCG(seed, 9))
-	var guest float64
+	guest := map[string]float64{}
 	return &fakeLab{
-		making: func(notebook.Treatment) time.Duration { guest = 1 + guests*rng.NormFloat64(); return making },
+		making: func(t notebook.Treatment) time.Duration { guest[t.ID] = 1 + guests*rng.NormFloat64(); return making },
 		elapsed: func(t notebook.Treatment) time.Duration {
-			return time.Duration(ratio(t) * guest * (1 + trials*rng.NormFloat64()) * float64(working))
+			return time.Duration(ratio(t) * guest[t.ID] * (1 + trials*rng.NormFloat64()) * float64(working))
 		},
 	}
 }

@@ -27,55 +27,64 @@ type attempt struct {
 	take  func(notebook.Trial) // called for each trial that was recorded
 	t     notebook.Treatment
 	guest notebook.Guest // its record
-	began time.Time
+	todo  []measure.Step // the trials that it has not done yet
 
 	subject measure.Subject
 	company *crowd.Company
+	made    bool // the guest exists
+	over    bool // it can do no more trials
+	judged  bool // it has measured trials to do: an earlier session did not do all of them
 
+	preparing time.Duration     // making and removing the guest, and warm-ups
 	working   time.Duration     // time of measured trials
 	trials    int               // measured trials
 	lastCause *notebook.Message // why the last one failed
 }
 
-// run makes the guest, and removes it when its trials are done.
-func (a *attempt) run(ctx context.Context, todo []measure.Step) (err error) {
+// begin makes the guest. If that fails, its trials have failed. The caller ends every attempt that it began.
+func (a *attempt) begin(ctx context.Context) error {
+	began := time.Now()
+	defer func() { a.preparing += time.Since(began) }()
 	a.subject = a.plan.subject(a.bench, measure.Cell{Treatment: a.t, Ready: a.plan.readyOf(a.t), ID: a.guest.ID})
 	if err := a.subject.Make(ctx); err != nil {
-		return a.rest(ctx, todo, notebook.Say("no-guest", "cause", err))
+		return a.rest(ctx, notebook.Say("no-guest", "cause", err))
 	}
-	defer func() {
-		if derr := crowd.Destroy(ctx, a.subject.Guest()); derr != nil {
-			// A guest that remains would disturb the next measurement, so this is reported whatever else happened.
-			err = fmt.Errorf("%s: its guest could not be removed: %w; `tare clean` tries again", a.t.ID, derr)
-		}
-	}()
-	a.guest.Start, a.guest.ProvisionS = a.began.UTC(), time.Since(a.began).Seconds()
-	defer func() {
-		// The service ends before the guest does: its load must not find the guest half destroyed.
-		if serr := a.subject.Service().TakeDown(ctx); serr != nil {
-			err = fmt.Errorf("%s: its load's place could not be removed: %w; `tare clean` tries again", a.t.ID, serr)
-		}
-	}()
+	a.made = true
+	a.guest.Start, a.guest.ProvisionS = began.UTC(), time.Since(began).Seconds()
 	cause, err := a.setUp(ctx)
 	if err != nil {
 		return err
 	}
 	if cause != nil {
-		return a.rest(ctx, todo, cause)
+		return a.rest(ctx, cause)
 	}
 	a.company, cause, err = crowd.Beside(ctx, a.bench, a.subject.Guest(), a.t, func(busy string) *workload.Ready { return a.plan.workOf(a.t, busy) })
 	if err != nil {
 		return fmt.Errorf("%s: a neighbour could not be removed: %w; `tare clean` tries again", a.t.ID, err)
 	}
-	defer func() {
-		if cerr := a.company.Leave(ctx); cerr != nil {
-			err = fmt.Errorf("%s: a neighbour could not be removed: %w; `tare clean` tries again", a.t.ID, cerr)
-		}
-	}()
 	if cause != nil && ctx.Err() == nil {
-		return a.rest(ctx, todo, cause)
+		return a.rest(ctx, cause)
 	}
-	return a.do(ctx, todo)
+	return nil
+}
+
+// end removes the guest and what belongs to it. An error means that something is left that would disturb the next measurement, so the
+// study ends. Of several errors it returns the gravest.
+func (a *attempt) end(ctx context.Context) error {
+	if !a.made {
+		return nil
+	}
+	began := time.Now()
+	defer func() { a.preparing += time.Since(began) }()
+	gravest := func(err error, what string, worse error) error {
+		if worse == nil {
+			return err
+		}
+		return fmt.Errorf("%s: %s could not be removed: %w; `tare clean` tries again", a.t.ID, what, worse)
+	}
+	err := gravest(nil, "a neighbour", a.company.Leave(ctx))
+	err = gravest(err, "its load's place", a.subject.Service().TakeDown(ctx)) // before the guest, so that the load does not find it half destroyed
+	return gravest(err, "its guest", crowd.Destroy(ctx, a.subject.Guest()))
 }
 
 // setUp makes the guest ready for its trials and records it; cause says why that failed.
@@ -100,16 +109,18 @@ func (a *attempt) setUp(ctx context.Context) (cause *notebook.Message, err error
 
 // rest records the remaining trials as failed, so that no planned trial goes missing. If ctx has ended it records nothing: a trial
 // that Tare cut short says nothing about the platform.
-func (a *attempt) rest(ctx context.Context, todo []measure.Step, cause *notebook.Message) error {
+func (a *attempt) rest(ctx context.Context, cause *notebook.Message) error {
+	a.over = true
 	if ctx.Err() != nil {
 		return context.Canceled
 	}
-	for _, s := range todo {
+	for _, s := range a.todo {
 		if err := a.record(notebook.Trial{Index: s.Index, Traced: s.Role == measure.Traced, Start: time.Now().UTC(), Failure: cause}); err != nil {
 			return err
 		}
 		cause = notebook.Say("guest-failed-before")
 	}
+	a.todo = nil
 	return nil
 }
 
@@ -126,40 +137,52 @@ func (a *attempt) record(tr notebook.Trial) error {
 	return nil
 }
 
-// do does the warm-ups and then the trials.
-func (a *attempt) do(ctx context.Context, todo []measure.Step) error {
-	warmups := a.plan.Study.Design.Warmups
+// warm does the warm-ups.
+func (a *attempt) warm(ctx context.Context) error {
 	if w := a.plan.readyOf(a.t).Workload; w.Load != nil && len(w.Load.Warm) > 0 {
-		warmups = 0 // the workload has a warm-up of its own
+		return nil // the workload has a warm-up of its own
 	}
-	steps := make([]measure.Step, 0, warmups+len(todo))
-	for i := range warmups {
-		steps = append(steps, measure.Step{Role: measure.Warmup, Index: i})
-	}
-	for i, s := range append(steps, todo...) {
-		if ctx.Err() != nil {
-			return context.Canceled
-		}
-		start := time.Now()
-		tr, over, terr := a.trial(ctx, s)
-		if ctx.Err() != nil {
-			return context.Canceled // a trial that Tare cut short says nothing about the platform
-		}
-		tr.Index, tr.Warmup, tr.Traced = s.Index, s.Role == measure.Warmup, s.Role == measure.Traced
-		if err := a.record(tr); err != nil {
+	for i := 0; i < a.plan.Study.Design.Warmups && !a.over; i++ {
+		if err := a.step(ctx, measure.Step{Role: measure.Warmup, Index: i}); err != nil {
 			return err
 		}
-		if s.Counts() {
-			a.working, a.trials = a.working+time.Since(start), a.trials+1
-		}
-		switch {
-		case terr != nil:
-			return fmt.Errorf("%s: %w", a.t.ID, terr)
-		case over && !s.Counts():
-			return a.rest(ctx, todo, tr.Failure)
-		case over:
-			return a.rest(ctx, todo[i+1-warmups:], notebook.Say("guest-failed-before"))
-		}
+	}
+	return nil
+}
+
+// turn does the next trial.
+func (a *attempt) turn(ctx context.Context) error {
+	s := a.todo[0]
+	a.todo = a.todo[1:]
+	return a.step(ctx, s)
+}
+
+// step does a trial and records it.
+func (a *attempt) step(ctx context.Context, s measure.Step) error {
+	if ctx.Err() != nil {
+		return context.Canceled
+	}
+	start := time.Now()
+	tr, over, terr := a.trial(ctx, s)
+	if ctx.Err() != nil {
+		return context.Canceled // a trial that Tare cut short says nothing about the platform
+	}
+	tr.Index, tr.Warmup, tr.Traced = s.Index, s.Role == measure.Warmup, s.Role == measure.Traced
+	if err := a.record(tr); err != nil {
+		return err
+	}
+	if took := time.Since(start); s.Counts() {
+		a.working, a.trials = a.working+took, a.trials+1
+	} else {
+		a.preparing += took
+	}
+	switch {
+	case terr != nil:
+		return fmt.Errorf("%s: %w", a.t.ID, terr)
+	case over && !s.Counts():
+		return a.rest(ctx, tr.Failure)
+	case over:
+		return a.rest(ctx, notebook.Say("guest-failed-before"))
 	}
 	return nil
 }

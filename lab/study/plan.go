@@ -1,4 +1,5 @@
-// Package study plans and runs an experiment. Treatments run in rounds of random order. Guests and trials are two levels of variance.
+// Package study plans and runs an experiment. Treatments run in rounds of random order, in which guests that are compared live at the
+// same time and do their trials in random turns (turns.go, batch.go). Guests and trials are two levels of variance.
 // There are warm-ups, a stopping rule, and a notebook that holds every trial before the next begins (design, sections 5 and 6).
 //
 // [NewPlan] fits what a study asks for (package studyfile) to a host, and [Run.Do] runs the [Plan]. Between rounds, a run decides four
@@ -49,8 +50,11 @@ type Plan struct {
 	work  map[string]*workload.Ready // what neighbours do, by one of notebook.Busy
 
 	engines engine.Registry
-	rules   measure.Rules  // of the kind of study
-	config  measure.Config // how it is measured; nil without a kind
+	rules   measure.Rules // of the kind of study
+
+	memory   int64           // of the host, in bytes
+	together map[string]bool // by group: its guests live at the same time
+	config   measure.Config  // how it is measured; nil without a kind
 }
 
 // engine is the treatment's engine.

@@ -19,6 +19,7 @@ func (p *Plan) Resume(begun notebook.Study, seedChosen bool) error {
 		return p.another(differs(begun, p.Study))
 	}
 	p.Study = begun
+	p.interleaved()
 	return nil
 }
 

@@ -2,22 +2,18 @@ package study
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"time"
 
-	"tare/lab/measure"
 	"tare/notebook"
 	"tare/stats"
 )
 
 // Watcher follows the progress of a run. Its methods must return at once.
 type Watcher interface {
-	// Guest: a guest of t is about to be made in this round. done of all cells are finished, and about left remains. atMost: the
-	// number of cells cannot be predicted, and all and left are upper limits.
+	// Guest: a guest of t is about to be made in this round. done of all guests were made before, and about left remains. atMost: the
+	// number of guests cannot be predicted, and all and left are upper limits.
 	Guest(round int, t notebook.Treatment, done, all int, atMost bool, left time.Duration)
 	// Trial: a trial has ended. ratio is the treatment's current ratio to bare metal, if it can be computed.
 	Trial(t notebook.Treatment, tr notebook.Trial, ratio stats.Quotient)
@@ -87,27 +83,16 @@ func (r *Run) Do(ctx context.Context) (reason *notebook.Message, err error) {
 		who := rounds(choose(open, func(id string) time.Duration { return r.costs.lasts(id, round) }, left, r.Goal != nil))
 		r.allocation.allocate(who, round)
 		over := round > begun
+		var inRound []notebook.Treatment
 		for _, i := range Order(s.Seed, round, len(s.Treatments)) {
-			t := s.Treatments[i]
-			if !r.wanted(t, who, round) {
-				continue
+			if t := s.Treatments[i]; r.wanted(t, who, round) {
+				inRound = append(inRound, t)
 			}
+		}
+		for _, b := range r.Plan.batches(inRound, r.rule.baselines) {
 			over = false
-			if ctx.Err() != nil {
-				return notebook.Say("interrupted"), nil
-			}
-			if r.Watch != nil {
-				done, left, atMost, wait := r.left(open, round)
-				r.Watch.Guest(round, t, done, done+left, atMost, wait)
-			}
-			if !r.Deadline.IsZero() && time.Now().Add(r.costs.lasts(t.ID, round)).After(r.Deadline) {
-				return notebook.Say("time-budget"), nil
-			}
-			if err := r.guest(ctx, t, round); err != nil {
-				if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-					return notebook.Say("interrupted"), nil
-				}
-				return nil, err
+			if reason, err := r.batch(ctx, b, round, open); reason != nil || err != nil {
+				return reason, err
 			}
 		}
 		r.reportPreparation()
@@ -184,29 +169,6 @@ func (r *Run) share(usual time.Duration) time.Time {
 		}
 	}
 	return time.Now().Add(time.Duration(0.9 * float64(time.Until(r.Deadline)) / float64(max(left, 1)))) // the rest is for making and removing guests
-}
-
-// guest makes one guest and does the cell's trials in it. If the guest cannot be made, or dies, its trials have failed.
-func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) error {
-	todo := r.progress.todo(t.ID, round)
-	judged := !slices.ContainsFunc(todo, func(s measure.Step) bool { return s.Role == measure.Measured }) // an earlier session did all measured trials
-	a := &attempt{
-		plan: r.Plan, bench: measure.Bench{Lab: r.Lab, Until: r.share, Note: func(m *notebook.Message) { r.notes = append(r.notes, m) }},
-		guest: notebook.Guest{ID: fmt.Sprintf("r%d-%08x", round, rand.Uint32()), Treatment: t.ID, Round: round, Trials: r.progress.trials(t.ID, round)},
-		book:  r.Book, take: func(tr notebook.Trial) { r.take(t, tr) }, t: t, began: time.Now(),
-	}
-	err := a.run(ctx, todo)
-	r.costs.add(t.ID, a.trials, time.Since(a.began)-a.working, a.working)
-	if err != nil || ctx.Err() != nil || judged {
-		return err
-	}
-	if d := r.progress.cells[cell{t.ID, round}]; d != nil && r.progress.judge(t.ID, *d) {
-		r.notes = append(r.notes, notebook.Say("given-up", "treatment", t.ID, "rounds", giveUpAfter, "cause", a.lastCause))
-		if r.Watch != nil {
-			r.Watch.GaveUp(t, a.lastCause)
-		}
-	}
-	return nil
 }
 
 // take adds a recorded trial to the run's progress, and reports it.

@@ -57,15 +57,17 @@ func (b *fakeBook) rounds() map[string]int {
 }
 
 func fakePlan(d notebook.Design, treatments ...notebook.Treatment) *Plan {
-	p := &Plan{ready: map[string]*workload.Ready{}, engines: kinds}
+	p := &Plan{ready: map[string]*workload.Ready{}, engines: kinds, memory: 4 << 30}
 	for _, t := range treatments {
 		t.Workload, t.Instance = "w", notebook.Instance{Name: "1/1GB", Cores: 1, Memory: 1 << 30}
 		t.ID = studyfile.Identify(t)
 		p.Study.Treatments = append(p.Study.Treatments, t)
 		p.ready["w"] = &workload.Ready{Workload: &workload.Workload{Name: "w", Command: []string{"true"}}, Image: &image.Image{}}
+		p.ready[t.Label()] = p.ready["w"]
 	}
 	d.TimeoutS = 1
 	p.Study.Design, p.Study.Seed = d, 7
+	p.interleaved()
 	return p
 }
 
@@ -95,8 +97,8 @@ func TestRoundsAreInterleavedInRandomOrder(t *testing.T) {
 	if err != nil || !reason.Is("cap-on-rounds") {
 		t.Fatalf("%q, %v", reason, err)
 	}
-	if len(l.order) != 16 || book.measured() != 32 || len(book.trials) != 48 || l.Most != 1 || l.Live != 0 {
-		t.Fatalf("%d guests, %d trials of %d, %d at once, %d left; want 16, 32 of 48, 1, 0", len(l.order), book.measured(), len(book.trials), l.Most, l.Live)
+	if len(l.order) != 16 || book.measured() != 32 || len(book.trials) != 48 || l.Most != 3 || l.Live != 0 {
+		t.Fatalf("%d guests, %d trials of %d, %d at once, %d left; want 16, 32 of 48, 3, 0", len(l.order), book.measured(), len(book.trials), l.Most, l.Live)
 	}
 	same := true
 	for round := range 4 {

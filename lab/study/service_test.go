@@ -40,6 +40,7 @@ type shop struct {
 	asked  int
 	served []string // argv of services, and what they were ended by
 	places int
+	most   int // places at the same time
 }
 
 func (l *shop) Provision(ctx context.Context, w crowd.Want) (crowd.Guest, error) {
@@ -55,6 +56,7 @@ func (l *shop) Load(_ context.Context, t notebook.Treatment, _ string, _ *worklo
 		return nil, notebook.Load{}, context.Canceled
 	}
 	l.places++
+	l.most = max(l.most, l.places)
 	return &counter{l.guest(t), l, true, 0}, notebook.Load{From: l.from, CPUs: []int{1}}, nil
 }
 

@@ -16,7 +16,14 @@ type Design struct {
 	Trials    int    `yaml:"trials"`
 	Warmups   int    `yaml:"warmups"`
 	Timeout   string `yaml:"timeout"` // of one trial
+
+	// Order is interleaved or sequential: whether the guests that are compared live at the same time and do their trials in random
+	// turns, or follow each other. Empty: they take turns unless guests would disturb each other, as virtual machines with timers do.
+	Order string `yaml:"order,omitempty"`
 }
+
+// Allowed implements yamlfile.Limited.
+func (Design) Allowed() map[string][]string { return map[string][]string{"order": notebook.Orders} }
 
 // Rounds are the least and the greatest number of rounds of each treatment.
 type Rounds struct {
@@ -45,7 +52,10 @@ func (d Design) parse() (notebook.Design, *problem) {
 	if err != nil || t < time.Second || t > 7*24*time.Hour {
 		return out, wrong(fmt.Sprintf("design: timeout: %q: a time from 1s to 168h, like 90s or 10m, was expected", d.Timeout), "timeout")
 	}
-	out.TimeoutS = t.Seconds()
+	out.TimeoutS, out.Order = t.Seconds(), d.Order
+	if key, value, allowed := yamlfile.Refused(d); key != "" {
+		return out, wrong(fmt.Sprintf("design: %s: %q: must be %s", key, value, strings.Join(allowed, " or ")), key)
+	}
 	if d.Precision != "" {
 		if out.Precision, err = yamlfile.Share(d.Precision); err != nil {
 			return out, wrong("design: precision: "+err.Error(), "precision")

@@ -1,0 +1,99 @@
+package study
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+
+	"tare/notebook"
+)
+
+// batch is the part of a round whose guests are alive at the same time. Trials go to them in random turns, so that what slows the host
+// for some seconds affects all of them alike (Grambow et al., "Using Microbenchmark Suites to Detect Application Performance Changes",
+// 2023; Abedi and Brecht, 2017).
+type batch struct {
+	stay []notebook.Treatment // alive throughout
+
+	// shifts are alive one after the other, each next to those that stay: their services would want the same port of the host. Those that
+	// stay give each shift an equal part of their trials.
+	shifts []notebook.Treatment
+}
+
+// all are the batch's treatments.
+func (b batch) all() []notebook.Treatment {
+	return append(b.stay[:len(b.stay):len(b.stay)], b.shifts...)
+}
+
+// batches divides the treatments of a round, which are in the round's order, into batches in random order: each batch has the place of
+// its first treatment.
+func (p *Plan) batches(round []notebook.Treatment, groups baselines) (all []batch) {
+	at := map[string]int{} // by group: its batch
+	for _, t := range round {
+		g := groups.group(t.ID)
+		if !p.together[g] || !p.joins(t) {
+			all = append(all, batch{stay: []notebook.Treatment{t}})
+			continue
+		}
+		i, begun := at[g]
+		if !begun {
+			i = len(all)
+			at[g], all = i, append(all, batch{})
+		}
+		if p.readyOf(t).Workload.Service != nil && t.Network == notebook.NetHost {
+			all[i].shifts = append(all[i].shifts, t)
+		} else {
+			all[i].stay = append(all[i].stay, t)
+		}
+	}
+	return all
+}
+
+// interleaved finds the groups whose guests live at the same time. In the others, one guest follows the other.
+func (p *Plan) interleaved() {
+	groups := baselinesOf(p.Study.Treatments)
+	p.together = map[string]bool{}
+	members, memory := map[string]int{}, map[string]int64{}
+	alone := map[string]bool{}
+	for _, t := range p.Study.Treatments {
+		g := groups.group(t.ID)
+		if t.HostCores > 0 || t.OthersOffline || t.MemoryWithheld {
+			alone[g] = true // its guests need a host of another size
+		}
+		if p.joins(t) {
+			members[g]++
+			if p.keepsMemory(t) {
+				memory[g] += t.Instance.Memory
+			}
+		}
+	}
+	for g, n := range members {
+		p.together[g] = n > 1 && !alone[g] && memory[g] <= p.memory-spareMemory
+	}
+}
+
+// keepsMemory reports whether a guest has memory between its trials: a service's, or a virtual machine's.
+func (p *Plan) keepsMemory(t notebook.Treatment) bool {
+	return p.readyOf(t).Workload.Service != nil || notebook.HasMachine(t.Platform)
+}
+
+// joins reports whether a guest of the treatment may be alive next to others. Virtual machines and whole systems work unasked: their
+// timers take CPU time from the guest whose turn it is. So do busy neighbours. A trial that begins with a cold cache must not follow
+// another guest's. A kind of study has guests of its own in a trial, unless its rules say otherwise.
+func (p *Plan) joins(t notebook.Treatment) bool {
+	switch {
+	case p.Study.Design.Order == notebook.OrderSequential, p.config != nil && !p.rules.Turns:
+		return false
+	case len(p.kinds(t)) > 0, notebook.FactorCache.Of(t) != "", p.readyOf(t).Workload.System:
+		return false
+	case notebook.HasMachine(t.Platform):
+		return p.Study.Design.Order == notebook.OrderInterleaved && t.Representative()
+	}
+	return true
+}
+
+// turns is the order in which n guests of a batch have their pass-th turns: random, and the same for the same seed.
+func turns(seed uint64, round, pass int, first string, n int) []int {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %d %s", round, pass, first) // writing to a hash cannot fail
+	return rand.New(rand.NewPCG(seed, h.Sum64())).Perm(n)
+}
