@@ -76,6 +76,9 @@ func (g *generator) of(t reflect.Type, allowed []string) schema {
 	if s := own(t, allowed); s != nil {
 		return s
 	}
+	if t == reflect.TypeFor[studyfile.Rounds]() {
+		return schema{"anyOf": []schema{{"type": "integer", "minimum": 1}, {"$ref": "#/$defs/" + g.define(t)}}}
+	}
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[yaml.Unmarshaler]()) {
 		g.Fatalf("%v reads itself: say in own what it reads", t)
 	}
@@ -231,7 +234,7 @@ func generate(t *testing.T) map[string][]byte {
 	}
 	slices.Sort(engines)
 	named := g.defs["studyfile.Place"].(schema)["properties"].(schema)["engines"].(schema)
-	named["items"] = schema{"anyOf": []schema{{"enum": slices.DeleteFunc(slices.Compact(engines), func(name string) bool { return name == "" })}, {"pattern": `\|`}}}
+	maps.Copy(named, oneOrMore(schema{"anyOf": []schema{{"enum": slices.DeleteFunc(slices.Compact(engines), func(name string) bool { return name == "" })}, {"type": "string", "pattern": `\|`}}}))
 	all["study"] = g.file(reflect.TypeFor[studyfile.Spec](), "A study of Tare")
 	return all
 }

@@ -155,7 +155,7 @@ func Keys(v any) (all []string) {
 // Unknown says that a key is none of those that are known, and which it may have been meant for.
 func Unknown(key string, known []string) string {
 	text, the := "unknown key "+key, ": the"
-	if n := nearest(key, known); n != "" {
+	if n := Nearest(key, known); n != "" {
 		text, the = text+": did you mean "+n+"?", " The"
 	}
 	if len(known) > 0 {
@@ -272,8 +272,8 @@ func keys(t reflect.Type, known map[string][]string) map[string][]string {
 	return known
 }
 
-// nearest is the one that a word was most likely meant for; "" if none is near.
-func nearest(word string, of []string) (best string) {
+// Nearest is the one that a word was most likely meant for; "" if none is near.
+func Nearest(word string, of []string) (best string) {
 	least := min(3, len(word)) // a third letter would be another word
 	for _, other := range of {
 		if d := distance(word, other); d < least {

@@ -2,8 +2,11 @@ package studyfile
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v4"
 
 	"tare/notebook"
 	"tare/yamlfile"
@@ -30,6 +33,20 @@ type Rounds struct {
 	Floor    int `yaml:"floor"`
 	Cap      int `yaml:"cap"`
 	Emulated int `yaml:"emulated,omitempty"` // for emulated treatments, which are never ranked; default the floor
+}
+
+// UnmarshalYAML reads the keys, or one number that is both the floor and the cap.
+func (r *Rounds) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode {
+		fixed, err := strconv.Atoi(n.Value)
+		if err != nil || fixed < 1 { // a zero in the mapping stands for the default
+			return &yamlfile.PartError{Line: n.Line, Text: fmt.Sprintf("rounds: %q: must be a number from 1 to %d, or {floor: NUMBER, cap: NUMBER}", n.Value, MostRounds)}
+		}
+		*r = Rounds{Floor: fixed, Cap: fixed}
+		return nil
+	}
+	type keys Rounds // without this method
+	return yamlfile.DecodePart(n, (*keys)(r))
 }
 
 // MostRounds is the upper limit on rounds, trials and warm-ups.

@@ -8,16 +8,16 @@ import (
 
 // Place is a platform with its engines and kinds of provisioning.
 type Place struct {
-	Platform     string   `yaml:"platform" jsonschema:"required"`
-	Engines      []string `yaml:"engines,omitempty"` // "crun|runc": the first that the host supports
-	Provisioning []string `yaml:"provisioning,omitempty"`
-	Networks     []string `yaml:"networks,omitempty"` // bridge, host, none; default: bridge if the workload has a service, otherwise the engine's own
+	Platform     string `yaml:"platform" jsonschema:"required"`
+	Engines      Values `yaml:"engines,omitempty"` // "crun|runc": the first that the host supports
+	Provisioning Values `yaml:"provisioning,omitempty"`
+	Networks     Values `yaml:"networks,omitempty"` // bridge, host, none; default: bridge if the workload has a service, otherwise the engine's own
 
 	// Kernel names kernel files for the platform's guests, relative to the study file; each makes a treatment, and "default" stands
 	// for the engine's own choice. The study's hash covers the contents of the files.
 	Kernel Values `yaml:"kernel,omitempty" json:"-"`
 	// Machines are the forms of VM to make (notebook.ParseMachine); default: the usual one.
-	Machines []string `yaml:"machines,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
+	Machines Values `yaml:"machines,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
 	// OtherCPUs is what happens on bare metal to the CPUs that the instance does not have. "offline", if the host
 	// permits it, makes the host as small as the instance. "online" is the default.

@@ -35,8 +35,11 @@ func Load(files fs.FS, name string, known Known) (*Spec, error) {
 		return Parse(name+".yaml", text, ".", known)
 	}
 	if !strings.ContainsAny(name, "/.") {
-		return nil, fmt.Errorf("unknown study %q; %s ship with Tare, and a path like ./%s.yaml names a file of your own",
-			name, strings.Join(Shipped(files), ", "), name)
+		meant := ""
+		if near := yamlfile.Nearest(name, Shipped(files)); near != "" {
+			meant = "did you mean " + near + "? "
+		}
+		return nil, fmt.Errorf("unknown study %q: %s`tare study list` names the shipped studies, and a path like ./%s.yaml names your own file", name, meant, name)
 	}
 	text, err := yamlfile.Read(name)
 	if err != nil {

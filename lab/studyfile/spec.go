@@ -30,13 +30,13 @@ type Spec struct {
 	Title string `yaml:"title,omitempty"`
 	Paper string `yaml:"paper,omitempty"`
 
-	Workloads []Use    `yaml:"workloads" jsonschema:"required"`
-	Platforms []Place  `yaml:"platforms" jsonschema:"required"`
-	Instances []string `yaml:"instances" jsonschema:"required"`
-	HostCores []string `yaml:"host_cores,omitempty"` // run the study with each of these numbers of the host's CPUs online: numbers, or "all"
+	Workloads []Use   `yaml:"workloads" jsonschema:"required"`
+	Platforms []Place `yaml:"platforms" jsonschema:"required"`
+	Instances Values  `yaml:"instances" jsonschema:"required"`
+	HostCores Values  `yaml:"host_cores,omitempty"` // run the study with each of these numbers of the host's CPUs online: numbers, or "all"
 
 	Figures []notebook.Figure `yaml:"figures,omitempty"` // figures that the report draws
-	Claims  []string          `yaml:"claims,omitempty"`  // sets of published claims that the report judges, by name
+	Claims  Values            `yaml:"claims,omitempty"`  // sets of published claims that the report judges, by name
 
 	// Measured is what is measured instead of the time of the work: the part of the file under the name of a kind of study (package
 	// measure). A file may have one such part.

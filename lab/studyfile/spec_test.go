@@ -81,7 +81,8 @@ func TestAFigureThatNothingCouldBeDrawnIn(t *testing.T) {
 func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
 	for _, c := range []struct{ name, from, to, want string }{
 		{"unknown key", "design:", "desing:", `s.yaml:11: unknown key desing`},
-		{"unknown platform", "platform: cn", "platform: lxd", `s.yaml:7: unknown platform "lxd"; bm, cn, vm or vmcn was expected`},
+		{"unknown platform", "platform: cn", "platform: lxd", `s.yaml:7: unknown platform "lxd"; must be one of bm, cn, vm, vmcn`},
+		{"an engine for a platform", "platform: cn", "platform: docker", `s.yaml:7: unknown platform "docker"; it is an engine: use platform: cn with engines: [docker]`},
 		{"unknown engine", "[crun]", "[kata]", `s.yaml:8: unknown engine "kata" for cn; docker, crun, runc, podman, lxc, gvisor, layers was expected`},
 		{"unknown provisioning", "[vanilla]", "[vanila]", `s.yaml:9: unknown provisioning "vanila"; vanilla, pinned or whole was expected`},
 		{"unknown instance", "large", "huge", `s.yaml:10: unknown instance "huge"`},
@@ -106,7 +107,7 @@ func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Load(studies.FS, "nosuch", known); err == nil || !strings.Contains(err.Error(), `unknown study "nosuch"; `) {
+	if _, err := Load(studies.FS, "nosuch", known); err == nil || !strings.Contains(err.Error(), `unknown study "nosuch": `) {
 		t.Errorf("unknown study: %v", err)
 	}
 	if _, err := Parse("s.yaml", nil, ".", known); err == nil || err.Error() != "s.yaml: is empty" {
@@ -174,7 +175,7 @@ func TestWhatIsWrongInAStudyThatWeighs(t *testing.T) {
 
 func TestUnknownWorkloadAndParameter(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
-		{"name: cpu", "name: npu", `s.yaml:3: unknown workload "npu"; `},
+		{"name: cpu", "name: npu", `s.yaml:3: unknown workload "npu": did you mean cpu? `},
 		{"millions", "milions", `s.yaml:4: workload cpu has no parameter "milions"; it has millions`},
 		{"[10, 20]", "[10, many]", `s.yaml:4: workload cpu: millions="many": a whole number from 1 to 9999999 was expected (million steps; `},
 	} {

@@ -18,8 +18,8 @@ type Use struct {
 	Name   string            `yaml:"name" jsonschema:"required"`
 	Params map[string]Values `yaml:"params,omitempty"`
 
-	Instances []string `yaml:"instances,omitempty"` // in place of the study's
-	Rounds    int      `yaml:"rounds,omitempty"`    // exactly this many, in place of the design's
+	Instances Values `yaml:"instances,omitempty"` // in place of the study's
+	Rounds    int    `yaml:"rounds,omitempty"`    // exactly this many, in place of the design's
 
 	Neighbours Neighbours `yaml:"neighbours,omitempty" json:",omitempty"` // in place of the study's
 

@@ -203,12 +203,26 @@ func (s *Spec) checkUse(u Use) *problem {
 
 func (s *Spec) checkPlace(p Place) *problem {
 	if s.known.Engines.Names(p.Platform) == nil {
-		return wrong(fmt.Sprintf("unknown platform %q; %s was expected", p.Platform, oneOf(s.known.Engines.Platforms())), "platform")
+		return wrong(fmt.Sprintf("unknown platform %q; %s", p.Platform, s.meant(p.Platform)), "platform")
 	}
 	if p.Platform == notebook.BM && len(p.Engines)+len(p.Provisioning)+len(p.Networks) > 0 {
 		return wrong("bm has neither engines, provisioning nor networks: it is bound to its cores and has the host's network")
 	}
 	return nil
+}
+
+// meant says what to write in place of a platform that does not exist.
+func (s *Spec) meant(name string) string {
+	for _, of := range s.known.Engines.Platforms() {
+		switch {
+		case name == "" || !slices.Contains(s.known.Engines.Names(of), name):
+		case s.where == "": // from flags
+			return fmt.Sprintf("it is an engine of %s: use %s:%s", of, of, name)
+		default:
+			return fmt.Sprintf("it is an engine: use platform: %s with engines: [%s]", of, name)
+		}
+	}
+	return "must be one of " + strings.Join(s.known.Engines.Platforms(), ", ")
 }
 
 // checkOthers says what is wrong in the settings for the host's other CPUs and memory.

@@ -478,7 +478,11 @@ func Find(shipped fs.FS, name, base string) (*Workload, error) {
 		return w, err
 	}
 	if !slices.Contains(Shipped(shipped), name) {
-		return nil, fmt.Errorf("unknown workload %q; %s ship with Tare, and a path with a slash names a folder of your own", name, list(Shipped(shipped)))
+		meant := ""
+		if near := yamlfile.Nearest(name, Shipped(shipped)); near != "" {
+			meant = "did you mean " + near + "? "
+		}
+		return nil, fmt.Errorf("unknown workload %q: %s`tare workload list` names the shipped workloads, and a path with a slash names your own folder", name, meant)
 	}
 	folder, err := fs.Sub(shipped, name)
 	if err != nil {

@@ -1,0 +1,65 @@
+package studyfile
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"tare/workloads"
+)
+
+// A list of one value can be written without its brackets, and a fixed number of rounds as a number.
+func TestAValueStandsForAListOfOne(t *testing.T) {
+	const lists = `name: mine
+workloads:
+  - name: cpu
+    params: {millions: [10]}
+    instances: [1/1GB]
+platforms:
+  - platform: bm
+  - platform: cn
+    engines: [docker]
+    provisioning: [pinned]
+    networks: [host]
+  - platform: vm
+    machines: [cache=none]
+    provisioning: [vanilla]
+instances: [large]
+host_cores: [2]
+claims: [pinning]
+design:
+  rounds: {floor: 20, cap: 20}
+`
+	values := strings.NewReplacer("[", "", "]", "", "{floor: 20, cap: 20}", "20").Replace(lists)
+	want, err := Parse("s.yaml", []byte(lists), ".", known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Parse("s.yaml", []byte(values), ".", known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Source = want.Source
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if _, err := got.Ask(workloads.FS, Choices{Accel: "auto"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRoundsThatAreWrong(t *testing.T) {
+	for rounds, want := range map[string]string{
+		"many":               `s.yaml:12: rounds: "many": must be a number from 1 to 100000, or {floor: NUMBER, cap: NUMBER}`,
+		"0":                  `s.yaml:12: rounds: "0": must be a number from 1 to 100000, or {floor: NUMBER, cap: NUMBER}`,
+		"[3]":                `s.yaml:12: a list: {floor: …, cap: …, emulated: …} was expected`,
+		"{flor: 3}":          `s.yaml:12: unknown key flor: did you mean floor? The keys here are floor, cap, emulated`,
+		"{floor: x}":         `s.yaml:12: "x": a whole number was expected`,
+		"{floor: 9, cap: 8}": `s.yaml:12: design: rounds: cap: 8: a number from 9 to 100000 was expected`,
+	} {
+		_, err := Parse("s.yaml", []byte(strings.Replace(small, "{floor: 2, cap: 3}", rounds, 1)), ".", known)
+		if err == nil || err.Error() != want {
+			t.Errorf("rounds: %s:\ngot  %v\nwant %s", rounds, err, want)
+		}
+	}
+}
