@@ -56,10 +56,19 @@ func (a allocation) best(group string, who map[string]int, round int) int {
 		}
 		guests, trials = guests+c.guest(), trials+c.trial()
 		if !a.shared[t.ID] {
-			levels = levels.Plus(stats.LevelsOf(a.values(t, round)))
+			levels = levels.Plus(a.levels(t, round))
 		}
 	}
 	return levels.Trials(guests.Seconds(), trials.Seconds(), least)
+}
+
+// levels are the levels of the noise of the treatment's ratio to its baseline.
+func (a allocation) levels(t notebook.Treatment, rounds int) stats.Levels {
+	x, y := a.values(t, rounds)
+	if b, _ := a.baseline(t); y != nil && a.turns[cell{t.ID, rounds - 1}] && a.turns[cell{b.ID, rounds - 1}] {
+		return stats.LevelsOfTurns(x, y)
+	}
+	return stats.LevelsOf(x, y)
 }
 
 // values are the successful trials of the treatment and of its baseline, by round, from the rounds in which both have some. For a

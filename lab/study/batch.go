@@ -106,7 +106,7 @@ func (l *live) add(ctx context.Context, t notebook.Treatment) error {
 		book:  l.Book, take: func(tr notebook.Trial) { l.take(t, tr) }, t: t, todo: l.progress.todo(t.ID, l.round),
 	}
 	if l.together > 1 {
-		a.guest.Together = l.together
+		a.guest.Together, l.progress.turns[cell{t.ID, l.round}] = l.together, true
 	}
 	a.judged = measures(a.todo)
 	l.guests = append(l.guests, a)

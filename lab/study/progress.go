@@ -15,6 +15,7 @@ type progress struct {
 	study   *notebook.Study
 	cells   map[cell]*done
 	planned map[cell]int   // measured trials for which a guest was made or will be made
+	turns   map[cell]bool  // its guest and those that it is compared with did their trials in turns
 	last    int            // the latest round begun in an earlier session
 	failed  int            // trials
 	failing map[string]int // by treatment: rounds in a row in which all trials failed
@@ -36,12 +37,14 @@ type done struct {
 }
 
 func newProgress(s *notebook.Study) *progress {
-	return &progress{study: s, cells: map[cell]*done{}, planned: map[cell]int{}, failing: map[string]int{}, gaveUp: map[string]bool{}}
+	return &progress{study: s, cells: map[cell]*done{}, planned: map[cell]int{}, turns: map[cell]bool{}, failing: map[string]int{}, gaveUp: map[string]bool{}}
 }
 
 // made adds a guest that the notebook holds. Its round continues with the number of trials that the guest was made for.
 func (p *progress) made(g notebook.Guest) {
-	p.planned[cell{g.Treatment, g.Round}] = max(0, min(g.Trials, studyfile.MostRounds)) // a file may hold any number
+	c := cell{g.Treatment, g.Round}
+	p.planned[c] = max(0, min(g.Trials, studyfile.MostRounds)) // a file may hold any number
+	p.turns[c] = g.Together > 1
 }
 
 // take adds a trial that the notebook holds.
