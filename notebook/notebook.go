@@ -329,6 +329,18 @@ type Host struct {
 	Virtualization string       `json:"virtualization,omitempty"` // hypervisor's name when the host is itself a guest
 	Governor       string       `json:"governor,omitempty"`
 	Capabilities   []Capability `json:"capabilities,omitempty"`
+	Idle           *IdleCost    `json:"idle_guests,omitempty"` // nil: not known
+}
+
+// IdleCost is what idle guests cost a program that shares their CPUs, as a loop of known work showed it.
+type IdleCost struct {
+	Time    time.Time `json:"time"`   // of the measurement
+	Kernel  string    `json:"kernel"` // of the host then
+	Engines []string  `json:"engines"`
+	Guests  int       `json:"guests"`
+	Ratio   float64   `json:"ratio"` // time of the loop next to the guests over its time while they were stopped
+	Low     float64   `json:"low"`   // its 95 % interval
+	High    float64   `json:"high"`
 }
 
 // Answer of a capability probe (design, section 8).

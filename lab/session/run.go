@@ -106,6 +106,9 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 			}
 		}
 	}
+	if err := l.idleCost(ctx, plan, show.Say); err != nil {
+		return nil, nil, err
+	}
 	run = &study.Run{Plan: plan, Lab: l, Watch: show, Deadline: q.Deadline, Goal: q.Goal}
 	book, err := q.open(run, l.host)
 	if err != nil {
@@ -113,6 +116,9 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 	}
 	defer book.Close()
 	run.Book = book
+	if plan.Separate(l.host.Idle) { // after open, which may replace the plan's study
+		start.Notes = append(start.Notes, notebook.Say("idle-guests-cost", "ratio", l.host.Idle.Ratio-1, "guests", l.host.Idle.Guests))
+	}
 	if err := book.Session(start); err != nil {
 		return nil, nil, err
 	}

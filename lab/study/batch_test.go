@@ -100,7 +100,7 @@ func TestWhoIsAlone(t *testing.T) {
 func TestServicesThatDoNotFit(t *testing.T) {
 	for memory, want := range map[int64]int{4 << 30: 2, 2<<30 + spareMemory: 2, 2 << 30: 1} {
 		p := shopPlan("")
-		p.memory = memory
+		p.room = memory
 		p.interleaved()
 		most := 0
 		for _, b := range p.batches(p.Study.Treatments, baselinesOf(p.Study.Treatments)) {

@@ -52,7 +52,7 @@ type Plan struct {
 	engines engine.Registry
 	rules   measure.Rules // of the kind of study
 
-	memory   int64           // of the host, in bytes
+	room     int64           // the host's memory, in bytes
 	together map[string]bool // by group: its guests live at the same time
 	config   measure.Config  // how it is measured; nil without a kind
 }

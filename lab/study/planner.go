@@ -107,7 +107,7 @@ func (p *planner) findAccelerators(ctx context.Context, treatments []notebook.Tr
 // begin starts the plan, without treatments.
 func (p *planner) begin() {
 	s, ch := p.asked.Spec, p.asked.Choices
-	p.Plan = &Plan{memory: p.host.Memory, ready: map[string]*workload.Ready{}, open: map[string]bool{}, engines: p.asked.Engines(), rules: p.asked.Rules(), config: p.asked.Config}
+	p.Plan = &Plan{room: p.host.Memory, ready: map[string]*workload.Ready{}, open: map[string]bool{}, engines: p.asked.Engines(), rules: p.asked.Rules(), config: p.asked.Config}
 	p.Study = notebook.Study{
 		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
 		Created: time.Now().UTC(), Design: p.asked.Design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},

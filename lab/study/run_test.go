@@ -57,7 +57,7 @@ func (b *fakeBook) rounds() map[string]int {
 }
 
 func fakePlan(d notebook.Design, treatments ...notebook.Treatment) *Plan {
-	p := &Plan{ready: map[string]*workload.Ready{}, engines: kinds, memory: 4 << 30}
+	p := &Plan{ready: map[string]*workload.Ready{}, engines: kinds, room: 4 << 30}
 	for _, t := range treatments {
 		t.Workload, t.Instance = "w", notebook.Instance{Name: "1/1GB", Cores: 1, Memory: 1 << 30}
 		t.ID = studyfile.Identify(t)

@@ -61,18 +61,18 @@ func (p *Plan) interleaved() {
 		}
 		if p.joins(t) {
 			members[g]++
-			if p.keepsMemory(t) {
+			if p.staysResident(t) {
 				memory[g] += t.Instance.Memory
 			}
 		}
 	}
 	for g, n := range members {
-		p.together[g] = n > 1 && !alone[g] && memory[g] <= p.memory-spareMemory
+		p.together[g] = n > 1 && !alone[g] && memory[g] <= p.room-spareMemory
 	}
 }
 
-// keepsMemory reports whether a guest has memory between its trials: a service's, or a virtual machine's.
-func (p *Plan) keepsMemory(t notebook.Treatment) bool {
+// staysResident reports whether a guest has memory between its trials: a service's, or a virtual machine's.
+func (p *Plan) staysResident(t notebook.Treatment) bool {
 	return p.readyOf(t).Workload.Service != nil || notebook.HasMachine(t.Platform)
 }
 
