@@ -328,6 +328,7 @@ type Host struct {
 	CgroupVersion  string       `json:"cgroup_version"`           // "v1", "v2" or "hybrid"
 	Virtualization string       `json:"virtualization,omitempty"` // hypervisor's name when the host is itself a guest
 	Governor       string       `json:"governor,omitempty"`
+	Settings       *Settings    `json:"settings,omitempty"` // nil in folders from before 2026-11-25
 	Capabilities   []Capability `json:"capabilities,omitempty"`
 	Idle           *IdleCost    `json:"idle_guests,omitempty"` // nil: not known
 }
@@ -341,6 +342,21 @@ type IdleCost struct {
 	Ratio   float64   `json:"ratio"` // time of the loop next to the guests over its time while they were stopped
 	Low     float64   `json:"low"`   // its 95 % interval
 	High    float64   `json:"high"`
+}
+
+// Absent is the value of a setting that a host does not have.
+const Absent = "none"
+
+// Settings are what the kernel, the firmware and the boot loader have set on a host. Values are the kernel's own, or Absent.
+type Settings struct {
+	Turbo           string            `json:"turbo"`                 // "on", "off" or Absent
+	SMT             string            `json:"smt"`                   // of the kernel's control: "on", "off", "forceoff", "notsupported", "notimplemented" or Absent
+	FrequencyDriver string            `json:"frequency_driver"`      // of cpufreq
+	Mitigations     map[string]string `json:"mitigations,omitempty"` // the kernel's word on each vulnerability of CPUs that it knows
+	Microcode       string            `json:"microcode"`             // revision; several where CPUs differ
+	ClockSource     string            `json:"clock_source"`
+	HugePages       string            `json:"transparent_huge_pages"` // "always", "madvise", "never" or Absent
+	CommandLine     string            `json:"kernel_command_line"`    // values of what may be secret are left out
 }
 
 // Answer of a capability probe (design, section 8).
@@ -358,6 +374,8 @@ type Capability struct {
 	Answer Answer `json:"answer"`
 	Why    string `json:"why,omitempty"` // the reason, or for Supported what was seen
 	Do     string `json:"do,omitempty"`  // what would make it supported
+
+	Versions map[string]string `json:"versions,omitempty"` // of the engine's programs, by name; nil: not an engine's, or not known
 }
 
 // Limits are what the kernel's own files say is in force on a guest.

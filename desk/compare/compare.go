@@ -71,6 +71,10 @@ const (
 	Quiet  Thing = "quiet"
 	Tare   Thing = "tare"
 	Image  Thing = "image"
+
+	Setting    Thing = "setting"
+	Mitigation Thing = "mitigation"
+	Version    Thing = "version"
 )
 
 // DesignDiffers is a doubt: the guests of the two folders ran different numbers of trials. The number of rounds does not matter.
@@ -172,6 +176,16 @@ func differences(old, new *data.Summary) (all []data.Doubt) {
 	differ(Host, "", name(h), name(g))
 	differ(CPU, "", fmt.Sprintf("%d × %s", len(h.CPUs), h.CPUModel), fmt.Sprintf("%d × %s", len(g.CPUs), g.CPUModel))
 	differ(Kernel, "", h.Kernel, g.Kernel)
+	settings := g.SettingList()
+	for i, s := range h.SettingList() {
+		if s.Value != "" && settings[i].Value != "" { // both folders have it
+			differ(Setting, s.Name, s.Value, settings[i].Value)
+		}
+	}
+	if h.Settings != nil && g.Settings != nil {
+		both(h.Settings.Mitigations, g.Settings.Mitigations, func(of, before, after string) { differ(Mitigation, of, before, after) })
+	}
+	both(h.Versions(), g.Versions(), func(of, before, after string) { differ(Version, of, before, after) })
 	set := func(f data.Folder) string { return cmp.Or(strings.Join(f.Quiet, ", or "), "nothing") }
 	differ(Quiet, "", set(old.Folders[0]), set(new.Folders[0]))
 	differ(Tare, "", a.Tare, b.Tare)
@@ -184,6 +198,15 @@ func differences(old, new *data.Summary) (all []data.Doubt) {
 		all = append(all, DesignDiffers{x, y})
 	}
 	return all
+}
+
+// both calls differ for each key that two maps have in common, in order.
+func both(old, new map[string]string, differ func(of, before, after string)) {
+	for _, of := range slices.Sorted(maps.Keys(old)) {
+		if after, ok := new[of]; ok {
+			differ(of, old[of], after)
+		}
+	}
 }
 
 // judge answers for each treatment. Changes are found by Holm's procedure: what is found makes it easier for the others, and the chance that

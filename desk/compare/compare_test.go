@@ -162,23 +162,35 @@ func TestWithinUnsteadiness(t *testing.T) {
 
 func TestWhatElseDiffers(t *testing.T) {
 	old, new := folder(7, nil), folder(8, nil)
+	settings := func(f *notebooktest.Folder, turbo, mitigation, docker string) {
+		f.Host.Settings = &notebook.Settings{Turbo: turbo, Mitigations: map[string]string{"meltdown": mitigation, "mds": "Not affected"}}
+		f.Host.Capabilities = []notebook.Capability{{Name: "docker", Answer: notebook.Supported, Versions: map[string]string{"docker": docker, "runc": "1.1"}}}
+	}
+	settings(old, "on", "Mitigation: PTI", "20.10")
+	settings(new, "off", "Vulnerable", "28.2")
 	new.Host.Kernel, new.Host.ID, new.Study.Tare = "6.19", "ccccccccdddd", "v2"
 	new.Study.Images["ffmpeg"] = notebook.Image{Reference: "debian", Digest: "sha256:4444"}
 	new.Study.Design.Warmups = old.Study.Design.Warmups + 2
 	new.Study.Treatments = slices.DeleteFunc(new.Study.Treatments, func(t notebook.Treatment) bool { return t.Engine == "docker" })
 	new.Add("cn podman pinned large", 2)
 	c := from(t, read(t, old), read(t, new), 0.01)
-	var what []string
+	var what, said []string
 	for _, d := range c.Differences {
 		switch d := d.(type) {
 		case compare.Differs:
 			what = append(what, string(d.What)+d.Of)
+			said = append(said, words.Doubt(d))
 		case compare.DesignDiffers:
 			what = append(what, words.Doubt(d))
 		}
 	}
-	if want := []string{"host", "kernel", "tare", "imageffmpeg", "the design: 1 trials and 0 warm-ups in a guest before, 1 trials and 2 warm-ups in a guest after"}; !slices.Equal(what, want) {
+	if want := []string{"host", "kernel", "settingturbo", "mitigationmeltdown", "versiondocker", "tare", "imageffmpeg", "the design: 1 trials and 0 warm-ups in a guest before, 1 trials and 2 warm-ups in a guest after"}; !slices.Equal(what, want) {
 		t.Errorf("%q differ, want %q", what, want)
+	}
+	for _, want := range []string{"the host’s setting “Turbo”: on before, off after", "the mitigation of meltdown: Mitigation: PTI before, Vulnerable after", "the version of docker: 20.10 before, 28.2 after"} {
+		if !slices.Contains(said, want) {
+			t.Errorf("%q lacks %q", said, want)
+		}
 	}
 	if len(c.Gone) != 2 || len(c.Added) != 1 || c.Added[0].Treatment.Engine != "podman" || len(c.Changes) != 4 || len(c.Host) != 2 {
 		t.Errorf("%d gone, %d added, %d in both, and %d of the host", len(c.Gone), len(c.Added), len(c.Changes), len(c.Host))

@@ -36,6 +36,7 @@ func parseSentences() {
 		"name": Name, "plain": Plain, "quantity": Quantity, "selector": Selector, "selectors": Selectors, "text": Text, "was": was,
 		"printable":  func(m *notebook.Message) string { return data.Printable(Message(m)) },
 		"counts":     func(all []int) string { return here("%d", all) },
+		"setting":    func(name string) string { return settingNames[name] },
 		"ratios":     func(all []float64) string { return here("%.3g", all) },
 		"hostFor":    func(cores, chr float64) string { return fmt.Sprintf("%.0f", cores/chr) },
 		"percentage": func(share float64) string { return fmt.Sprintf("%.4g", 100*share) },

@@ -328,6 +328,9 @@ func (k Kind) Probe(ctx context.Context, env Env, d Driver, capability string) n
 	switch {
 	case err == nil:
 		c.Answer, c.Why = notebook.Supported, what
+		if k.Program != "" {
+			c.Versions = Versions(ctx, k.Program)
+		}
 		for _, l := range k.Limitations {
 			c.Why += "; limitation: " + l.Name + ": " + l.Why
 		}

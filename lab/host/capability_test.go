@@ -147,8 +147,11 @@ func TestAsk(t *testing.T) {
 		{name: "listens", timeout: 10 * time.Millisecond, try: func(ctx context.Context) notebook.Capability { <-ctx.Done(); return inconclusive("no hello") }},
 		{name: "b", try: try},
 	})
-	got := fmt.Sprint(answers)
-	want := "[{a supported with another } {hangs inconclusive no answer within 10ms } {listens inconclusive no hello } {b supported with another }]"
+	var got string
+	for _, a := range answers {
+		got += fmt.Sprintf("%s: %s, %s%s\n", a.Name, a.Answer, a.Why, a.Do)
+	}
+	want := "a: supported, with another\nhangs: inconclusive, no answer within 10ms\nlistens: inconclusive, no hello\nb: supported, with another\n"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -69,6 +69,7 @@ func (s system) inspect() (notebook.Host, error) {
 	}
 	h.Virtualization = s.virtualization(h.Arch, h.CPUFlags)
 	h.Governor = s.governor(h.CPUs)
+	h.Settings = s.settings(h.CPUs, cpuinfo)
 	h.ID = s.id(h.Hostname, h.CPUModel)
 	return h, nil
 }
@@ -300,16 +301,7 @@ func (s system) container() string {
 }
 
 // governor is the CPU frequency governor; all of them, when CPUs differ; "" where the machine has none.
-func (s system) governor(cpus []notebook.CPU) string {
-	var all []string
-	for _, c := range cpus {
-		if g, err := s.Read(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", c.ID)); err == nil {
-			all = append(all, g)
-		}
-	}
-	slices.Sort(all)
-	return strings.Join(slices.Compact(all), ", ")
-}
+func (s system) governor(cpus []notebook.CPU) string { return s.scaling(cpus, "scaling_governor") }
 
 func (s system) id(hostname, model string) string {
 	if id, err := s.Read("/etc/machine-id"); err == nil && len(id) == 32 && strings.Trim(id, "0123456789abcdef") == "" && strings.Trim(id, "0") != "" {

@@ -108,7 +108,10 @@ func TestInspectRecordedMachine(t *testing.T) {
 	s := system{proctest.Recorded(t, "testdata/debian12-vm.txt").Tree}
 	h := inspect(t, s)
 	flags := h.CPUFlags
-	h.CPUFlags = nil
+	if h.Settings == nil || h.Settings.ClockSource != "tsc" {
+		t.Errorf("settings %+v", h.Settings)
+	}
+	h.CPUFlags, h.Settings = nil, nil
 	want := notebook.Host{
 		ID: "m-765d38df28469860", Hostname: "host-a", Kernel: "6.18.44-fc-v595", OS: "Debian GNU/Linux 12 (bookworm)",
 		Arch: "x86_64", CPUModel: "Intel(R) Xeon(R) Processor", Memory: 24684096 * 1024, CgroupVersion: "hybrid", Virtualization: "KVM",

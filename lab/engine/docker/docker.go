@@ -468,6 +468,9 @@ func (e *daemon) remove(ctx context.Context, entry journal.Entry, appears time.T
 	}
 }
 
+// mostComponents bounds the programs that Docker Engine says it is made of.
+const mostComponents = 16
+
 // Probe implements engine.Prober: it asks Docker Engine whether it lives and what it is. A container would need an image,
 // and leave it there.
 func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capability {
@@ -475,13 +478,22 @@ func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capabili
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	e, err := dial(ctx, d.Host)
-	var v struct{ Version, ApiVersion string }
+	var v struct {
+		Version, ApiVersion string
+		Components          []struct{ Name, Version string }
+	}
 	if err == nil {
 		err = e.do(ctx, http.MethodGet, "/version", nil, nil, &v)
 	}
 	switch {
 	case err == nil:
 		c.Answer, c.Why = notebook.Supported, fmt.Sprintf("Docker Engine %s (API %s) at %s", v.Version, v.ApiVersion, e.host)
+		c.Versions = map[string]string{"docker": v.Version}
+		for _, part := range v.Components { // the first is the engine itself
+			if part.Name != "Engine" && len(c.Versions) < mostComponents {
+				c.Versions[part.Name] = part.Version
+			}
+		}
 	case errors.Is(err, fs.ErrPermission):
 		c.Answer, c.Why, c.Do = notebook.NotSupported, err.Error(), "run tare as root (sudo tare …)"
 	case ctx.Err() != nil:

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/lab/engine"
 	"tare/lab/engine/qemu/guestinit"
 	"tare/lab/proc"
 	"tare/notebook"
@@ -71,6 +72,7 @@ func installed(ctx context.Context, name string) notebook.Capability {
 		c.Why = qemu + " -accel help names neither kvm nor tcg"
 	default:
 		c.Answer, c.Why, c.Do = notebook.Supported, version+", built with "+strings.Join(built, " and "), ""
+		c.Versions = engine.Versions(ctx, qemu)
 	}
 	return c
 }
@@ -133,7 +135,9 @@ func (d *Driver) try(ctx context.Context, accelerator string) notebook.Capabilit
 	}
 	switch {
 	case hello:
-		return answer(notebook.Supported, fmt.Sprintf("%sa guest with kernel %s said hello after %.1f s", kind, k.Release, took.Seconds()), "")
+		c := answer(notebook.Supported, fmt.Sprintf("%sa guest with kernel %s said hello after %.1f s", kind, k.Release, took.Seconds()), "")
+		c.Versions = engine.Versions(ctx, qemu)
+		return c
 	case ctx.Err() != nil:
 		return answer(notebook.Inconclusive, "a guest had not said hello when the probe was stopped: "+ctx.Err().Error(), "")
 	case err != nil:
