@@ -47,10 +47,19 @@ func WanderOf(values []float64) Wander {
 	return w
 }
 
+// Spread is the standard deviation of a trial, as a share of its mean, among trials that lie so far apart, in lengths of a trial. It is
+// 1/√2 of that of the difference of two of them.
+func (w Wander) Spread(apart float64) float64 { return math.Sqrt(w.Own + w.between(apart)) }
+
+// between is what the host's speed adds to the variance of a trial at this distance.
+func (w Wander) between(apart float64) float64 {
+	return w.Drift * max(1.5*apart-0.5, 0) // Drift is of trials that follow each other, where a third of it averages out within them
+}
+
 // Gain is how many times less the difference of two trials varies where they are so many times as long; less than 1 where it varies more. apart is how far they
 // lie apart, in lengths of a trial: what is between them takes longer too.
 func (w Wander) Gain(times, apart float64) float64 {
-	drift := w.Drift * (1.5*apart - 0.5) // Drift is of trials that follow each other, where a third of it averages out within them
+	drift := w.between(apart)
 	if w.Own+drift == 0 {
 		return math.Sqrt(times)
 	}

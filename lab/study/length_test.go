@@ -121,8 +121,32 @@ func TestLongerWorkIsNotProposedInVain(t *testing.T) {
 	}
 	bm, w := sixty()
 	d := notebook.Design{Floor: 6, Cap: 6, Trials: 1, Warmups: 1}
-	s, short := tooShort(rehearsed{d, bm, "w", w, true, fakePlan(d, bmT, aaT, cnT).apart("w")}, values)
+	d.Order = notebook.OrderSequential
+	p := fakePlan(d, bmT, aaT, cnT)
+	apart, turns := p.apart(p.Study.Treatments[0])
+	s, short := tooShort(rehearsed{d, bm, "w", w, true, apart, turns}, values)
 	if m := s.Message(); !short || s.Enough != "" || len(Lengths([]Short{s})) > 0 || !advice(m).Is("longer-hardly-helps") {
 		t.Errorf("%v %+v: %v", short, s, m)
+	}
+}
+
+// The same work is long enough where guests take turns: what wanders for longer than a turn cancels.
+func TestTurnsNeedNoLongerWork(t *testing.T) {
+	var values []float64
+	for i := range 33 {
+		values = append(values, 1+0.02*math.Sin(float64(i)/6))
+	}
+	bm, w := sixty()
+	d := notebook.Design{Floor: 20, Cap: 20, Trials: 1}
+	p := fakePlan(d, bmT, aaT, cnT)
+	apart, turns := p.apart(p.Study.Treatments[0])
+	if !turns || apart > 1.5 {
+		t.Fatalf("two trials lie %g trials apart, in turns: %v", apart, turns)
+	}
+	if s, short := tooShort(rehearsed{d, bm, "w", w, true, apart, true}, values); short {
+		t.Errorf("in turns: %+v", s)
+	}
+	if _, short := tooShort(rehearsed{d, bm, "w", w, true, 20, false}, values); !short {
+		t.Error("one guest after the other: the work is long enough")
 	}
 }

@@ -45,7 +45,8 @@ func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short
 			}
 			return nil, fmt.Errorf("workload %s failed when it was tried once on bare metal, before the study: %w%s", t.Workload, &notebook.Error{Says: cause}, hint)
 		}
-		if s, ok := tooShort(rehearsed{p.Study.Design, t, label, ready.Workload, p.open[label], p.apart(label)}, values); ok {
+		apart, turns := p.apart(t)
+		if s, ok := tooShort(rehearsed{p.Study.Design, t, label, ready.Workload, p.open[label], apart, turns}, values); ok {
 			short = append(short, s)
 		}
 	}
@@ -87,14 +88,20 @@ const (
 	rehearsing = 5 * time.Second // after which there is no further one
 )
 
-// apart is the average distance between two trials of a round that are compared, in lengths of a trial. For n guests in random order it
-// is (n+1)/3 guests.
-func (p *Plan) apart(label string) float64 {
+// apart is the average distance between two trials that are compared, in lengths of a trial. For n guests in random order it is (n+1)/3
+// guests. Where guests take turns, each has one trial in between; turns reports whether they do.
+func (p *Plan) apart(t notebook.Treatment) (lengths float64, turns bool) {
+	groups := baselinesOf(p.Study.Treatments)
+	turns = p.together[groups.group(t.ID)]
 	n := 0
-	for _, t := range p.Study.Treatments {
-		if t.Label() == label {
+	for _, o := range p.Study.Treatments {
+		if o.Label() == t.Label() && (!turns || groups.group(o.ID) == groups.group(t.ID) && p.joins(o)) {
 			n++
 		}
 	}
-	return float64(n+1) / 3 * float64(p.Study.Design.Warmups+p.Study.Design.Trials)
+	lengths = float64(n+1) / 3
+	if !turns {
+		lengths *= float64(p.Study.Design.Warmups + p.Study.Design.Trials)
+	}
+	return lengths, turns
 }

@@ -65,6 +65,7 @@ type rehearsed struct {
 	work   *workload.Workload
 	open   bool    // its length may be chosen
 	apart  float64 // Plan.apart
+	turns  bool    // its guests take turns
 }
 
 // tooShort decides from the times of consecutive trials in a rehearsal whether work is too short. How much less longer work varies
@@ -84,7 +85,11 @@ func tooShort(r rehearsed, values []float64) (s Short, ok bool) {
 	if d.Precision > 0 {
 		sure = sure.Last()
 	}
+	wander, apart := stats.WanderOf(values), r.apart
 	spread := stats.Spread(values)
+	if r.turns { // what the host does for longer than a turn cancels
+		spread = min(spread, wander.Spread(apart))
+	}
 	s = Short{Label: r.label, Param: w.Length, Value: t.Params[w.Length], Open: r.open, Spread: spread, Wanted: d.Precision}
 	if s.Wanted == 0 {
 		s.Margin = cmp.Or(d.Decide, stats.Margin)
@@ -92,7 +97,6 @@ func tooShort(r rehearsed, values []float64) (s Short, ok bool) {
 	}
 	levels := stats.Levels{Trial: 2 * spread * spread}
 	s.Width = levels.Width(d.Most(t), trials, sure)
-	wander, apart := stats.WanderOf(values), r.apart
 	propose := func(enough float64) bool {
 		for _, times := range longer {
 			s.Enough = strconv.Itoa(w.Params[w.Length].Most(length * times))
