@@ -3,22 +3,36 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"tare/lab/origin"
 	"tare/lab/session"
 	"tare/lab/studyfile"
 	"tare/lab/workload"
+	"tare/notebook"
+	"tare/yamlfile"
 )
 
+// benching holds the flags of bench.
+type benching struct {
+	running
+	image, platforms, instances     string
+	networks, provisioning          string
+	service                         int
+	load, objective, neighbours     string
+	prepare                         string
+	metrics, devices, env, envFiles []string
+	set                             func(flag string) bool // whether the user gave the flag
+}
+
 func benchCommand() *cobra.Command {
-	var r running
-	var image, platforms, instances string
-	var service int
-	var load, objective, neighbours string
-	var metrics, devices []string
+	var b benching
 	c := &cobra.Command{
 		Use:   "bench [flags] -- CMD ARG…",
 		Short: "Run your own command, from your own image, on every platform",
@@ -37,84 +51,198 @@ each have a table, the first is the one by which platforms are ranked.
 With --service PORT the command, or the image's own, is a service, and what is measured is its capacity: requests are sent
 at a rate that is raised step by step until they miss the --objective. --load is the path of a page, asked for over HTTP,
 or a command of the image that sends {rate} requests a second for {seconds} to {address} and {port} and prints, as its last
-line, a JSON object with mean and p99 in seconds, requests_per_second and errors.`,
+line, a JSON object with mean and p99 in seconds, requests_per_second and errors.
+
+--load and --prepare are split into words as a shell splits them, by blanks, quotes and backslashes. Nothing is expanded:
+for pipes and variables write sh -c '…'. The values of --env are recorded in the results folder, secrets too.
+docs/bench.md has a whole service, step by step.`,
 		Example: `  sudo tare bench -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
   sudo tare bench --image ./my-oci-layout --platforms bm,cn --instances large,0.5/1GB -- /app/work
   sudo tare bench --image ./stream --metric 'triad=^Triad: +([0-9.]+),MB/s,higher' -- /stream
   sudo tare bench --image ./cuda --device nvidia.com/gpu=0 --platforms bm,cn -- /app/train
   sudo tare bench --image nginx:alpine --service 80 --load / --objective p99=50ms
+  sudo tare bench --image ./web --env-file web.env --network bridge,host --provisioning set --service 8080 --load /
   sudo tare bench --image ffmpeg.tar --input film.mp4 -- ffmpeg -v error -i {input} -c:v libx265 {scratch}/out.mp4`,
 		RunE: func(c *cobra.Command, argv []string) error {
-			if err := r.check(c); err != nil {
+			b.set = c.Flags().Changed
+			if err := b.check(c); err != nil {
 				return err
 			}
-			if len(argv) == 0 && image == "" {
-				return errors.New("bench: a command was expected: tare bench [flags] -- CMD ARG…")
-			}
-			if service == 0 && (load != "" || c.Flags().Changed("objective") || c.Flags().Changed("service")) {
-				return errors.New("bench: --load and --objective are of a service: the port on which it listens was expected, with --service PORT")
-			}
-			use := studyfile.Use{Name: "command", Image: image, Command: argv, Devices: devices}
-			for _, text := range metrics {
-				m, err := workload.ParseMetric(text)
-				if err != nil {
-					return fmt.Errorf("--metric %w", err)
-				}
-				use.Metrics = append(use.Metrics, m)
-			}
-			if service != 0 {
-				use.Name, use.Port, use.Ask = "service", service, strings.Fields(load)
-			}
-			beside, err := studyfile.ParseNeighbours(neighbours)
-			if err != nil {
-				return fmt.Errorf("--neighbours: %w", err)
-			}
-			if neighbours == "none" {
-				beside = nil
-			}
-			spec, err := benchSpec(use, platforms, instances, r.input, objective, beside)
+			spec, err := b.spec(argv)
 			if err != nil {
 				return err
 			}
-			return r.run(c.Context(), spec, nil, c.Flags().Changed("seed"))
+			return b.run(c.Context(), spec, nil, b.set("seed"))
 		},
 	}
-	r.flags(c)
-	c.Flags().StringVar(&image, "image", "", "registry reference, OCI layout folder, docker save archive, or image of the Docker daemon")
-	c.Flags().StringArrayVar(&metrics, "metric", nil, "compare a number that the command prints: `NAME=EXPRESSION,UNIT,higher`, or lower, whichever is better, or none where neither is; the first group of the regular expression is the number (again for more metrics)")
-	c.Flags().StringArrayVar(&devices, "device", nil, "give every guest this device of the host, `NAME` as CDI has it: nvidia.com/gpu=0 (again for more devices)")
-	c.Flags().IntVar(&service, "service", 0, "the command, or the image's own, is a service that listens on this `PORT`: seek its capacity")
-	c.Flags().StringVar(&load, "load", "", "what asks the service: the path of a page (/), or a `COMMAND` with {rate}, {seconds}, {address} and {port} in it")
-	c.Flags().StringVar(&objective, "objective", "p99=100ms", "what the service must meet: `METRIC=TIME`, of the figures that its load prints")
-	c.Flags().StringVar(&neighbours, "neighbours", "none", "guests that are busy beside the measured one: `LIST` of none, cpu:1, io:2, cpu:1+io:1, or of as many as fill the host, cpu:4/core; each is compared")
-	c.Flags().StringVar(&platforms, "platforms", "bm,cn,vm,vmcn", "platforms, of bm, cn, vm, vmcn; an engine may be named: cn:crun")
-	c.Flags().StringVar(&instances, "instances", "1/1GB", "instance types: large, xlarge, … or cores/memory such as 0.5/1GB")
+	b.flags(c)
 	return c
 }
 
-// benchSpec is the study of the user's own command.
-func benchSpec(use studyfile.Use, platforms, instances, input, objective string, neighbours studyfile.Neighbours) (*studyfile.Spec, error) {
-	if input == "" && strings.Contains(strings.Join(use.Command, " "), "{input}") {
-		return nil, errors.New("the command uses {input}: name the file with --input FILE")
+func (b *benching) flags(c *cobra.Command) {
+	b.running.flags(c)
+	f := c.Flags()
+	f.StringVar(&b.image, "image", "", "registry reference, OCI layout folder, docker save archive, or image of the Docker daemon")
+	f.StringArrayVar(&b.metrics, "metric", nil, "compare a number that the command prints: `NAME=EXPRESSION,UNIT,higher`, or lower, whichever is better, or none where neither is; the first group of the regular expression is the number (again for more metrics)")
+	f.StringArrayVar(&b.devices, "device", nil, "give every guest this device of the host, `NAME` as CDI has it: nvidia.com/gpu=0 (again for more devices)")
+	f.StringArrayVar(&b.env, "env", nil, "set a variable of the command's environment: `KEY=VALUE`, or KEY to pass yours on; recorded in the results (again for more)")
+	f.StringArrayVar(&b.envFiles, "env-file", nil, "read variables from `FILE`, in the format of docker run --env-file (again for more)")
+	f.StringVar(&b.prepare, "prepare", "", "`COMMAND` to run, unmeasured, before each run, or before a service starts")
+	f.IntVar(&b.service, "service", 0, "the command, or the image's own, is a service that listens on this `PORT`: seek its capacity")
+	f.StringVar(&b.load, "load", "", "what asks the service: the path of a page (/), or a `COMMAND` with {rate}, {seconds}, {address} and {port} in it")
+	f.StringVar(&b.objective, "objective", "p99=100ms", "what the service must meet: `METRIC=TIME`, of the figures that its load prints")
+	f.StringVar(&b.neighbours, "neighbours", "none", "guests that are busy beside the measured one: `LIST` of none, cpu:1, io:2, cpu:1+io:1, or of as many as fill the host, cpu:4/core; each is compared")
+	f.StringVar(&b.platforms, "platforms", "bm,cn,vm,vmcn", "platforms, of bm, cn, vm, vmcn; an engine may be named: cn:crun")
+	f.StringVar(&b.instances, "instances", "1/1GB", "instance types: large, xlarge, … or cores/memory such as 0.5/1GB")
+	f.StringVar(&b.networks, "network", "", "compare these networks of containers and VMs: `LIST` of "+strings.Join(notebook.Networks, ", "))
+	f.StringVar(&b.provisioning, "provisioning", "both", "how CPUs are limited: quota (as docker run --cpus), set (as --cpuset-cpus), both, or whole (no limit, with --instances host)")
+}
+
+// spec is the study of the user's own command.
+func (b *benching) spec(argv []string) (*studyfile.Spec, error) {
+	if len(argv) == 0 && b.image == "" {
+		return nil, errors.New("bench: a command was expected: tare bench [flags] -- CMD ARG…")
 	}
-	if input != "" {
-		use.Input = "input" + filepath.Ext(input)
-		for i, a := range use.Command {
-			use.Command[i] = strings.ReplaceAll(a, "{input}", "{work}/"+use.Input)
+	if b.service == 0 && (b.load != "" || b.set("objective") || b.set("service")) {
+		return nil, errors.New("bench: --load and --objective are of a service: the port on which it listens was expected, with --service PORT")
+	}
+	use := studyfile.Use{Name: "command", Image: b.image, Command: argv, Devices: b.devices}
+	if err := b.give(&use); err != nil {
+		return nil, err
+	}
+	for _, text := range b.metrics {
+		m, err := workload.ParseMetric(text)
+		if err != nil {
+			return nil, fmt.Errorf("--metric %w", err)
 		}
+		use.Metrics = append(use.Metrics, m)
+	}
+	beside, err := studyfile.ParseNeighbours(b.neighbours)
+	if err != nil {
+		return nil, fmt.Errorf("--neighbours: %w", err)
+	}
+	if b.neighbours == "none" {
+		beside = nil
+	}
+	if err := b.put(&use); err != nil {
+		return nil, err
 	}
 	spec := &studyfile.Spec{
-		Name: "bench", Title: "Your own command", AllowEmulation: true, Workloads: []studyfile.Use{use}, Neighbours: neighbours,
+		Name: "bench", Title: "Your own command", AllowEmulation: true, Workloads: []studyfile.Use{use}, Neighbours: beside,
 		Design: studyfile.Design{Rounds: studyfile.Rounds{Floor: 5, Cap: 20, Emulated: 1}, Precision: "2%", Trials: 1, Warmups: 1, Timeout: "30m"},
 	}
 	if use.Port != 0 {
 		spec.Title = "Your own service"
-		if err := spec.Measure("capacity", map[string]string{"objective": objective}); err != nil {
+		if err := spec.Measure("capacity", map[string]string{"objective": b.objective}); err != nil {
 			return nil, err
 		}
 		spec.Design.Rounds = studyfile.Rounds{Floor: 3, Cap: 10, Emulated: 1}
 	}
-	for _, p := range strings.Split(platforms, ",") {
+	if spec.Platforms, err = b.places(); err != nil {
+		return nil, err
+	}
+	spec.Instances = strings.Split(b.instances, ",")
+	return spec, spec.Complete(session.Known)
+}
+
+// give reads what the command gets in addition to its image.
+func (b *benching) give(use *studyfile.Use) error {
+	env, err := b.environment()
+	if err != nil {
+		return err
+	}
+	use.Env = env
+	if use.Prepare, err = shellWords("prepare", b.prepare); err != nil {
+		return err
+	}
+	if b.set("prepare") && len(use.Prepare) == 0 {
+		return errors.New("--prepare: is empty; a command is allowed, such as 'sh -c \"…\"'")
+	}
+	if b.service == 0 {
+		return nil
+	}
+	use.Name, use.Port = "service", b.service
+	use.Ask, err = shellWords("load", b.load)
+	return err
+}
+
+// shellWords splits the value of a flag as a shell does.
+func shellWords(flag, text string) ([]string, error) {
+	all, err := origin.Words(text)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	return all, nil
+}
+
+// environment reads --env-file and --env, which hold over a file's variables.
+func (b *benching) environment() (env []string, err error) {
+	for _, file := range b.envFiles {
+		text, err := yamlfile.Read(file)
+		if err != nil {
+			return nil, fmt.Errorf("--env-file: %w", err)
+		}
+		of, err := origin.ParseEnvFile(string(text), os.LookupEnv)
+		if err != nil {
+			return nil, fmt.Errorf("--env-file %s:%w", file, err)
+		}
+		env = append(env, of...)
+	}
+	for _, text := range b.env {
+		kv, set, err := origin.Variable(text, os.LookupEnv)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("--env %w", err)
+		case !set:
+			return nil, fmt.Errorf("--env %s: your environment has no such variable (sudo removes most); write %s=VALUE", text, text)
+		}
+		env = append(env, kv)
+	}
+	return origin.Merge(env), nil
+}
+
+// put puts the place of --input into the command.
+func (b *benching) put(use *studyfile.Use) error {
+	if b.input == "" && strings.Contains(strings.Join(use.Command, " "), "{input}") {
+		return errors.New("the command uses {input}: name the file with --input FILE")
+	}
+	if b.input == "" {
+		return nil
+	}
+	use.Input = "input" + filepath.Ext(b.input)
+	for i, a := range use.Command {
+		use.Command[i] = strings.ReplaceAll(a, "{input}", "{work}/"+use.Input)
+	}
+	return nil
+}
+
+// provisionings are the values of --provisioning. Each stands for one of Tare's own words, or for several.
+var provisionings = map[string][]string{
+	"quota": {notebook.Vanilla}, "cpus": {notebook.Vanilla}, notebook.Vanilla: {notebook.Vanilla},
+	"set": {notebook.Pinned}, "cpuset": {notebook.Pinned}, "cpuset-cpus": {notebook.Pinned}, notebook.Pinned: {notebook.Pinned},
+	"both": {notebook.Vanilla, notebook.Pinned}, notebook.Whole: {notebook.Whole},
+}
+
+// places are the platforms of the study.
+func (b *benching) places() (all []studyfile.Place, err error) {
+	var limits []string
+	for _, word := range strings.Split(b.provisioning, ",") {
+		of, ok := provisionings[word]
+		if !ok {
+			return nil, fmt.Errorf("--provisioning %q: must be quota, set, both or whole (also %s)", word, strings.Join(slices.Sorted(maps.Keys(provisionings)), ", "))
+		}
+		limits = append(limits, of...)
+	}
+	var networks []string
+	if b.networks != "" {
+		networks = strings.Split(b.networks, ",")
+	}
+	for _, n := range networks {
+		if !slices.Contains(notebook.Networks, n) {
+			return nil, fmt.Errorf("--network %q: must be one of %s", n, strings.Join(notebook.Networks, ", "))
+		}
+	}
+	for _, p := range strings.Split(b.platforms, ",") {
 		name, engine, named := strings.Cut(p, ":")
 		place := studyfile.Place{Platform: name}
 		if named {
@@ -122,8 +250,13 @@ func benchSpec(use studyfile.Use, platforms, instances, input, objective string,
 		} else if usual := session.Engines.Usual(name); len(usual) > 1 {
 			place.Engines = []string{strings.Join(usual, "|")} // the first that the host can do
 		}
-		spec.Platforms = append(spec.Platforms, place)
+		if name != notebook.BM {
+			place.Networks = networks
+			if b.set("provisioning") {
+				place.Provisioning = limits
+			}
+		}
+		all = append(all, place)
 	}
-	spec.Instances = strings.Split(instances, ",")
-	return spec, spec.Complete(session.Known)
+	return all, nil
 }

@@ -21,7 +21,7 @@ func TestClaimsThatThereAreNot(t *testing.T) {
 
 // What was typed is looked at before the host is.
 func TestAnInputThatThereIsNot(t *testing.T) {
-	spec, err := benchSpec(studyfile.Use{Name: "command", Command: []string{"cat", "{input}"}}, "bm", "1/1GB", "none.mp4", "", nil)
+	spec, err := benchOf("--platforms", "bm", "--input", "none.mp4", "--", "cat", "{input}")
 	if err != nil {
 		t.Fatal(err)
 	}

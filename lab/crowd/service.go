@@ -56,8 +56,13 @@ func Serve(ctx context.Context, h Host, g Guest, t notebook.Treatment, id string
 	if !at.Listen.IsValid() || !at.Connect.IsValid() {
 		return nil, notebook.Say("no-address"), nil
 	}
+	seat := workload.Seat{Instance: t.Instance, Address: at.Listen}
+	order := w.Order(w.Service.Command, ready.Params, ready.Image, seat)
+	if cause := Before(ctx, g, ready, seat, timeout, &order); cause != nil {
+		return nil, cause, nil
+	}
 	began := time.Now()
-	s := Begin(ctx, g, t, ready, w.Order(w.Service.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: at.Listen}))
+	s := Begin(ctx, g, t, ready, order)
 	place, load, perr := h.Load(ctx, t, id, ready)
 	if perr != nil {
 		return nil, notebook.Say("no-load-place", "cause", perr), s.TakeDown(ctx)

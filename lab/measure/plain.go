@@ -71,7 +71,8 @@ type outcome struct {
 // Time runs the workload once and checks its answer. A step that does not count is not checked, because its result is not used.
 func (p *Plain) Time(ctx context.Context, s Step) (tr notebook.Trial, over bool, err error) {
 	w := p.Ready.Workload
-	where, order := p.guest, w.Order(w.Command, p.Ready.Params, p.Ready.Image, workload.Seat{Instance: p.Treatment.Instance})
+	seat := workload.Seat{Instance: p.Treatment.Instance}
+	where, order := p.guest, w.Order(w.Command, p.Ready.Params, p.Ready.Image, seat)
 	order.Timeout, order.Remains = p.Timeout, p.service == nil
 	var clock crowd.Guest
 	if p.service != nil {
@@ -79,6 +80,11 @@ func (p *Plain) Time(ctx context.Context, s Step) (tr notebook.Trial, over bool,
 		order = p.service.Ask(w.Load.Command, p.Timeout)
 	}
 	tr.Start, tr.Command = time.Now().UTC(), order.Argv
+	if p.service == nil {
+		if tr.Failure = crowd.Before(ctx, p.guest, p.Ready, seat, p.Timeout, &order); tr.Failure != nil {
+			return tr, false, nil
+		}
+	}
 	var seen func(*notebook.Trial) error
 	if s.Role == Traced {
 		seen = p.trace(&order, clock)

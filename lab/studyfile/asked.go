@@ -111,6 +111,9 @@ func (a *Asked) checkWorks() error {
 			return fmt.Errorf("study %s: workload %s is a whole system, which has no run time: use a study with %s", s.Name, w.Name,
 				oneOf(keys(s.known.Kinds.Names(func(r measure.Rules) bool { return r.Systems }))))
 		}
+		if r := s.rules(); len(w.Setting.Before) > 0 && (r.Once != "" || r.Search && w.Service == nil) {
+			return fmt.Errorf("study %s: %s: workload %s: prepare: runs before a service or a timed command: leave it out", s.Name, a.measured(), w.Name)
+		}
 		if w.Stays && !s.rules().Stays {
 			return fmt.Errorf("study %s: workload %s never ends, so it has no run time: use a study with %s", s.Name, w.Name,
 				oneOf(keys(s.known.Kinds.Names(func(r measure.Rules) bool { return r.Stays }))))

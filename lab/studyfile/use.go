@@ -30,6 +30,11 @@ type Use struct {
 	Command []string `yaml:"command,omitempty"` // empty: the image's own
 	Input   string   `yaml:"input,omitempty"`   // for a command: the name under {work} of the file that --input gives
 
+	// Env are variables of the environment as KEY=VALUE, in addition to the image's own.
+	Env Values `yaml:"env,omitempty" json:",omitempty"` // omitted in the study's hash, which is older; so are those below
+	// Prepare is a command that runs in each guest, unmeasured: before each run of a command, or before a service starts.
+	Prepare []string `yaml:"prepare,omitempty" json:",omitempty"`
+
 	// Metrics are the numbers that a command prints. The first ranks the platforms. None: the command's time.
 	Metrics []workload.Metric `yaml:"metrics,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
@@ -75,6 +80,7 @@ func (u Use) service(shipped fs.FS) (*workload.Workload, error) {
 	w.Name, w.Title, w.Paper = u.Name, "service on port "+strconv.Itoa(u.Port), ""
 	w.Image = workload.Image{Reference: u.Image}
 	w.Service = &workload.Service{Command: u.Command, Port: u.Port}
+	w.Setting = u.setting()
 	return w, nil
 }
 
@@ -94,7 +100,13 @@ func (u Use) own() *workload.Workload {
 	if u.Input != "" {
 		w.Input = &workload.Input{Name: u.Input}
 	}
+	w.Setting = u.setting()
 	return w
+}
+
+// setting is what the use's command gets in addition to its image.
+func (u Use) setting() workload.Setting {
+	return workload.Setting{Env: u.Env, Before: u.Prepare}
 }
 
 // brief shortens a command line. Different command lines stay different.

@@ -189,6 +189,9 @@ func (s *Spec) checkUse(u Use) *problem {
 			return wrong("metrics: "+err.Error(), "metrics")
 		}
 	}
+	if p := u.checkSetting(); p != nil {
+		return p
+	}
 	if u.Rounds < 0 || u.Rounds > MostRounds {
 		return wrong(fmt.Sprintf("rounds: %d: a number from 1 to %d was expected", u.Rounds, MostRounds), "rounds")
 	}

@@ -415,6 +415,7 @@ func (w *Workload) Order(argv []string, params map[string]string, root *image.Im
 	env := merge(
 		[]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + cmp.Or(cfg.Home, "/root")},
 		slices.DeleteFunc(slices.Clone(cfg.Env), func(kv string) bool { return kv == "HOME=" }), // an empty one counts as none in Docker
+		w.Setting.Env,
 		[]string{"TARE_WORK=" + ruler.WorkDir, "TARE_SCRATCH=" + ruler.ScratchDir})
 	o := ruler.Order{Argv: argv, Env: env, UID: cfg.UID, GID: cfg.GID, Groups: cfg.Groups, OutputLimit: w.outputLimit()}
 	if cfg.WorkingDir != "" && cfg.WorkingDir != "/" {

@@ -62,6 +62,9 @@ type Workload struct {
 	Metric Metric   `yaml:"metric" jsonschema:"required"`
 	Also   []Metric `yaml:"also"` // secondary metrics, which the measured command prints
 
+	// Setting is of a command of the user's own, which no folder describes.
+	Setting Setting `yaml:"-" json:"-"`
+
 	folder fs.FS
 	origin string // the folder's name, for messages
 }

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"tare/lab/studyfile"
+)
+
+// benchOf is the study that `tare bench` makes of these arguments.
+func benchOf(args ...string) (*studyfile.Spec, error) {
+	var b benching
+	c := &cobra.Command{Use: "bench"}
+	b.flags(c)
+	c.SetFlagErrorFunc(flagError)
+	if err := c.ParseFlags(args); err != nil {
+		return nil, err
+	}
+	b.set = c.Flags().Changed
+	return b.spec(c.Flags().Args())
+}
+
+// What a service needs is in the study as it was asked for.
+func TestWhatBenchGivesToAService(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "env")
+	if err := os.WriteFile(file, []byte("# of the service\nA=from file\nB='quoted'\nMINE\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("MINE", "my own")
+	spec, err := benchOf("--image", "web", "--platforms", "bm,cn:docker", "--service", "8080", "--load", `sh -c 'ask "$1" {rate}' ask {address}`,
+		"--env-file", file, "--env", "A=1 2", "--env", "MINE", "--prepare", `sh -c "touch /tmp/a"`, "--network", "bridge,host", "--provisioning", "set,quota")
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := spec.Workloads[0]
+	for _, c := range []struct{ got, want []string }{
+		{use.Ask, []string{"sh", "-c", `ask "$1" {rate}`, "ask", "{address}"}},
+		{use.Env, []string{"A=1 2", "B='quoted'", "MINE=my own"}},
+		{use.Prepare, []string{"sh", "-c", "touch /tmp/a"}},
+		{spec.Platforms[0].Networks, nil},
+		{spec.Platforms[1].Networks, []string{"bridge", "host"}},
+		{spec.Platforms[1].Provisioning, []string{"pinned", "vanilla"}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+	if !strings.Contains(spec.Source, "A=1 2") {
+		t.Errorf("the study does not say what the environment was: %s", spec.Source)
+	}
+}
+
+// An error says what is wrong and what is allowed.
+func TestWhatIsWrongWithFlagsOfBench(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "env")
+	if err := os.WriteFile(file, []byte("A=1\nexport B=2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--env", "=1"}, `--env "=1": must be KEY=VALUE, with no blank in KEY`},
+		{[]string{"--env", "NO_SUCH_VARIABLE"}, "--env NO_SUCH_VARIABLE: your environment has no such variable (sudo removes most); write NO_SUCH_VARIABLE=VALUE"},
+		{[]string{"--env-file", file}, "--env-file " + file + `:2: "export B=2": must be KEY=VALUE, with no blank in KEY`},
+		{[]string{"--env-file", "/no/such"}, "--env-file: open /no/such: no such file or directory"},
+		{[]string{"--prepare", "sh -c 'a"}, `--prepare: "sh -c 'a" has a ' without a second one; write both, or \' for the character itself`},
+		{[]string{"--prepare", " "}, `--prepare: is empty; a command is allowed, such as 'sh -c "…"'`},
+		{[]string{"--service", "80", "--load", `a "b {rate}`}, `--load: "a \"b {rate}" has a " without a second one; write both, or \" for the character itself`},
+		{[]string{"--network", "bridge,lan"}, `--network "lan": must be one of bridge, `},
+		{[]string{"--provisioning", "all"}, `--provisioning "all": must be quota, set, both or whole (also `},
+		{[]string{"--provisioning", "whole"}, "provisioning whole: what has no limits is as large as the host: the instance host was expected among the study's"},
+	} {
+		if _, err := benchOf(append(c.args, "--image", "web", "--", "work")...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v; want %s", c.args, err, c.want)
+		}
+	}
+}
