@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tare/lab/noise"
+	"tare/lab/pagecache"
 	"tare/lab/study"
 	"tare/lab/studyfile"
 	"tare/lab/workload"
@@ -109,7 +110,7 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 	if err := l.idleCost(ctx, plan, show.Say); err != nil {
 		return nil, nil, err
 	}
-	run = &study.Run{Plan: plan, Lab: l, Watch: show, Deadline: q.Deadline, Goal: q.Goal}
+	run = &study.Run{Plan: plan, Lab: l, Watch: show, Deadline: q.Deadline, Goal: q.Goal, Settle: settle}
 	book, err := q.open(run, l.host)
 	if err != nil {
 		return nil, nil, err
@@ -177,4 +178,11 @@ func (q Request) begun(h notebook.Host) (*notebook.Folder, error) {
 		err = fmt.Errorf("%s holds results of another host (%s): name another folder with --out; folders of several hosts can be read together", q.Out, f.Host.Hostname)
 	}
 	return f, err
+}
+
+// settle has the host write what the last trial left to write. If that takes too long the next trial begins all the same: the host's
+// disks are busy for another reason, which the trial's record shows.
+func settle(ctx context.Context) error {
+	_, err := pagecache.Settle(ctx)
+	return err
 }

@@ -136,6 +136,11 @@ func (l *live) turns(ctx context.Context, shifts int) (late bool, err error) {
 			if !its || a.over {
 				continue
 			}
+			if l.Settle != nil && l.together > 1 {
+				if err := l.Settle(ctx); err != nil {
+					return false, err
+				}
+			}
 			if err := a.turn(ctx); err != nil {
 				return false, err
 			}

@@ -32,6 +32,10 @@ type Run struct {
 	Deadline time.Time // no guest is begun that would not end before it; zero: none
 	Goal     Goal      // replaces the design's rule on ratios; nil: that rule
 
+	// Settle waits, between the turns of two guests, until the host has done what the last trial left it to do; nil: nothing is waited
+	// for.
+	Settle func(context.Context) error
+
 	progress    *progress // nil: nothing is on record
 	rule        rule
 	costs       costs
