@@ -8,13 +8,17 @@ export GOFLAGS += -buildvcs=false -trimpath -gcflags=all=-dwarf=false
 RELEASE := $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -s -w -X main.release=$(RELEASE)
 
-.PHONY: build quickstart test fuzz bench lint cross generate cuda
+.PHONY: build install quickstart test fuzz bench lint cross generate cuda
 
 # The programs that guests get are embedded into tare, so they come first. TAGS=lean leaves out Parquet, which is a quarter of
 # what is compiled.
 build:
 	@scripts/programs
 	$(GO) build -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/tare ./cmd/tare
+
+PREFIX ?= /usr/local
+install: build
+	install -D bin/tare $(DESTDIR)$(PREFIX)/bin/tare
 
 quickstart:
 	@scripts/quickstart

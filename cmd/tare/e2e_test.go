@@ -297,7 +297,7 @@ func writeLayout(t *testing.T, dir string) {
 		"bin/busybox": {Data: data, Mode: 0o755},
 		"etc/passwd":  {Data: []byte("root:x:0:0:root:/:/bin/sh\n"), Mode: 0o644},
 	}
-	for _, name := range []string{"sh", "true", "false", "cat", "sleep", "dd", "head"} {
+	for _, name := range []string{"sh", "true", "false", "cat", "sleep", "dd", "head", "stream"} {
 		files["bin/"+name] = &fstest.MapFile{Data: []byte("busybox"), Mode: fs.ModeSymlink | 0o777}
 	}
 	layer, err := imagetest.Layer(files)

@@ -1,0 +1,256 @@
+//go:build linux
+
+package main
+
+import (
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"tare/lab/session"
+	"tare/lab/studyfile"
+	"tare/studies"
+)
+
+const readme = "../../README.md"
+
+// typed is a command line of the documentation, as its reader types it.
+type typed struct {
+	at   string // file and line
+	line string
+}
+
+var (
+	isCommand = regexp.MustCompile(`^(    )?(sudo )?((bin/)?tare|make) `)
+	isSpan    = regexp.MustCompile("`(?:sudo )?(tare [^`]+)`")
+	imageFlag = regexp.MustCompile(`--image ([a-z][a-z0-9:._-]*)`)
+	outFlag   = regexp.MustCompile(`--out ([^ ]+)`)
+)
+
+// commandsOf are the commands in a file's fenced and indented blocks. A line that ends in \ goes on in the next.
+func commandsOf(t *testing.T, path string) (all []typed) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fenced, begun := false, ""
+	for i, line := range strings.Split(string(text), "\n") {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			fenced = !fenced
+			continue
+		case begun == "" && (!isCommand.MatchString(line) || !fenced && line[0] != ' '):
+			continue
+		}
+		if rest, more := strings.CutSuffix(line, `\`); more {
+			begun += rest
+			continue
+		}
+		all = append(all, typed{at: filepath.Base(path) + ":" + strconv.Itoa(i+1), line: strings.TrimSpace(begun + line)})
+		begun = ""
+	}
+	return all
+}
+
+// shell is a shell whose tare is a given program, and whose sudo only runs its command.
+type shell struct {
+	t    *testing.T
+	path string // a folder with both
+}
+
+func newShell(t *testing.T, tare string) *shell {
+	t.Helper()
+	s := &shell{t: t, path: t.TempDir()}
+	for program, text := range map[string]string{"sudo": `exec "$@"`, "tare": tare} {
+		if err := os.WriteFile(filepath.Join(s.path, program), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// words are the arguments that the shell gives to each tare of a line.
+func (s *shell) words(line string) (all [][]string) {
+	s.t.Helper()
+	dir := s.t.TempDir()
+	cmd := exec.Command("sh", "-ec", strings.ReplaceAll(line, "bin/tare ", "tare "))
+	cmd.Dir, cmd.Env = dir, []string{"PATH=" + s.path + ":/usr/bin:/bin", "ARGS=" + filepath.Join(dir, "args")}
+	if said, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("sh: %s: %v: %s", line, err, said)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "args"))
+	if err != nil {
+		s.t.Fatalf("%s: it calls no tare: %v", line, err)
+	}
+	for call := range strings.SplitSeq(strings.TrimSuffix(string(text), "\x01"), "\x01") {
+		all = append(all, strings.Split(strings.TrimSuffix(call, "\x00"), "\x00"))
+	}
+	return all
+}
+
+// parsed has the program read a command line without running it: the command, its flags with their values, the number of arguments.
+func parsed(args []string) error {
+	c, rest, err := rootCommand().Find(args)
+	if err == nil {
+		err = c.ParseFlags(rest)
+	}
+	if err == nil {
+		err = c.ValidateArgs(c.Flags().Args())
+	}
+	if err == nil && c.PreRunE != nil {
+		err = c.PreRunE(c, c.Flags().Args())
+	}
+	if err == nil && c.Name() == runCommand().Name() && !strings.Contains(c.Flags().Arg(0), "/") {
+		_, err = studyfile.Load(studies.FS, c.Flags().Arg(0), session.Known)
+	}
+	return err
+}
+
+// TestCommandsOfTheDocumentation: the program reads each command of the README and of the documents, with its flags and study.
+func TestCommandsOfTheDocumentation(t *testing.T) {
+	paths, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh := newShell(t, `{ printf '%s\0' "$@"; printf '\1'; } >>"$ARGS"`)
+	n := 0
+	for _, path := range append(paths, readme) {
+		for _, c := range commandsOf(t, path) {
+			if strings.Contains(c.line, "make ") { // a target of the Makefile
+				continue
+			}
+			for _, args := range sh.words(c.line) {
+				n++
+				if err := parsed(args); err != nil {
+					t.Errorf("%s: %s: %v", c.at, c.line, err)
+				}
+			}
+		}
+	}
+	if n < 30 {
+		t.Errorf("%d commands found", n)
+	}
+}
+
+// TestReadmeNamesCommands: what the README names in its text are commands and flags of the program.
+func TestReadmeNamesCommands(t *testing.T) {
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh := newShell(t, `{ printf '%s\0' "$@"; printf '\1'; } >>"$ARGS"`)
+	for _, span := range isSpan.FindAllSubmatch(text, -1) {
+		line := strings.ReplaceAll(string(span[1]), "PORT", "8080")
+		args := sh.words(line)[0]
+		c, rest, err := rootCommand().Find(args)
+		if err == nil {
+			err = c.ParseFlags(rest)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", span[1], err)
+		}
+	}
+	for i, line := range strings.Split(string(text), "\n") {
+		if n := len([]rune(line)); n > 100 {
+			t.Errorf("README.md:%d has %d columns; at most 100 are allowed", i+1, n)
+		}
+	}
+}
+
+// brief is how the README bounds the commands that end within a minute; its other measurements are only planned here.
+const brief = "--time-budget 30s"
+
+// TestWithDockerReadme does what the README says, in its order, in an empty folder. Its images are the test's own, from a registry on
+// loopback under the README's names. Not run: make, which installs; loads over ssh; and the disk image, which is made of packages.
+func TestWithDockerReadme(t *testing.T) {
+	h := newHost(t)
+	needDocker(t)
+	all := commandsOf(t, readme)
+	from := serveImages(t, h.image, all)
+	sh, list := newShell(t, `exec `+h.tare+` "$@"`), newShell(t, `{ printf '%s\0' "$@"; printf '\1'; } >>"$ARGS"`)
+	dir := filepath.Join(h.dir, "reader")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var unmade []string // results of commands that were only planned
+	for _, c := range all {
+		line := imageFlag.ReplaceAllString(c.line, "--image "+from+"/$1")
+		measures := regexp.MustCompile(`tare (run|bench) `).MatchString(line)
+		switch {
+		case strings.Contains(line, "make "), strings.Contains(line, "ssh://"), strings.Contains(line, "tare image "):
+			continue
+		case measures && !strings.Contains(line, brief):
+			if out := outFlag.FindStringSubmatch(line); out != nil {
+				unmade = append(unmade, out[1])
+			}
+			if line = planned(line); line == "" {
+				continue
+			}
+		case slices.ContainsFunc(list.words(line)[0], func(arg string) bool { return slices.Contains(unmade, arg) }):
+			continue // nothing to read; TestCommandsOfTheDocumentation has read its flags
+		}
+		cmd := exec.CommandContext(t.Context(), "sh", "-ec", line)
+		cmd.Dir, cmd.Env = dir, append(append(os.Environ(), h.env()...), "PATH="+sh.path+":"+os.Getenv("PATH"))
+		began := time.Now()
+		said, err := cmd.CombinedOutput()
+		t.Logf("%s: %.1f s: %s", c.at, time.Since(began).Seconds(), c.line)
+		if err != nil {
+			t.Errorf("%s: %s: %v\n%s", c.at, line, err, said)
+		}
+	}
+}
+
+// planned is a command that measures, as one that only says what it would do.
+func planned(line string) string {
+	if runCommand().Flags().Lookup("plan") == nil {
+		return ""
+	}
+	return regexp.MustCompile(`tare (run|bench) `).ReplaceAllString(line, "$0--plan ")
+}
+
+// serveImages serves an image of a layout folder under every name that follows --image, and gives the registry's address.
+func serveImages(t *testing.T, folder string, all []typed) string {
+	t.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	address := strings.TrimPrefix(server.URL, "http://")
+	index, err := layout.ImageIndexFromPath(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := index.Image(manifest.Manifests[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all {
+		for _, flag := range imageFlag.FindAllStringSubmatch(c.line, -1) {
+			ref, err := name.ParseReference(address + "/" + flag[1])
+			if err == nil {
+				err = remote.Write(ref, img)
+			}
+			if err != nil {
+				t.Fatalf("%s: image %s: %v", c.at, flag[1], err)
+			}
+		}
+	}
+	return address
+}
