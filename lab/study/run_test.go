@@ -118,6 +118,21 @@ func TestRoundsAreInterleavedInRandomOrder(t *testing.T) {
 	}
 }
 
+// Nobody ranks an emulated VM. Where the study gives it fewer rounds than the others, one trial in them is enough.
+func TestEmulatedGuestsDoOneTrial(t *testing.T) {
+	for _, c := range []struct{ emulated, want int }{{1, 1}, {3, 3}, {4, 8}, {0, 8}} {
+		d := plain
+		d.Emulated = c.emulated
+		book := &fakeBook{}
+		if _, err := (&Run{Plan: fakePlan(d, bmT, vmT), Lab: &fakeLab{elapsed: steady}, Book: book}).Do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := book.measured() - 8; n != c.want {
+			t.Errorf("emulated: %d of %d rounds: %d trials, want %d", c.emulated, d.Floor, n, c.want)
+		}
+	}
+}
+
 func TestEveryOrderOfARoundComesUp(t *testing.T) {
 	seen := map[string]int{}
 	for round := range 6000 {
