@@ -115,8 +115,7 @@ func TestServicesThatDoNotFit(t *testing.T) {
 // Two services on the host's own network want one port, so they follow each other while the containers stay, and each meets half of
 // their trials.
 func TestServicesOfOnePort(t *testing.T) {
-	host, again := bmT, aaT
-	host.Network, again.Network = notebook.NetHost, notebook.NetHost
+	host, again := bmT, aaT // their treatments name no network
 	p := fakePlan(notebook.Design{Floor: 4, Cap: 4, Trials: 6}, host, again, cnT)
 	for label := range p.ready {
 		p.ready[label] = shopPlan("").ready["w"]

@@ -39,7 +39,8 @@ func (p *Plan) batches(round []notebook.Treatment, groups baselines) (all []batc
 			i = len(all)
 			at[g], all = i, append(all, batch{})
 		}
-		if p.readyOf(t).Workload.Service != nil && t.Network == notebook.NetHost {
+		onHost := t.Platform == notebook.BM || t.Network == notebook.NetHost // bare metal names no network, and has the host's
+		if p.readyOf(t).Workload.Service != nil && onHost {
 			all[i].shifts = append(all[i].shifts, t)
 		} else {
 			all[i].stay = append(all[i].stay, t)
