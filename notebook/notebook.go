@@ -303,6 +303,7 @@ func (k Kernel) Name() string {
 type Image struct {
 	Reference string `json:"reference"`       // what the user or the workload asked for
 	Digest    string `json:"digest"`          // "sha256:…" of its content
+	Base      string `json:"base,omitempty"`  // digest of the image before volumes were copied into it; empty: none were
 	Input     string `json:"input,omitempty"` // digest of the workload's own files and input beside it
 }
 

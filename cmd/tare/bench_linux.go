@@ -22,13 +22,14 @@ import (
 // benching holds the flags of bench.
 type benching struct {
 	running
-	image, platforms, instances     string
-	networks, provisioning          string
-	service                         int
-	load, objective, neighbours     string
-	prepare                         string
-	metrics, devices, env, envFiles []string
-	set                             func(flag string) bool // whether the user gave the flag
+	image, platforms, instances                       string
+	networks, provisioning                            string
+	service                                           int
+	load, objective, neighbours                       string
+	prepare                                           string
+	method, body                                      string
+	metrics, devices, env, envFiles, headers, volumes []string
+	set                                               func(flag string) bool // whether the user gave the flag
 }
 
 func benchCommand() *cobra.Command {
@@ -87,9 +88,13 @@ func (b *benching) flags(c *cobra.Command) {
 	f.StringArrayVar(&b.devices, "device", nil, "give every guest this device of the host, `NAME` as CDI has it: nvidia.com/gpu=0 (again for more devices)")
 	f.StringArrayVar(&b.env, "env", nil, "set a variable of the command's environment: `KEY=VALUE`, or KEY to pass yours on; recorded in the results (again for more)")
 	f.StringArrayVar(&b.envFiles, "env-file", nil, "read variables from `FILE`, in the format of docker run --env-file (again for more)")
+	f.StringArrayVar(&b.volumes, "volume", nil, "copy a folder or file of this host into every guest: `HOST:GUEST`; the host's is never written to (again for more)")
 	f.StringVar(&b.prepare, "prepare", "", "`COMMAND` to run, unmeasured, before each run, or before a service starts")
 	f.IntVar(&b.service, "service", 0, "the command, or the image's own, is a service that listens on this `PORT`: seek its capacity")
 	f.StringVar(&b.load, "load", "", "what asks the service: the path of a page (/), or a `COMMAND` with {rate}, {seconds}, {address} and {port} in it")
+	f.StringVar(&b.method, "method", "", "method of the HTTP request: `METHOD`, of "+strings.Join(studyfile.Methods, ", ")+" (default GET, and POST with --body)")
+	f.StringArrayVar(&b.headers, "header", nil, "send this header with the HTTP request: `'NAME: VALUE'`; recorded in the results (again for more)")
+	f.StringVar(&b.body, "body", "", "body of the HTTP request: `TEXT`, or @FILE with it; at most 1 MiB")
 	f.StringVar(&b.objective, "objective", "p99=100ms", "what the service must meet: `METRIC=TIME`, of the figures that its load prints")
 	f.StringVar(&b.neighbours, "neighbours", "none", "guests that are busy beside the measured one: `LIST` of none, cpu:1, io:2, cpu:1+io:1, or of as many as fill the host, cpu:4/core; each is compared")
 	f.StringVar(&b.platforms, "platforms", "bm,cn,vm,vmcn", "platforms, of bm, cn, vm, vmcn; an engine may be named: cn:crun")
@@ -103,8 +108,10 @@ func (b *benching) spec(argv []string) (*studyfile.Spec, error) {
 	if len(argv) == 0 && b.image == "" {
 		return nil, errors.New("bench: a command was expected: tare bench [flags] -- CMD ARG…")
 	}
-	if b.service == 0 && (b.load != "" || b.set("objective") || b.set("service")) {
-		return nil, errors.New("bench: --load and --objective are of a service: the port on which it listens was expected, with --service PORT")
+	for _, flag := range []string{"load", "objective", "service", "method", "header", "body"} {
+		if b.service == 0 && b.set(flag) {
+			return nil, fmt.Errorf("bench: --%s is for a service: name the port on which it listens with --service PORT", flag)
+		}
 	}
 	use := studyfile.Use{Name: "command", Image: b.image, Command: argv, Devices: b.devices}
 	if err := b.give(&use); err != nil {
@@ -152,6 +159,9 @@ func (b *benching) give(use *studyfile.Use) error {
 		return err
 	}
 	use.Env = env
+	for _, text := range b.volumes {
+		use.Volumes = append(use.Volumes, strings.TrimSuffix(text, ":ro")) // which it is anyway
+	}
 	if use.Prepare, err = shellWords("prepare", b.prepare); err != nil {
 		return err
 	}
@@ -162,8 +172,23 @@ func (b *benching) give(use *studyfile.Use) error {
 		return nil
 	}
 	use.Name, use.Port = "service", b.service
+	use.Request = b.request()
 	use.Ask, err = shellWords("load", b.load)
 	return err
+}
+
+// request is what is sent over HTTP; nil where no flag says so.
+func (b *benching) request() *studyfile.Request {
+	if !b.set("method") && !b.set("body") && len(b.headers) == 0 {
+		return nil
+	}
+	r := &studyfile.Request{Method: b.method, Headers: b.headers}
+	if file, ok := strings.CutPrefix(b.body, "@"); ok {
+		r.BodyFile = file
+	} else {
+		r.Body = b.body
+	}
+	return r
 }
 
 // shellWords splits the value of a flag as a shell does.

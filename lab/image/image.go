@@ -46,6 +46,7 @@ type Image struct {
 	Tree
 	Reference string // what was asked for
 	From      string // where that was found, in words: "registry index.docker.io", "the Docker daemon", …
+	Base      string // digest of the image without volumes; empty: none were added
 	Config    Config
 	Warnings  []string // what could not be kept: device nodes, extended attributes, …
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -165,6 +166,42 @@ func (u *unpacker) text(name string) (text []byte, err error) {
 		return nil, fmt.Errorf("the image's /%s: %w", name, err)
 	}
 	return text, nil
+}
+
+// As is the configuration for another user than the image's own, named as an image names its user and found in its own files.
+func (i *Image) As(who string) (Config, error) {
+	cfg := i.Config
+	root, err := os.OpenRoot(i.Dir)
+	if err != nil {
+		return cfg, err
+	}
+	defer root.Close()
+	read := func(name string) (text []byte, err error) {
+		f, err := root.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		text, err = io.ReadAll(io.LimitReader(f, maxPasswd+1))
+		if err == nil && len(text) > maxPasswd {
+			err = hostile("the image's /%s is longer than %d bytes", name, maxPasswd)
+		}
+		return text, err
+	}
+	passwd, err := read("etc/passwd")
+	if err != nil {
+		return cfg, err
+	}
+	group, err := read("etc/group")
+	if err != nil {
+		return cfg, err
+	}
+	id, err := resolveUser(who, passwd, group)
+	cfg.UID, cfg.GID, cfg.Groups, cfg.Home = id.uid, id.gid, id.groups, id.home
+	return cfg, err
 }
 
 // resolveUser does the work of user on the two files' contents. As in Docker, whose code it is, a number need not be in the

@@ -39,7 +39,7 @@ func (p *Plan) make(ctx context.Context, asked *studyfile.Asked, o workload.Opti
 			return err
 		}
 		p.ready[label], p.open[label] = r, u.Open
-		p.Study.Images[label] = notebook.Image{Reference: r.Image.Reference, Digest: r.Image.Digest, Input: r.Work.Digest}
+		p.Study.Images[label] = notebook.Image{Reference: r.Image.Reference, Digest: r.Image.Digest, Base: r.Image.Base, Input: r.Work.Digest}
 	}
 	return nil
 }

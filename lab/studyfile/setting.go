@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/lab/image"
 	"tare/lab/origin"
 )
 
@@ -13,7 +14,7 @@ func (u Use) checkSetting() *problem {
 	for _, of := range []struct {
 		key string
 		set bool
-	}{{"env", len(u.Env) > 0}, {"prepare", len(u.Prepare) > 0}} {
+	}{{"env", len(u.Env) > 0}, {"dir", u.Dir != ""}, {"user", u.User != ""}, {"volumes", len(u.Volumes) > 0}, {"prepare", len(u.Prepare) > 0}} {
 		if of.set && !u.isOwn() {
 			return wrong(fmt.Sprintf("%s: is for a command or an image of your own; a workload has its own folder", of.key), of.key)
 		}
@@ -23,8 +24,25 @@ func (u Use) checkSetting() *problem {
 			return wrong(fmt.Sprintf("env: %.100q: must be KEY=VALUE, with no blank in KEY", kv), "env", i)
 		}
 	}
+	if u.Dir != "" && (!strings.HasPrefix(u.Dir, "/") || strings.ContainsRune(u.Dir, 0)) {
+		return wrong(fmt.Sprintf("dir: %.100q: must be an absolute path in the guest", u.Dir), "dir")
+	}
+	if strings.ContainsRune(u.User, 0) {
+		return wrong("user: a zero byte is not allowed", "user")
+	}
+	if err := image.CheckVolumes(u.setting(".").Volumes); err != nil {
+		return wrong("volumes: "+err.Error(), "volumes")
+	}
 	if slices.ContainsFunc(u.Prepare, func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
 		return wrong("prepare: a zero byte is not allowed", "prepare")
+	}
+	if _, page := u.page(); u.Request != nil && (u.Port == 0 || !page) {
+		return wrong("request: is for a service whose load: is the path of a page", "request")
+	}
+	if u.Request != nil {
+		if err := u.Request.check(); err != nil {
+			return wrong("request: "+err.Error(), "request")
+		}
 	}
 	return nil
 }

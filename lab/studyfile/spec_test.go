@@ -271,7 +271,7 @@ func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
 	if !reflect.DeepEqual(again, s) {
 		t.Errorf("read again: %+v\nwant %+v", again, s)
 	}
-	w := again.Workloads[0].own()
+	w := again.Workloads[0].own(".")
 	if w == nil || w.Image.Reference != "./layout" || w.Command[2] != "echo {x}" {
 		t.Errorf("workload %+v", w)
 	}

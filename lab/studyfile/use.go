@@ -2,11 +2,13 @@ package studyfile
 
 import (
 	"io/fs"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
+	"tare/lab/image"
 	"tare/lab/workload"
 	"tare/notebook"
 	"tare/yamlfile"
@@ -31,7 +33,11 @@ type Use struct {
 	Input   string   `yaml:"input,omitempty"`   // for a command: the name under {work} of the file that --input gives
 
 	// Env are variables of the environment as KEY=VALUE, in addition to the image's own.
-	Env Values `yaml:"env,omitempty" json:",omitempty"` // omitted in the study's hash, which is older; so are those below
+	Env  Values `yaml:"env,omitempty" json:",omitempty"`  // omitted in the study's hash, which is older; so are those below
+	Dir  string `yaml:"dir,omitempty" json:",omitempty"`  // working folder of the command; empty: the image's
+	User string `yaml:"user,omitempty" json:",omitempty"` // as an image names its user; empty: the image's
+	// Volumes are folders or files of the host, as HOST:GUEST. Tare copies them into every guest's root; HOST is relative to the study file.
+	Volumes Values `yaml:"volumes,omitempty" json:"-"` // the image's digest covers their content
 	// Prepare is a command that runs in each guest, unmeasured: before each run of a command, or before a service starts.
 	Prepare []string `yaml:"prepare,omitempty" json:",omitempty"`
 
@@ -43,6 +49,8 @@ type Use struct {
 	// Ask is what asks the service at a rate: the path of a page to request over HTTP, or a command of the image with {address},
 	// {port}, {rate} and {seconds} in it.
 	Ask Values `yaml:"load,omitempty" json:",omitempty"`
+	// Request is what is sent over HTTP, in place of a GET.
+	Request *Request `yaml:"request,omitempty" json:",omitempty"`
 }
 
 // Values is one value or a list of values, all read as text.
@@ -61,15 +69,24 @@ const HTTP = "http"
 // isOwn reports whether the use is a user's own command and names no workload folder.
 func (u Use) isOwn() bool { return u.Image != "" || len(u.Command) > 0 }
 
+// page is the page that is asked for over HTTP, without its first slash.
+func (u Use) page() (string, bool) {
+	page, ok := strings.CutPrefix(strings.Join(u.Ask, ""), "/")
+	return page, ok && len(u.Ask) == 1
+}
+
 // service is the workload of a user's own service.
-func (u Use) service(shipped fs.FS) (*workload.Workload, error) {
+func (u Use) service(shipped fs.FS, base string) (*workload.Workload, error) {
 	w := &workload.Workload{Metric: workload.Metric{Metric: notebook.Metric{Name: "response time", Unit: "s"}, From: "mean"}}
-	if page, ok := strings.CutPrefix(strings.Join(u.Ask, ""), "/"); ok && len(u.Ask) == 1 {
+	if page, ok := u.page(); ok {
 		var err error
 		if w, err = workload.Find(shipped, HTTP, "."); err != nil {
 			return nil, err
 		}
 		if w.Params, err = w.At(map[string]string{"path": "/" + page}); err != nil {
+			return nil, err
+		}
+		if err := u.Request.putInto(w, base); err != nil {
 			return nil, err
 		}
 	} else {
@@ -80,12 +97,12 @@ func (u Use) service(shipped fs.FS) (*workload.Workload, error) {
 	w.Name, w.Title, w.Paper = u.Name, "service on port "+strconv.Itoa(u.Port), ""
 	w.Image = workload.Image{Reference: u.Image}
 	w.Service = &workload.Service{Command: u.Command, Port: u.Port}
-	w.Setting = u.setting()
+	w.Setting = u.setting(base)
 	return w, nil
 }
 
 // own is the workload of a user's own command.
-func (u Use) own() *workload.Workload {
+func (u Use) own(base string) *workload.Workload {
 	w := &workload.Workload{
 		Name: u.Name, Title: strings.Join(u.Command, " "), Command: u.Command,
 		Image:  workload.Image{Reference: u.Image},
@@ -100,13 +117,30 @@ func (u Use) own() *workload.Workload {
 	if u.Input != "" {
 		w.Input = &workload.Input{Name: u.Input}
 	}
-	w.Setting = u.setting()
+	w.Setting = u.setting(base)
 	return w
 }
 
-// setting is what the use's command gets in addition to its image.
-func (u Use) setting() workload.Setting {
-	return workload.Setting{Env: u.Env, Before: u.Prepare}
+// setting is what the use's command gets in addition to its image. Paths are relative to base.
+func (u Use) setting(base string) workload.Setting {
+	s := workload.Setting{Env: u.Env, Dir: u.Dir, User: u.User, Before: u.Prepare}
+	for _, text := range u.Volumes {
+		v := parseVolume(text)
+		if !filepath.IsAbs(v.Host) {
+			v.Host = filepath.Join(base, v.Host)
+		}
+		s.Volumes = append(s.Volumes, v)
+	}
+	return s
+}
+
+// parseVolume takes HOST:GUEST apart. A HOST may have a colon, GUEST has none.
+func parseVolume(text string) image.Volume {
+	at := strings.LastIndex(text, ":")
+	if at < 0 {
+		return image.Volume{Host: text}
+	}
+	return image.Volume{Host: text[:at], Guest: text[at+1:]}
 }
 
 // brief shortens a command line. Different command lines stay different.

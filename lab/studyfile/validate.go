@@ -185,7 +185,7 @@ func (s *Spec) checkUse(u Use) *problem {
 		if u.Port != 0 || !u.isOwn() {
 			return wrong("metrics: are of a command of your own; a workload has its metrics in its own file, and a service its capacity", "metrics")
 		}
-		if err := u.own().CheckMetrics(); err != nil {
+		if err := u.own(".").CheckMetrics(); err != nil {
 			return wrong("metrics: "+err.Error(), "metrics")
 		}
 	}

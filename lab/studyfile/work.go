@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -41,9 +42,9 @@ func (s *Spec) works(shipped fs.FS) (all []Work, err error) {
 		var w *workload.Workload
 		switch {
 		case u.Port != 0:
-			w, err = u.service(shipped)
+			w, err = u.service(shipped, s.Base)
 		case u.isOwn():
-			w = u.own()
+			w = u.own(s.Base)
 		}
 		if err != nil {
 			return nil, s.located(err, "workloads", i)
@@ -81,18 +82,37 @@ func (s *Spec) works(shipped fs.FS) (all []Work, err error) {
 				full["command"] = brief(u.Command) // another command is another treatment
 			}
 			if len(u.Ask) > 0 {
-				full["load"] = brief(u.Ask)
+				full["load"] = brief(append(u.Request.brief(), u.Ask...))
 			}
 			crossed, err := s.crossed(u, full)
 			if err != nil {
 				return nil, s.located(err, "workloads", i)
 			}
 			for _, factors := range crossed {
+				if err := distinct(all, Work{w, full, factors, open, u}); err != nil {
+					return nil, s.located(err, "workloads", i)
+				}
 				all = append(all, Work{w, full, factors, open, u})
 			}
 		}
 	}
 	return all, nil
+}
+
+// distinct says that a command of the user's own would have the label of another one that is not the same.
+func distinct(all []Work, w Work) error {
+	if !w.use.isOwn() {
+		return nil
+	}
+	same := func(a, b Use) bool {
+		return a.Image == b.Image && reflect.DeepEqual(a.setting("."), b.setting("."))
+	}
+	for _, other := range all {
+		if other.Label() == w.Label() && !same(other.use, w.use) {
+			return fmt.Errorf("name: %q: another command has this name and differs in its image, environment or volumes: give it another name", w.use.Name)
+		}
+	}
+	return nil
 }
 
 // chosen are the factors of a use that are not fields of a treatment.

@@ -297,6 +297,14 @@ func each[T any](ctx context.Context, atOnce int, all iter.Seq[T], do func(conte
 }
 
 func (w *Workload) root(ctx context.Context, s *image.Store, say image.Progress) (*image.Image, error) {
+	root, err := w.plainRoot(ctx, s, say)
+	if err != nil {
+		return nil, err
+	}
+	return w.Setting.applied(ctx, s, root, say)
+}
+
+func (w *Workload) plainRoot(ctx context.Context, s *image.Store, say image.Progress) (*image.Image, error) {
 	if w.Image.Reference != "" {
 		return s.OCI(ctx, w.Image.Reference, say)
 	}

@@ -65,8 +65,9 @@ type Workload struct {
 	// Setting is of a command of the user's own, which no folder describes.
 	Setting Setting `yaml:"-" json:"-"`
 
-	folder fs.FS
-	origin string // the folder's name, for messages
+	folder   fs.FS
+	replaced map[string][]byte // files in place of the folder's
+	origin   string            // the folder's name, for messages
 }
 
 // Allowed implements yamlfile.Limited.
@@ -459,6 +460,9 @@ const maxFile = 64 << 20
 
 // file reads a file of the workload's folder.
 func (w *Workload) file(name string) ([]byte, error) {
+	if data, ok := w.replaced[name]; ok {
+		return data, nil
+	}
 	text, err := yamlfile.ReadFS(w.folder, name, maxFile)
 	if at, is := errors.AsType[*fs.PathError](err); is {
 		if info, err := fs.Lstat(w.folder, name); err == nil && info.Mode()&fs.ModeSymlink != 0 {

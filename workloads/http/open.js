@@ -2,9 +2,12 @@
 // that is due when all users wait for answers is not sent, and has failed. With READY the exit status says whether it was answered.
 import http from 'k6/http';
 import { check } from 'k6';
+import encoding from 'k6/encoding';
 import exec from 'k6/execution';
 import { Counter, Trend } from 'k6/metrics';
 
+const request = JSON.parse(open('./request.json')); // method, headers, and the body in base64
+const body = request.body ? encoding.b64decode(request.body) : null;
 const rate = +__ENV.RATE;
 const seconds = +__ENV.SECONDS;
 const users = Math.min(Math.max(2 * rate, 20), 2000);
@@ -22,7 +25,7 @@ const clock = new Trend('clock'); // ms since the first request was due, of righ
 const right = new Counter('right');
 
 export default function () {
-  const answer = http.get(__ENV.URL, { timeout: '1m', redirects: 0 });
+  const answer = http.request(request.method, __ENV.URL, body, { timeout: '1m', redirects: 0, headers: request.headers });
   const cause = answer.error || (answer.status >= 400 ? `status ${answer.status}, one below 400 was expected` : '');
   if (cause) {
     check(null, { [cause]: () => true }); // k6 counts checks by name, so the summary has every cause
