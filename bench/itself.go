@@ -22,12 +22,12 @@ import (
 	"tare/stats"
 )
 
-// What is promised of a command compared with itself: its ratio is known within narrowly in at most itselfLimit of the time that hyperfine
-// takes in its own order.
-const (
-	narrowly    = 0.01
-	itselfLimit = 0.50
-)
+// narrowly is how well the ratio of a command to itself is to be known.
+const narrowly = 0.01
+
+// itselfLimits are the promises: Tare knows the ratio in at most this share of the time that hyperfine takes in its own order, and when a
+// script alternates its commands.
+var itselfLimits = [waysOfTrying]float64{inOrder: 0.20, inTurn: 1.00}
 
 // How long that comparison may take, and one study in it: where that is not enough the rest is foreseen, as it is for hyperfine.
 const (
@@ -129,17 +129,14 @@ func itself(ctx context.Context, dir string) error {
 	}
 	fmt.Printf("\nA command of %s and itself, on one core: until their ratio is known to ± %g %% (%s)\n", duration(s.took), narrowly*100, strings.TrimSpace(string(version)))
 	var rounds []tried
-	var own, all float64 // of Tare's time, the command's
+	var where spent // Tare's time
 	ways := [waysOfTrying]func() ([]try, error){
 		byTare: func() ([]try, error) {
 			sum, took, err := s.study(ctx, nil, fmt.Sprintf("±%g%%", narrowly*100), itselfMost, s.steps)
 			if err != nil {
 				return nil, err
 			}
-			all += took
-			for _, r := range sum.Rows {
-				own += r.Mean * float64(r.Trials)
-			}
+			where = where.plus(s.spent)
 			a := sum.AA[0]
 			return []try{{took, stats.Quotient{Value: a.Ratio, Low: a.Low, High: a.High}}}, nil
 		},
@@ -184,11 +181,11 @@ func itself(ctx context.Context, dir string) error {
 		}
 		rounds = append(rounds, now)
 	}
-	return report(rounds, own/all)
+	return report(rounds, where)
 }
 
 // report prints what came of each way, and says whether what is promised was not kept.
-func report(rounds []tried, own float64) (broken error) {
+func report(rounds []tried, where spent) (broken error) {
 	needs, _ := typical(rounds)
 	for way, name := range []string{"tare run --until", "hyperfine, in its own order", "hyperfine, in turn by script"} {
 		n, misses := 0, 0
@@ -202,21 +199,19 @@ func report(rounds []tried, own float64) (broken error) {
 		}
 		line := fmt.Sprintf("  %-30s %8s   misses in %d of %d tries", name, duration(needs[way]), misses, n)
 		if way == byTare {
-			fmt.Printf("%s; of its time %.0f %% is the command's\n", line, own*100)
+			fmt.Printf("%s\n%32s of its time: %s\n", line, "", where)
 			continue
 		}
 		wider := bootstrapped(rounds, func(_, wider [waysOfTrying]float64) float64 { return wider[way] })
 		q := bootstrapped(rounds, func(needs, _ [waysOfTrying]float64) float64 { return needs[byTare] / needs[way] })
 		line += fmt.Sprintf(", in 5 %% if %.1f (%.1f to %.1f) times as wide\n  %30s          so tare takes %.2f (%.2f to %.2f) of its time",
 			wider.Value, wider.Low, wider.High, "", q.Value, q.Low, q.High)
-		if way == inOrder {
-			v := verdict(q, itselfLimit)
-			line += fmt.Sprintf("   at most %.2f: %s", itselfLimit, v)
-			if v == notMet {
-				broken = fmt.Errorf("%.2f of hyperfine's time (%.2f to %.2f), at most %.2f is promised", q.Value, q.Low, q.High, itselfLimit)
-			}
+		limit := itselfLimits[way]
+		v := verdict(q, limit)
+		if v == notMet {
+			broken = errors.Join(broken, fmt.Errorf("%s: %.2f of its time (%.2f to %.2f), at most %.2f is promised", name, q.Value, q.Low, q.High, limit))
 		}
-		fmt.Println(line)
+		fmt.Printf("%s   at most %.2f: %s\n", line, limit, v)
 	}
 	return broken
 }
@@ -305,6 +300,7 @@ type spinner struct {
 	took              float64 // seconds, of that many
 	runs              int     // of each command by hyperfine
 	studies           int     // so far
+	spent             spent   // by the latest
 }
 
 // newSpinner makes a command that takes so many seconds on the core that a guest of bare metal has.
@@ -372,7 +368,11 @@ func (s *spinner) study(ctx context.Context, baseline map[string]string, until s
 	if said, err := exec.CommandContext(ctx, "bin/tare", args...).CombinedOutput(); err != nil {
 		return nil, 0, fmt.Errorf("tare %s: %w: %s", strings.Join(args, " "), err, said)
 	}
-	took := time.Since(began).Seconds()
+	ended := time.Now()
+	took := ended.Sub(began).Seconds()
+	if s.spent, err = spentIn(out, began, ended); err != nil {
+		return nil, 0, err
+	}
 	sum, err := data.Read([]string{out}, data.Options{Baseline: maps.Clone(baseline)})
 	if err == nil && len(sum.AA) != len(steps) {
 		err = fmt.Errorf("%s has %d A/A checks, %d were expected", out, len(sum.AA), len(steps))

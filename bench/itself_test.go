@@ -6,7 +6,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
+	"tare/notebook/notebooktest"
 	"tare/stats"
 )
 
@@ -47,13 +49,50 @@ func TestReport(t *testing.T) {
 	for _, c := range []struct {
 		took, narrow float64 // Tare's; and how much too narrow hyperfine's intervals of ± 1 % are
 		broken       bool
-	}{{3, 3, false}, {3, 1, false}, {30, 1, true}} {
+	}{{3, 3, false}, {1, 1, false}, {3, 1, true}, {30, 1, true}} {
 		var rounds []tried
 		for range 10 {
 			rounds = append(rounds, tried{simulated(rng, 1, c.took, 0.01, 1), simulated(rng, 3, 6, 0.01, c.narrow), simulated(rng, 2, 6, 0.01, 1)})
 		}
-		if err := report(rounds, 0.9); (err != nil) != c.broken {
+		if err := report(rounds, spent{runs: 1}); (err != nil) != c.broken {
 			t.Errorf("%+v: %v", c, err)
 		}
+	}
+}
+
+// A pair counts by the typical width of its containers, and the median of the pairs counts.
+func TestJudgeTurns(t *testing.T) {
+	pair := func(times float64) turnsPair {
+		return turnsPair{turned{[]float64{0.01, 0.04}, 9}, turned{[]float64{0.02 / times, 0.02 / times}, 9}}
+	}
+	for _, c := range []struct {
+		times  []float64
+		busy   bool
+		broken bool
+	}{
+		{[]float64{1, 1.5, 2.6, 3, 4}, false, false}, {[]float64{1, 1.5, 2.4, 3, 4}, false, true},
+		{[]float64{1, 1.5, 2.4, 3, 4}, true, false}, {[]float64{1, 1.5, 1.9, 3, 4}, true, true},
+	} {
+		var pairs []turnsPair
+		for _, times := range c.times {
+			pairs = append(pairs, pair(times))
+		}
+		if err := judgeTurns(pairs, c.busy); (err != nil) != c.broken {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// The parts of a study's time add up to it.
+func TestSpentIn(t *testing.T) {
+	began := time.Date(2026, 11, 25, 1, 0, 0, 0, time.UTC)
+	at := func(s float64) time.Time { return began.Add(time.Duration(s * float64(time.Second))) }
+	f := notebooktest.New(2).Add("bm large", 1)
+	g, x := notebooktest.One(0, f.Study.Treatments[0].ID, 1)
+	g.Start, g.ProvisionS, x.Start, x.HostS = at(3), 0.5, at(4), 2
+	dir := notebooktest.Write(t, f.Study, f.Host, g, x)
+	got, err := spentIn(dir, began, at(7))
+	if want := (spent{runs: 2, guests: 0.5, between: 0.5, before: 3, after: 1}); err != nil || got != want {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 }

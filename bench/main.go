@@ -2,8 +2,9 @@
 
 // Command bench compares Tare with others, in ratios taken in one run on one machine: the reading of a large folder with its bounds;
 // the tracers with none and with bpftrace; the ruler with C and hyperfine; the start of a container with `crun run` and with `runc run`; the requests to start
-// containers that it can make with an engine that does nothing; how soon a command is known to take as long as itself with hyperfine; a scan of a process's memory with the plainest loops over it. Every comparison is printed, whatever came of the others, and a promise is broken only
-// where the interval of the ratio lies beyond it.
+// containers that it can make with an engine that does nothing; how soon a command is known to take as long as itself with hyperfine; trials
+// in turns with one guest after the other; a scan of a process's memory with the plainest loops over it. Every comparison is printed,
+// whatever came of the others, and a promise is broken only where the interval of the ratio lies beyond it.
 // `make bench` runs it as root; `scripts/bench tracers start` makes only those two. Two more are made only where they are named: `scripts/bench alike`
 // counts how often bare metal is called different from itself, `scripts/bench injected` seeks a cost of one per cent.
 package main
@@ -56,7 +57,7 @@ func run(ctx context.Context) (err error) {
 		run   func(ctx context.Context, dir string) error
 		asked bool // made only where it is named: it takes long, or compares with nothing
 	}{{"reading", reading, false}, {"tracers", tracers, false}, {"ruler", rulers, false}, {"start", starts, false}, {"ceiling", ceiling, false}, {"itself", itself, false},
-		{"memory", memories, false}, {"alike", alike, true}, {"injected", injected, true}}
+		{"turns", turns, false}, {"memory", memories, false}, {"alike", alike, true}, {"injected", injected, true}}
 	only := os.Args[1:] // these alone
 	var names []string
 	for _, c := range all {

@@ -33,6 +33,8 @@ type Report struct {
 	CommandS float64   `json:"command_s"` // median seconds of a run, as the host is
 	Rounds   int       `json:"rounds"`    // of which
 	Interval float64   `json:"interval"`  // the A/A interval would be ± this share, as the host is
+	Others   float64   `json:"others"`    // share of the host's CPU time that other programs used and the machine below it took
+	Busy     bool      `json:"busy"`      // this share is a twentieth or more
 	Level    float64   `json:"level"`     // of the intervals of the effects, corrected for their number
 	Settings []Setting `json:"settings"`
 	All      *Effect   `json:"all,omitempty"` // of all that a quiet run sets, together
@@ -133,6 +135,7 @@ func (t Tree) measure(ctx context.Context, j *journal.Journal, h notebook.Host, 
 		c.quiet, c.back = flip(together)
 		all = append(all, c)
 	}
+	others := othersSince()
 	var took []float64
 	end, told := time.Now().Add(long), time.Time{}
 	for ; time.Now().Before(end) || r.Pairs < rounds; r.Pairs++ {
@@ -152,7 +155,36 @@ func (t Tree) measure(ctx context.Context, j *journal.Journal, h notebook.Host, 
 		}
 	}
 	r.conclude(all, took, len(together) > 0)
+	r.Others = others()
+	r.Busy = r.Others >= busy
 	return r, nil
+}
+
+// busy is the share of the host's CPU time from which on others make a host busy. Results call a round disturbed at the same share.
+const busy = 0.05
+
+// othersSince returns a function that reports the share of the host's CPU time since then that this program and its children did not
+// use; 0 where that cannot be known.
+func othersSince() func() float64 {
+	read := func() (c proc.CPUTime, ours time.Duration, err error) {
+		for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+			var u unix.Rusage
+			err = errors.Join(err, unix.Getrusage(who, &u))
+			ours += time.Duration(u.Utime.Nano() + u.Stime.Nano())
+		}
+		c, failed := proc.Host.CPUTime()
+		return c, ours, errors.Join(err, failed)
+	}
+	before, had, err := read()
+	return func() float64 {
+		after, has, failed := read()
+		of := after.All - before.All
+		if err != nil || failed != nil || of <= 0 {
+			return 0
+		}
+		others := max(after.Busy-before.Busy-(has-had), 0) + after.Stolen - before.Stolen
+		return max(others.Seconds()/of.Seconds(), 0)
+	}
 }
 
 // conclude says what the conditions are worth beside the first, in which the host is as it is.
@@ -286,6 +318,9 @@ func (r Report) Describe(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "A command of %.0f ms on bare metal against itself, %d pairs as the host is: its A/A interval after %d rounds would be ±%.2g %%.\n",
 		1000*r.CommandS, r.Pairs, r.Rounds, 100*r.Interval)
+	if r.Busy {
+		fmt.Fprintf(&b, "The host was busy: other programs, and the machine below this one, used %.0f %% of its CPU time.\n", 100*r.Others)
+	}
 	fmt.Fprintf(&b, "How many times as wide with each setting quiet, by how far apart two runs then are, from as many pairs in between (%.3g %% intervals):\n\n", 100*r.Level)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, s := range r.Settings {

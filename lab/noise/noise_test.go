@@ -179,7 +179,7 @@ func TestDescribe(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := tree.Find()
-	r := Report{Pairs: 212, CommandS: 0.0312, Rounds: rounds, Interval: 0.0534, Level: 0.992}
+	r := Report{Pairs: 212, CommandS: 0.0312, Rounds: rounds, Interval: 0.0534, Level: 0.992, Others: 0.314, Busy: true}
 	effects := map[string]*Effect{
 		"turbo": {0.41, 0.3, 0.56}, "address randomisation": {1.02, 0.71, 1.4}, "swap": {1.3, 1.1, 1.6}, "frequency governor": {0.97, 0.8, 1.2}, "IRQ affinity": {1, 0.9, 1.1},
 		"transparent huge pages": {1, 0.9, 1.1}, SMT: {0.7, 0.5, 0.98},

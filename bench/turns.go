@@ -1,0 +1,151 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/desk/data"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// In the same wall time, trials in turns make intervals at least turnsLimit times as narrow as one guest after the other does, in the
+// median of turnsPairs pairs of studies; on a busy host at least turnsBusy times.
+const (
+	turnsLimit = 2.5
+	turnsBusy  = 2.0
+	turnsPairs = 5
+	turnsLong  = 45 * time.Second // of each study
+)
+
+// turned is half of the interval's width of each container in a study, as a share of its ratio, and the study's rounds.
+type turned struct {
+	halves []float64
+	rounds int
+}
+
+// half is the typical width.
+func (t turned) half() float64 {
+	var sum float64
+	for _, h := range t.halves {
+		sum += math.Log(h)
+	}
+	return math.Exp(sum / float64(len(t.halves)))
+}
+
+// turnsPair is two studies of equal wall time.
+type turnsPair struct{ sequential, interleaved turned }
+
+// turns compares the two orders of a study of cpu on bare metal and in two Docker containers, with a CPU quota and with a CPU set.
+func turns(ctx context.Context, dir string) error {
+	busy, others, err := busyHost(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\nThe same wall time (%v), interleaved against one at a time: cpu in two Docker containers (others used %.0f %% of the CPU)\n", turnsLong, 100*others)
+	var pairs []turnsPair
+	for n := range turnsPairs {
+		var p turnsPair
+		ways := []func() error{
+			func() (err error) { p.sequential, err = turnsStudy(ctx, dir, notebook.OrderSequential); return err },
+			func() (err error) { p.interleaved, err = turnsStudy(ctx, dir, notebook.OrderInterleaved); return err },
+		}
+		for _, i := range rand.New(rand.NewPCG(4, uint64(n))).Perm(len(ways)) {
+			if err := ways[i](); err != nil {
+				return err
+			}
+		}
+		fmt.Printf("  pair %d: one at a time %s; interleaved %s\n", n+1, p.sequential, p.interleaved)
+		pairs = append(pairs, p)
+	}
+	return judgeTurns(pairs, busy)
+}
+
+// String says the widths.
+func (t turned) String() string {
+	var all []string
+	for _, h := range t.halves {
+		all = append(all, fmt.Sprintf("± %.2f %%", 100*h))
+	}
+	return fmt.Sprintf("%s (%d rounds)", strings.Join(all, " and "), t.rounds)
+}
+
+// judgeTurns prints how many times as narrow the intervals are, and says whether what is promised was not kept.
+func judgeTurns(pairs []turnsPair, busy bool) error {
+	var times []float64
+	for _, p := range pairs {
+		times = append(times, p.sequential.half()/p.interleaved.half())
+	}
+	limit, host := turnsLimit, "host"
+	if busy {
+		limit, host = turnsBusy, "busy host"
+	}
+	median, v := stats.Median(times), met
+	if median < limit {
+		v = notMet
+	}
+	fmt.Printf("  %.2f times as narrow in the median of %d pairs (%.2f to %.2f)   at least %.1f on this %s: %s\n", median, len(times), slices.Min(times), slices.Max(times), limit, host, v)
+	if v == notMet {
+		return fmt.Errorf("%.2f times as narrow, at least %.1f is promised", median, limit)
+	}
+	return nil
+}
+
+// busyHost says whether `tare doctor --noise` calls the host busy, and what share of its CPU time others used.
+func busyHost(ctx context.Context) (busy bool, others float64, err error) {
+	out, err := exec.CommandContext(ctx, "bin/tare", "doctor", "--noise", "--format", "json").Output()
+	if err != nil {
+		return false, 0, fmt.Errorf("tare doctor --noise: %w", err)
+	}
+	var r struct {
+		Busy   bool
+		Others float64
+	}
+	err = json.Unmarshal(out, &r)
+	return r.Busy, r.Others, err
+}
+
+// turnsStudy runs the study in an order until the wall time is over.
+func turnsStudy(ctx context.Context, dir, order string) (t turned, err error) {
+	file, out := filepath.Join(dir, "turns.yaml"), filepath.Join(dir, "turns-"+order)
+	text := "name: turns\ntitle: the two orders\nworkloads: [{name: cpu, params: {millions: 100}}]\n" +
+		"platforms: [{platform: bm}, {platform: cn, engines: [docker], provisioning: [vanilla, pinned]}]\ninstances: [1/1GB]\n" +
+		"design: {rounds: {floor: 200, cap: 200}, trials: 8, warmups: 1, timeout: 1m, order: " + order + "}\n"
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(out)) }()
+	if said, err := exec.CommandContext(ctx, "bin/tare", "run", file, "--out", out, "--time-budget", turnsLong.String()).CombinedOutput(); err != nil {
+		return t, fmt.Errorf("tare run: %w: %s", err, said)
+	}
+	sum, err := data.Read([]string{out}, data.Options{})
+	if err != nil {
+		return t, err
+	}
+	for _, r := range sum.Rows {
+		if r.Treatment.Platform != notebook.CN {
+			continue
+		}
+		q := r.Quotient()
+		if !q.HasInterval() {
+			return t, fmt.Errorf("%s, %s: no interval after %d rounds in %v", r.Treatment.ID, order, q.N, turnsLong)
+		}
+		t.halves, t.rounds = append(t.halves, try{ratio: q}.half()), q.N
+	}
+	if len(t.halves) != 2 {
+		return t, fmt.Errorf("%s: %d containers instead of 2", order, len(t.halves))
+	}
+	return t, nil
+}
