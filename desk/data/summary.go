@@ -25,7 +25,7 @@ type Options struct {
 	Baseline map[string]string
 
 	// Margin is how small a difference from the baseline does not matter, a share such as 0.01; 0 means the one that the first folder's study
-	// was to decide at, or else stats.Margin.
+	// was to decide at, or that its design names, or else stats.Margin.
 	Margin float64
 }
 
@@ -51,11 +51,11 @@ type Summary struct {
 
 // Margin is how small a difference from the baseline does not matter, as Options have it.
 func (s *Summary) Margin() float64 {
-	decide := 0.0
+	var d notebook.Design
 	if len(s.Folders) > 0 {
-		decide = s.Folders[0].Study.Design.Decide
+		d = s.Folders[0].Study.Design
 	}
-	return cmp.Or(s.margin, decide, stats.Margin)
+	return cmp.Or(s.margin, d.Decide, d.Margin, stats.Margin)
 }
 
 // Rounds is about how many rounds in all, with those of another folder where no rule counts looks, would say whether a row's difference

@@ -54,7 +54,7 @@ type ResultMark int
 
 // Marks of lines.
 const (
-	NoMark ResultMark = iota
-	Passed               // a check passed
-	Caution              // something limits the result
+	NoMark  ResultMark = iota
+	Passed             // a check passed
+	Caution            // something limits the result
 )

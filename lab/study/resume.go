@@ -71,7 +71,8 @@ func percent(share float64) string {
 
 // redesigned says how one design differs from another; "" if it does not.
 func redesigned(was, is notebook.Design) string {
-	is.Seen = was.Seen // nobody chooses it, and a folder continues as it was begun
+	is.Seen = was.Seen     // nobody chooses it, and a folder continues as it was begun
+	is.Margin = was.Margin // no round depends on it, and older folders have none
 	rounds := func(d notebook.Design) string {
 		if d.Floor == d.Cap {
 			return fmt.Sprint(d.Cap)

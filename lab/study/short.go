@@ -92,7 +92,7 @@ func tooShort(r rehearsed, values []float64) (s Short, ok bool) {
 	}
 	s = Short{Label: r.label, Param: w.Length, Value: t.Params[w.Length], Open: r.open, Spread: spread, Wanted: d.Precision}
 	if s.Wanted == 0 {
-		s.Margin = cmp.Or(d.Decide, stats.Margin)
+		s.Margin = cmp.Or(d.Decide, d.Margin, stats.Margin)
 		s.Wanted = decides * s.Margin
 	}
 	levels := stats.Levels{Trial: 2 * spread * spread}

@@ -232,6 +232,9 @@ func (s *Spec) design(ch Choices) (notebook.Design, error) {
 		return ch.Until.config.Design(design), nil
 	case ch.Until.Asked():
 		design.Cap, design.Precision, design.Decide, design.Claims = max(design.Cap, UntilRounds), ch.Until.Precision, ch.Until.Margin, ch.Until.Claims
+		if ch.Until.ByStudy {
+			design.Decide = cmp.Or(design.Margin, design.Decide)
+		}
 	}
 	if s.config != nil {
 		design = s.config.Design(design)

@@ -16,6 +16,7 @@ import (
 type Design struct {
 	Rounds    Rounds `yaml:"rounds"`
 	Precision string `yaml:"precision,omitempty"` // "3%": stop when every ratio is known to ± this share; empty: run to the cap
+	Margin    string `yaml:"margin,omitempty"`    // "5%": the smallest difference that matters; the study is sized and its answer is judged by it; empty: 1%
 	Trials    int    `yaml:"trials"`
 	Warmups   int    `yaml:"warmups"`
 	Timeout   string `yaml:"timeout"` // of one trial
@@ -76,6 +77,11 @@ func (d Design) parse() (notebook.Design, *problem) {
 	if d.Precision != "" {
 		if out.Precision, err = yamlfile.Share(d.Precision); err != nil {
 			return out, wrong("design: precision: "+err.Error(), "precision")
+		}
+	}
+	if d.Margin != "" {
+		if out.Margin, err = yamlfile.Share(d.Margin); err != nil {
+			return out, wrong("design: margin: "+err.Error(), "margin")
 		}
 	}
 	return out, nil

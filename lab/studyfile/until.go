@@ -18,6 +18,7 @@ import (
 type Until struct {
 	Precision float64 // an interval within ± this share of the ratio
 	Margin    float64 // known to differ by at least this share in one direction, or by less
+	ByStudy   bool    // no share was named: the study's margin is meant, where its design has one
 	Claims    bool    `json:",omitempty"` // until the study's claims are decided, as far as they can be tested
 
 	// What is searched for instead of timing work, under the objective of a kind of study; nil: nothing.
@@ -57,7 +58,7 @@ var (
 )
 
 // ParseUntil reads "±1%", also without the sign, "decided at 2%", "claims", or an objective of one of the kinds, such as "p95 <
-// 1.5x". "decided" without a share means stats.Margin, 1 %.
+// 1.5x". "decided" without a share means the study's margin.
 func ParseUntil(text string, kinds measure.Registry) (u Until, err error) {
 	wrong := fmt.Errorf("%q: ±1%% (or 1%%), 'decided at 2%%', claims, or 'p95 < 1.5x', with p10 to p99 and more than 1x, was expected", text)
 	for i, k := range kinds {
@@ -81,8 +82,9 @@ func ParseUntil(text string, kinds measure.Registry) (u Until, err error) {
 	if m == nil {
 		return u, wrong
 	}
-	u.Margin = stats.Margin
+	u.Margin, u.ByStudy = stats.Margin, true
 	if m[1] != "" {
+		u.ByStudy = false
 		if u.Margin, err = yamlfile.Share(m[1] + "%"); err != nil {
 			return u, wrong
 		}
