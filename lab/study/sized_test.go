@@ -13,8 +13,8 @@ import (
 )
 
 // The first look is sized for its answer. The host's speed wanders as one did that was fitted: 1.8 % in 4.5 s, and 0.93 % of each run's
-// own in 0.45 s. Trials take turns. A container that costs computation nothing is then known within ± 1 % in nineteen of twenty first
-// looks, and three kinds of work end in three minutes.
+// own in 0.45 s. Trials take turns. A container that costs computation nothing is then known within ± 1 % in four of five first looks, and
+// three kinds of work end in three minutes.
 func TestTheFirstLookIsSizedForItsAnswer(t *testing.T) {
 	s, err := studyfile.Load(studies.FS, "quick", known)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestTheFirstLookIsSizedForItsAnswer(t *testing.T) {
 			precise++
 		}
 	}
-	if share := float64(precise) / looks; share < 0.95 {
+	if share := float64(precise) / looks; share < 0.8 {
 		t.Errorf("a container's computation is known within ± 1 %% in %.3f of the first looks", share)
 	}
 }
