@@ -198,7 +198,7 @@ func TestWithDockerReadme(t *testing.T) {
 			if out := outFlag.FindStringSubmatch(line); out != nil {
 				unmade = append(unmade, out[1])
 			}
-			if line = planned(line); line == "" {
+			if line = asPlan(line); line == "" {
 				continue
 			}
 		case slices.ContainsFunc(list.words(line)[0], func(arg string) bool { return slices.Contains(unmade, arg) }):
@@ -215,8 +215,8 @@ func TestWithDockerReadme(t *testing.T) {
 	}
 }
 
-// planned is a command that measures, as one that only says what it would do.
-func planned(line string) string {
+// asPlan is a command that measures, as one that only says what it would do.
+func asPlan(line string) string {
 	if runCommand().Flags().Lookup("plan") == nil {
 		return ""
 	}
