@@ -9,6 +9,7 @@ type Levels struct {
 	Trial, Guest float64
 	Error        float64 // standard error of Guest, which is estimated as a difference and may come out below zero
 	Free         int     // degrees of freedom of Trial
+	Rounds       int     // that they are estimated from
 }
 
 // LevelsOf estimates the levels of the ratio of x to y, of which x[i] and y[i] are the trials of the same round; of x's mean, where y is
@@ -17,6 +18,7 @@ func LevelsOf(x, y [][]float64) (l Levels) {
 	if len(x) < 2 {
 		return l
 	}
+	l.Rounds = len(x)
 	rest := make([]float64, len(x)) // of the rounds' values, when what slows a whole round is taken off
 	var shared float64              // of their variance that is of the trials
 	for sign, side := range [][][]float64{x, y} {
@@ -36,7 +38,7 @@ func LevelsOf(x, y [][]float64) (l Levels) {
 		}
 		of := mean(values)
 		if of == 0 {
-			return Levels{}
+			return Levels{Rounds: len(x)}
 		}
 		if free > 0 {
 			within := squares / float64(free) / of / of
@@ -53,10 +55,14 @@ func LevelsOf(x, y [][]float64) (l Levels) {
 
 // Plus pools the levels of two ratios that get as many trials in a guest.
 func (l Levels) Plus(o Levels) Levels {
-	return Levels{l.Trial + o.Trial, l.Guest + o.Guest, l.Error + o.Error, l.Free + o.Free}
+	return Levels{l.Trial + o.Trial, l.Guest + o.Guest, l.Error + o.Error, l.Free + o.Free, max(l.Rounds, o.Rounds)}
 }
 
-const pilots = 4 // degrees of freedom from which Trial is known well enough
+// From so many degrees of freedom and rounds on Trial and Guest are known well enough.
+const (
+	pilots      = 4
+	pilotRounds = 3
+)
 
 // MostTrials are the most that a guest is given.
 const MostTrials = 100
@@ -66,15 +72,15 @@ const MostTrials = 100
 const spared = 0.2
 
 // Trials is how many trials in each guest make the ratio known soonest, from least to MostTrials, where making and removing a round's guests costs guests
-// and a trial in each of them costs trials, in one unit: √(guests/trials · Trial/Guest) (Kalibera and Jones, section 7). Two at least, until
-// Trial is known. A Guest that cannot be told from nothing counts as its standard error, so that it takes many rounds to
+// and a trial in each of them costs trials, in one unit: √(guests/trials · Trial/Guest) (Kalibera and Jones, section 7). Until both are
+// known, they count as equal: √(guests/trials), and two at least. A guest that costs a hundred trials is then not made for one or two. A Guest that cannot be told from nothing counts as its standard error, so that it takes many rounds to
 // trust in many trials.
 func (l Levels) Trials(guests, trials float64, least int) int {
 	switch {
 	case guests < spared*trials:
 		return least
-	case l.Free < pilots:
-		return max(least, 2)
+	case l.Free < pilots || l.Rounds < pilotRounds:
+		return max(least, 2, int(math.Round(min(math.Sqrt(guests/trials), MostTrials))))
 	}
 	n := math.Sqrt(guests / trials * l.Trial / max(l.Guest, l.Error))
 	if !(n > float64(least)) { // nor where there is no noise at all

@@ -136,10 +136,10 @@ func TestLevels(t *testing.T) {
 		least int
 		want  int
 	}{
-		{Levels{}, 1, 2}, {Levels{}, 3, 3}, {LevelsOf(x[:1], y[:1]), 1, 2}, // nothing is known
-		{Levels{Trial: 1, Guest: 100, Error: 1, Free: 9}, 1, 1}, {Levels{Trial: 1, Guest: 100, Error: 1, Free: 9}, 2, 2},
-		{Levels{Trial: 1, Guest: -1, Error: 0.25, Free: 9}, 1, 8}, // √(16 · 4)
-		{Levels{Trial: 1, Guest: 0, Error: 1e-9, Free: 9}, 1, MostTrials}, {Levels{Free: 9}, 1, 1},
+		{Levels{}, 1, 4}, {Levels{}, 6, 6}, {LevelsOf(x[:1], y[:1]), 1, 4}, {Levels{Trial: 1, Guest: 1e-9, Free: 4, Rounds: 2}, 1, 4}, // nothing is known: √16
+		{Levels{Trial: 1, Guest: 100, Error: 1, Free: 9, Rounds: 5}, 1, 1}, {Levels{Trial: 1, Guest: 100, Error: 1, Free: 9, Rounds: 5}, 2, 2},
+		{Levels{Trial: 1, Guest: -1, Error: 0.25, Free: 9, Rounds: 5}, 1, 8}, // √(16 · 4)
+		{Levels{Trial: 1, Guest: 0, Error: 1e-9, Free: 9, Rounds: 5}, 1, MostTrials}, {Levels{Free: 9, Rounds: 5}, 1, 1},
 	} {
 		if n := c.l.Trials(16, 1, c.least); n != c.want {
 			t.Errorf("%+v, at least %d: %d trials, want %d", c.l, c.least, n, c.want)

@@ -25,7 +25,8 @@
 // resemble each other: 8 at twenty rounds, 15 at a hundred.
 //
 // Where the rule is a precision, looking at a ratio ends with the first interval that is as narrow ([Confidence.Precision]). That
-// one is made at 98 %, as if it were the only one, and those before it, together, at 97 %. When a study ends then follows from how far its rounds
+// one is made at 98 %, as if it were the only one, and those before it, together, at 97 %, where looking may end from three rounds on; at 96.6 % and
+// 98.4 % where it may from twenty rounds on, because of more rounds fewer are alike by luck. When a study ends then follows from how far its rounds
 // scatter and not from their ratio, of which normal noise says nothing by its scatter (Chow and Robbins, "On the asymptotic theory of fixed-width
 // sequential confidence intervals for the mean", 1965), except that it may have been narrow by luck: from three rounds on both
 // together miss in at most 5 % of studies (TestTheLastLook), after half as many rounds as with one boundary for all looks.
@@ -117,8 +118,13 @@ func (c Confidence) OneSided() Confidence {
 	return c
 }
 
-// lastShare is the part of Alpha that is left for the interval with which looking ends.
-const lastShare = 0.4
+// lastShare is the part of Alpha that is left for the interval with which looking ends: the more, the more values it has at least, for of many values
+// fewer are alike by luck. Fitted to simulated studies (TestTheLastLook), in which safe parts were 0.40 from 3 values on, 0.46 from 5, 0.57 from 10, 0.72
+// from 20 and 0.77 from 30.
+func (c Confidence) lastShare() float64 {
+	l := math.Log(float64(max(c.Floor, leastFloor)) / leastFloor)
+	return min(0.4+0.11*l+0.022*l*l, 0.85)
+}
 
 // leastFloor is the fewest values that looking ends with: of two, too many are alike by luck.
 const leastFloor = 3
@@ -166,7 +172,7 @@ func Rarest(runs int) int {
 }
 
 // Last is the confidence of the interval with which looking ends, where it does.
-func (c Confidence) Last() Confidence { return Confidence{Alpha: lastShare * c.Alpha} }
+func (c Confidence) Last() Confidence { return Confidence{Alpha: c.lastShare() * c.Alpha} }
 
 // ends says whether looking ends with this interval. Where one of those before it is as narrow, the last is too.
 func (c Confidence) ends(q Quotient) bool {
@@ -187,7 +193,7 @@ func (c Confidence) Level() float64 { return 1 - c.single() }
 // single is the share of single intervals that may miss.
 func (c Confidence) single() float64 {
 	if c.Precision > 0 {
-		c.Alpha *= 1 - lastShare
+		c.Alpha *= 1 - c.lastShare()
 	}
 	if c.Looks < 3 { // no interval is made of one round
 		part := float64(1 + c.Extensions)
@@ -550,6 +556,23 @@ func (s *Sum) Add(v float64) { s.Of, s.N = s.Of+v, s.N+1 }
 
 // Mean is the round's value: NaN without a trial.
 func (s Sum) Mean() float64 { return s.Of / float64(s.N) }
+
+// Pooled are the values, by round, of arms that do the same in guests of their own, as bare metal and its A/A control do: the mean of the
+// arms' means, or the mean of the one that has a value. A guest counts once, however many trials it did, as it does everywhere: trials of
+// one guest resemble each other.
+func Pooled[R comparable](arms ...map[R]Sum) map[R]Sum {
+	pooled := map[R]Sum{}
+	for _, arm := range arms {
+		for r, sum := range arm {
+			if sum.N > 0 {
+				all := pooled[r]
+				all.Add(sum.Mean())
+				pooled[r] = all
+			}
+		}
+	}
+	return pooled
+}
 
 // Paired gives the values of those rounds that both treatments have, in the order of the rounds. It is what a ratio is
 // made of, wherever one is made: by the rule that stops a study and by the summary that reports it.

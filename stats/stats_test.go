@@ -151,23 +151,22 @@ func TestLooksAreWorth(t *testing.T) {
 func TestTheLastLook(t *testing.T) {
 	const studies = 20_000
 	g := rand.New(rand.NewPCG(1965, 1945))
-	for _, d := range [][2]int{{2, 10}, {3, 20}, {3, 200}, {5, 10}, {5, 30}, {10, 60}, {20, 100}} {
+	for _, d := range [][2]int{{2, 10}, {3, 20}, {3, 200}, {4, 60}, {5, 10}, {5, 30}, {5, 200}, {7, 30}, {10, 12}, {10, 60}, {10, 200}, {20, 24}, {20, 60}, {20, 200}, {30, 100}, {50, 200}} {
 		floor, cap := d[0], d[1]
 		last, one := Confidence{Alpha: Alpha, Looks: cap, Precision: 1, Floor: floor}, Sure(cap)
-		var ending, before, alone []float64 // by the number of rounds, because the loop asks tens of millions of times
-		for n := range cap + 1 {
-			if n < 2 {
-				ending, before, alone = append(ending, 0), append(before, 0), append(alone, 0)
-				continue
-			}
-			ending, before, alone = append(ending, last.Last().critical(n)), append(before, last.critical(n)), append(alone, one.critical(n))
+		// By the number of rounds, because the loop asks tens of millions of times. Bounds are those of one side.
+		ending, before, alone := make([]float64, cap+1), make([]float64, cap+1), make([]float64, cap+1)
+		endingBound, beforeBound := make([]float64, cap+1), make([]float64, cap+1)
+		for n := 2; n <= cap; n++ {
+			ending[n], before[n], alone[n] = last.Last().critical(n), last.critical(n), one.critical(n)
+			endingBound[n], beforeBound[n] = last.Last().OneSided().critical(n), last.OneSided().critical(n)
 		}
-		most, fewer := 0.0, 0.0
+		most, mostAbove, fewer := 0.0, 0.0, 0.0
 		for _, needed := range []float64{1, 3, 5, 8, 15, 40, 120, 400} { // rounds that a study of known noise would need, without looking
-			missed, rounds, would := 0, 0, 0
+			missed, above, rounds, would := 0, 0, 0, 0
 			for range studies {
 				mean, squares := 0.0, 0.0
-				misses, over, wouldBe := false, false, false
+				misses, isAbove, over, wouldBe := false, false, false, false
 				for n := 1; n <= cap && !(over && wouldBe); n++ {
 					v := math.Sqrt(needed) / 1.96 * g.NormFloat64()
 					d := v - mean
@@ -179,11 +178,12 @@ func TestTheLastLook(t *testing.T) {
 					error := math.Sqrt(squares / float64(n-1) / float64(n))
 					if !over {
 						rounds++
-						half := ending[n] * error
+						half, bound := ending[n]*error, endingBound[n]*error
 						if over = n >= max(floor, leastFloor) && half <= 1; !over {
-							half = before[n] * error
+							half, bound = before[n]*error, beforeBound[n]*error
 						}
 						misses = misses || math.Abs(mean) > half
+						isAbove = isAbove || mean > bound
 					}
 					if !wouldBe {
 						would++
@@ -193,13 +193,19 @@ func TestTheLastLook(t *testing.T) {
 				if misses {
 					missed++
 				}
+				if isAbove {
+					above++
+				}
 			}
-			most = max(most, float64(missed)/studies)
+			most, mostAbove = max(most, float64(missed)/studies), max(mostAbove, float64(above)/studies)
 			if needed > float64(floor) && needed < float64(cap)/2 {
 				fewer = max(fewer, float64(rounds)/float64(would))
 			}
 		}
-		t.Logf("%d to %d rounds: at most %.4f miss; of the rounds at most %.2f", floor, cap, most, fewer)
+		t.Logf("%d to %d rounds, the last at %.1f %%: at most %.4f miss, of bounds of one side %.4f; of the rounds at most %.2f", floor, cap, 100*last.Last().Level(), most, mostAbove, fewer)
+		if mostAbove > Alpha+0.0045 {
+			t.Errorf("%d to %d rounds: %.4f of the studies have a bound of one side that misses", floor, cap, mostAbove)
+		}
 		if noise := 3 * math.Sqrt(Alpha/studies); most > Alpha+noise || most < 0.6*Alpha {
 			t.Errorf("%d to %d rounds: %.4f of the studies have an interval that misses", floor, cap, most)
 		}

@@ -9,6 +9,7 @@ func LevelsOfTurns(x, y [][]float64) (l Levels) {
 	if len(x) < 2 || len(x) != len(y) {
 		return l
 	}
+	l.Rounds = len(x)
 	var xs, ys []float64
 	for i := range x {
 		xs, ys = append(xs, mean(x[i])), append(ys, mean(y[i]))

@@ -70,8 +70,9 @@ func TestALastLookTakesTrials(t *testing.T) {
 		t.Errorf("an interval of %v after 6 trials of 20, and %v where 3 rounds do; want it wider", few, all)
 	}
 	// Trials of 4 s: twenty of them are sooner than two minutes.
-	if enough, all := width(read(20, 20)), width(read(20, 0)); enough != all {
-		t.Errorf("an interval of %v after 20 trials, want %v", enough, all)
+	// The last look may then have more of what may miss than one that may come after three rounds.
+	if enough, all := width(read(20, 20)), width(read(20, 0)); !(enough <= all && enough > 0.85*all) {
+		t.Errorf("an interval of %v after 20 trials, want a little less than %v", enough, all)
 	}
 }
 

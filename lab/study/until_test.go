@@ -51,7 +51,7 @@ func TestAGoal(t *testing.T) {
 	}{
 		{"all is answered", 30, 0, "precise-enough", 9, 5, 9, 0},
 		{"the cap comes first", 7, 0, "cap-on-rounds", 7, 5, 7, 0},
-		{"there is time for one of two", 30, 64 * time.Second, "time-budget", 5, 5, 3, 0}, // all in the first two rounds and the fifth; the one alone in the others
+		{"there is time for one of two", 30, 67 * time.Second, "time-budget", 5, 5, 3, 0}, // all in the first two rounds and the fifth; the one alone in the others
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			book := &fakeBook{}
@@ -163,7 +163,7 @@ func TestTheCapIsNoForecast(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			book, told := &fakeBook{}, &foreteller{}
-			r := &Run{Plan: fakePlan(c.design, bmT, aaT, cnT), Lab: levels(3, time.Second, time.Second, 0.02, 0.02, same), Book: book, Watch: told}
+			r := &Run{Plan: fakePlan(c.design, bmT, aaT, cnT), Lab: levels(3, time.Second, time.Second, 0.03, 0.03, same), Book: book, Watch: told}
 			if c.goal != nil {
 				r.Goal = c.goal(book, r.Plan)
 			}
