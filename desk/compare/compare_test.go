@@ -151,8 +151,8 @@ func TestWithoutBareMetal(t *testing.T) {
 
 // What bare metal differed from itself by is no change.
 func TestWithinUnsteadiness(t *testing.T) {
-	old := folder(5, map[string]float64{"bm aa large": 0.9})
-	new := folder(6, map[string]float64{"cn crun pinned large": 1.05})
+	old := folder(5, map[string]float64{"bm aa large": 0.9}) // which makes bare metal 5 % faster there: so much is less
+	new := folder(6, nil)
 	for _, x := range from(t, read(t, old), read(t, new), 0.01).Changes {
 		if x.Old.Treatment.ID == "cn crun pinned large" && (x.Answer != stats.Inconclusive || x.Why != compare.Doubtful || x.Rounds != 0) {
 			t.Errorf("%+v; want it open, and doubtful", x)

@@ -8,18 +8,38 @@ import (
 )
 
 // Ratio is the mean of x over the mean of y with its interval, over the rounds that both rows have, as the rows' own
-// ratios are made. Alpha is the share of such intervals that may miss (stats.Alpha for 95 %; less where many are
+// ratios are made: bare metal counts with its A/A control (Paired). Alpha is the share of such intervals that may miss (stats.Alpha for 95 %; less where many are
 // tested at once). Rows of different hosts share no round: the answer is then NaN with N 0.
 func (s *Summary) Ratio(x, y *Row, alpha float64) stats.Quotient {
 	xs, ys, both := Paired(x, y)
 	return stats.Ratio(xs, ys, s.ruled(x, y, both, alpha))
 }
 
-// Paired gives the values of two rows in the rounds that both have.
+// Paired gives the values of two rows in the rounds that both have. Where one of them is bare metal and the other is not, a round of bare
+// metal has the trials of its A/A control too (stats.Pooled): they were made for the check, and tell as much of bare metal. The control
+// itself is paired with bare metal alone, and so is bare metal of another size.
 func Paired(x, y *Row) (xs, ys []float64, both []Block) {
-	order, xv := sums(x)
-	_, yv := sums(y)
+	order, xv := x.sums()
+	_, yv := y.sums()
+	if again := y.control(x); again != nil {
+		_, second := again.sums()
+		yv = stats.Pooled(yv, second)
+	}
+	if again := x.control(y); again != nil {
+		also, second := again.sums() // it may have rounds of its own
+		order = slices.Concat(order, slices.DeleteFunc(also, func(b Block) bool { return xv[b].N > 0 }))
+		slices.SortFunc(order, Block.Compare)
+		xv = stats.Pooled(xv, second)
+	}
 	return stats.Paired(order, xv, yv)
+}
+
+// control is the row's A/A control, with which it counts where it is compared with another; nil where it does not, or has none.
+func (r *Row) control(other *Row) *Row {
+	if other.Treatment.Platform == notebook.BM {
+		return nil
+	}
+	return r.again
 }
 
 // Base is the row that a row's ratio is relative to, a figure's in the same metric; nil where there is none.
@@ -53,7 +73,7 @@ func Means(values []Value) []float64 {
 }
 
 // sums are a row's values by block, and the blocks in order.
-func sums(r *Row) (order []Block, of map[Block]stats.Sum) {
+func (r *Row) sums() (order []Block, of map[Block]stats.Sum) {
 	of = make(map[Block]stats.Sum, len(r.Values))
 	for _, v := range r.Values {
 		order = append(order, v.Block)
@@ -91,17 +111,25 @@ func (s *Summary) ruled(x, y *Row, both []Block, alpha float64) stats.Confidence
 		d := s.Folders[folders[0]].Study.Design
 		c.Precision, c.Floor = d.Precision, d.Floor
 		if d.Precision > 0 && !a.AA { // what stalls bare metal stalls it under another name too
-			c.Floor = stats.Floor(d.Floor, d.Seen, x.seen(both), y.seen(both))
+			c.Floor = stats.Floor(d.Floor, d.Seen, x.seen(nil, both), y.seen(y.control(x), both))
 		}
 	}
 	return c
 }
 
-// seen is what the row did in these rounds, which are in order as its cells are.
-func (r *Row) seen(blocks []Block) (all []stats.Seen) {
-	for i := range r.Cells {
-		if c := &r.Cells[i]; len(all) < len(blocks) && c.Block == blocks[len(all)] {
-			all = append(all, stats.Seen{Trials: c.Value.N, Seconds: c.Elapsed.Of})
+// seen is what the row did in these rounds, which are in order, with its A/A control where it counts.
+func (r *Row) seen(control *Row, blocks []Block) []stats.Seen {
+	all := make([]stats.Seen, len(blocks))
+	for _, arm := range []*Row{r, control} {
+		if arm == nil {
+			continue
+		}
+		for i := range arm.Cells {
+			c := &arm.Cells[i]
+			if n, is := slices.BinarySearchFunc(blocks, c.Block, Block.Compare); is {
+				all[n].Trials += c.Value.N
+				all[n].Seconds += c.Elapsed.Of
+			}
 		}
 	}
 	return all

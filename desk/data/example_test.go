@@ -19,7 +19,7 @@ func ExampleRead() {
 	// Output:
 	// bm   1.00 of 4 rounds
 	// bm   1.21 of 4 rounds
-	// cn docker vanilla 1.16 of 4 rounds
-	// cn runc vanilla 1.13 of 4 rounds
-	// cn runc pinned 0.52 of 4 rounds
+	// cn docker vanilla 1.06 of 4 rounds
+	// cn runc vanilla 1.02 of 4 rounds
+	// cn runc pinned 0.47 of 4 rounds
 }

@@ -459,6 +459,7 @@ func (r *reader) summary() (*Summary, error) {
 	for _, t := range r.order {
 		r.order = append(r.order, r.figures(t)...)
 	}
+	r.pool()
 	r.checkAA()
 	if err := r.compare(); err != nil {
 		return nil, err
@@ -683,6 +684,21 @@ func (r *reader) bareMetal(t *tally) *tally {
 	return nil
 }
 
+// pool gives bare metal its A/A control as a second arm, whatever the check says: a baseline that depended on it would be a choice by the data.
+// A baseline that was chosen is a single row.
+func (r *reader) pool() {
+	if len(r.opt.Baseline) > 0 {
+		return
+	}
+	for _, t := range r.order {
+		if t.row.Treatment.AA && t.row.Treatment.Platform == notebook.BM {
+			if bm := r.bareMetal(t); bm != nil {
+				bm.row.again = &t.row
+			}
+		}
+	}
+}
+
 // compare gives every row its ratio.
 func (r *reader) compare() error {
 	for _, t := range r.order {
@@ -765,7 +781,7 @@ func (r *reader) sort() {
 func LooksAt(d notebook.Design) Looks {
 	c := stats.Sure(d.Looks())
 	l := Looks{Rounds: d.Looks(), Level: c.Level()}
-	if c.Precision = d.Precision; c.Precision > 0 {
+	if c.Precision, c.Floor = d.Precision, d.Floor; c.Precision > 0 {
 		l.Until, l.Last = c.Level(), c.Last().Level()
 	}
 	return l

@@ -161,7 +161,7 @@ type Row struct {
 	Mean           float64 // in Metric.Unit: mean over rounds of the mean of each round's trials
 	MeanLow        float64
 	MeanHigh       float64
-	Ratio          float64 // Mean over the baseline's in the rounds that both have; the baseline itself is 1
+	Ratio          float64 // over the baseline's mean in the rounds that both have, of bare metal with its A/A control; the baseline itself is 1
 	RatioLow       float64
 	RatioHigh      float64
 	RatioAtLeast   float64 // one-sided bounds of 95 %, by which the verdict is made (stats.Quotient.AtLeast)
@@ -187,6 +187,7 @@ type Row struct {
 	Values    []Value     // of the cells in which a measured trial succeeded: what Mean and Ratio are made of
 	Secondary []Secondary // the workload's secondary metrics, in its order
 	IsFigure  bool        // it is one of another row's Figures
+	again     *Row        // of bare metal, the row of its A/A control, with which it counts as a baseline (Paired)
 	Figures   []*Row      // the row in each of those of them of which it is said which values are better: Metric, means, ratio, interval and doubts are of that
 	Trace     *Trace      // what tracers saw of it; nil where no folder that it is in was traced
 

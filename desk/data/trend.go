@@ -99,10 +99,17 @@ func timedOut(t *notebook.Trial, limitS float64) bool {
 // where they are the baseline's. Where both have some it has none.
 func (r *reader) stopped(t, base *tally) {
 	runs, of := t.row.stopped(), base.row.stopped()
+	beside := base.row.control(&t.row)
+	if beside != nil {
+		of += beside.stopped()
+	}
 	if runs+of == 0 || t.otherMetric || base.otherMetric || t.row.IsFigure {
 		return
 	}
 	d := TimedOut{Runs: runs, Of: t.row.Trials, Base: of, BaseOf: base.row.Trials, Baseline: NameOf(base.row.Treatment)}
+	if beside != nil {
+		d.BaseOf += beside.Trials
+	}
 	if t == base {
 		d.Base = 0
 	} else if runs == 0 || of == 0 {
@@ -128,6 +135,10 @@ func (r *Row) stopped() (n int) {
 func (r *Row) withStopped() Row {
 	x := *r
 	x.Values = nil
+	if r.again != nil {
+		again := r.again.withStopped()
+		x.again = &again
+	}
 	for i := range r.Cells {
 		if c := &r.Cells[i]; c.Value.N+c.Stopped.N > 0 {
 			all := stats.Sum{Of: c.Value.Of + c.Stopped.Of, N: c.Value.N + c.Stopped.N}

@@ -25,9 +25,9 @@ func ExampleSummary() {
 	// instance  platform            mean 95 %    ratio 95 %      trials
 	// 1/1GB     bm                  0.28 ±0.42       1 baseline       4
 	//           bm again (A/A)      0.34 ±0.59    1.21 none           4  [1]
-	//           cn docker vanilla   0.33 ±0.52    1.16 none           4  [1–3]
-	//           cn runc vanilla     0.32 ±0.43    1.13 none           4  [1,4,5]
-	//           cn runc pinned     0.147 ±0.026   0.52 none           4  [1,4,5]
+	//           cn docker vanilla   0.33 ±0.52    1.06 none           4  [1–3]
+	//           cn runc vanilla     0.32 ±0.43    1.02 none           4  [1,4,5]
+	//           cn runc pinned     0.147 ±0.026   0.47 none           4  [1,4,5]
 	//
 	// [1] the ratio's interval is unbounded: bare metal varied too much
 	// [2] network: the engine's bridge

@@ -81,13 +81,16 @@ func (r rule) applies(t notebook.Treatment) bool {
 
 // ratio is the treatment's ratio to its baseline after these rounds.
 func (r rule) ratio(t notebook.Treatment, rounds int) (q stats.Quotient, ok bool) {
-	b, ok := r.baseline(t)
-	if !ok {
+	if _, ok = r.baseline(t); !ok {
 		return q, false
 	}
 	order, sums := r.sums(t.ID, rounds)
-	_, of := r.sums(b.ID, rounds)
-	x, y, _ := stats.Paired(order, sums, of)
+	var arms []map[int]stats.Sum
+	for _, id := range r.arms(t) {
+		_, of := r.sums(id, rounds)
+		arms = append(arms, of)
+	}
+	x, y, _ := stats.Paired(order, sums, stats.Pooled(arms...))
 	return stats.Ratio(x, y, r.confidence(t, rounds)), true
 }
 
@@ -109,19 +112,30 @@ func (r rule) floor(t notebook.Treatment, rounds int) int {
 	if t.AA {
 		return d.Floor
 	}
-	b, has := r.baseline(t)
+	arms := r.arms(t)
 	var own, others []stats.Seen
 	for round := range rounds {
-		x, y := r.cells[cell{t.ID, round}], r.cells[cell{b.ID, round}]
-		if x == nil || len(x.values) == 0 || has && (y == nil || len(y.values) == 0) {
+		x, y := r.seen(round, t.ID), r.seen(round, arms...)
+		if x.Trials == 0 || len(arms) > 0 && y.Trials == 0 {
 			continue
 		}
-		own = append(own, stats.Seen{Trials: len(x.values), Seconds: x.took})
-		if has {
-			others = append(others, stats.Seen{Trials: len(y.values), Seconds: y.took})
+		own = append(own, x)
+		if len(arms) > 0 {
+			others = append(others, y)
 		}
 	}
 	return stats.Floor(d.Floor, d.Seen, own, others)
+}
+
+// seen is what treatments did in a round.
+func (r rule) seen(round int, ids ...string) (all stats.Seen) {
+	for _, id := range ids {
+		if d := r.cells[cell{id, round}]; d != nil {
+			all.Trials += len(d.values)
+			all.Seconds += d.took
+		}
+	}
+	return all
 }
 
 // mean is the treatment's mean after these rounds.
@@ -134,16 +148,19 @@ func (r rule) mean(t notebook.Treatment, rounds int) stats.Estimate {
 
 // baselines are the treatments that others are compared with: bare metal of the same instance type with the same work.
 type baselines struct {
-	against map[string]notebook.Treatment // the baseline of each treatment; of a baseline itself
-	shared  map[string]bool               // baselines of other treatments
+	against  map[string]notebook.Treatment // the baseline of each treatment; of a baseline itself
+	shared   map[string]bool               // baselines of other treatments
+	controls map[string]string             // the A/A control of a baseline: the second arm of bare metal
 }
 
 // baselinesOf finds the baselines once, because every guest needs them.
 func baselinesOf(treatments []notebook.Treatment) baselines {
-	all := baselines{map[string]notebook.Treatment{}, map[string]bool{}}
+	all := baselines{map[string]notebook.Treatment{}, map[string]bool{}, map[string]string{}}
 	for _, t := range treatments {
 		if b, ok := bareMetal(treatments, t); ok {
-			all.against[t.ID] = b
+			if all.against[t.ID] = b; t.AA {
+				all.controls[b.ID] = t.ID
+			}
 			all.shared[b.ID] = all.shared[b.ID] || b.ID != t.ID
 		}
 	}
@@ -164,6 +181,20 @@ func bareMetal(treatments []notebook.Treatment, t notebook.Treatment) (notebook.
 func (b baselines) baseline(t notebook.Treatment) (of notebook.Treatment, ok bool) {
 	of, ok = b.against[t.ID]
 	return of, ok
+}
+
+// arms are the treatments that are the baseline of t together: bare metal and its A/A control. Bare metal and the control themselves are
+// compared with bare metal only.
+func (b baselines) arms(t notebook.Treatment) []string {
+	of, ok := b.against[t.ID]
+	control := b.controls[of.ID]
+	switch {
+	case !ok:
+		return nil
+	case control == "" || t.Platform == notebook.BM:
+		return []string{of.ID}
+	}
+	return []string{of.ID, control}
 }
 
 // group names the treatments whose guests do equally many trials in a round: all that are compared with one baseline. What changes
