@@ -151,7 +151,7 @@ func pageText(t *testing.T, out string, files []byte) []byte {
 }
 
 var (
-	unseen = regexp.MustCompile(`(?s)<style.*?</style>|<script.*?</script>|<!--.*?-->`)
+	unseen = regexp.MustCompile(`(?s)<style.*?</style>|<script.*?</script>|<!--.*?-->|<path d="[^"]*"><title>[^<]*</title></path>`)
 	tag    = regexp.MustCompile(`</?([a-zA-Z0-9]+)[^>]*>|<![^>]*>`)
 	// inline are the elements within a line of text. Cells of a table are, so that a row is one line.
 	inline = []string{"a", "abbr", "b", "code", "em", "i", "small", "span", "strong", "sub", "sup", "td", "th", "tspan"}

@@ -49,8 +49,9 @@ type Mark struct {
 	From        float64 // where the bar of a part begins
 	Low, High   float64
 	Dots        []float64
-	Words       string // the value with its interval
-	Missing     string // why there is no value
+	titles      []string // of the dots
+	Words       string   // the value with its interval
+	Missing     string   // why there is no value
 	IsReference bool
 	Faint       bool // the name is muted
 	Plain       bool // what is said is in ink, not muted
@@ -97,9 +98,15 @@ func span(marks []Mark, low, high, room float64) (from, to float64) {
 }
 
 // ratioSpan is the range of an axis of ratios, with 1 in it.
-func ratioSpan(marks []Mark) (low, high float64) {
+func ratioSpan(marks []Mark) (low, high float64) { return changeSpan(marks, 1) }
+
+// changeSpan is the range of an axis of changes, with no change in it: 1 of ratios, 0 of per cent.
+func changeSpan(marks []Mark, no float64) (low, high float64) {
 	room := 0.1
-	var lengths []float64 // of intervals, each from the ratio to its farther end
+	if no == 0 {
+		room = 1
+	}
+	var lengths []float64 // of intervals, each from the change to its farther end
 	for _, m := range marks {
 		if l := math.Max(m.Value-m.Low, m.High-m.Value); !m.IsReference && stats.Finite(l) {
 			lengths = append(lengths, l)
@@ -109,10 +116,10 @@ func ratioSpan(marks []Mark) (low, high float64) {
 		// What is about as long as the others is shown whole.
 		room = math.Max(room, 3*stats.Median(lengths))
 	}
-	low, high = span(marks, 1, 1, room)
+	low, high = span(marks, no, no, room)
 	pad := (high - low) * 0.04
 	if pad == 0 {
-		pad = 0.05
+		pad = room / 2
 	}
 	return low - pad, high + pad
 }
@@ -124,6 +131,7 @@ type list struct {
 	right     string // what stands on the right, where that must be said
 	low, high float64
 	pitch     float64 // height of a line
+	signed    bool    // the axis has changes: what is above 0 has a plus
 	marks     []Mark
 }
 
@@ -182,6 +190,11 @@ func (l *list) draw() *frame {
 	axis := fit(l.axis, smallSize, pageWidth-8-width(right, smallSize)-gap)
 	f.text(min(f.x0, pageWidth-2-width(right, smallSize)-gap-width(axis, smallSize)), 13, start, smallSize, muted, axis)
 	scale := ticks(l.low, l.high, max(2, int((f.x1-f.x0)/40)))
+	for i := range scale {
+		if l.signed {
+			scale[i].label = words.Signed(scale[i].label)
+		}
+	}
 	block := at // where the lines under one heading begin
 	for i := range l.marks {
 		it := &l.marks[i]

@@ -25,6 +25,8 @@ const (
 	muted colour = "muted"
 	grid  colour = "grid"
 	other colour = "other"
+	slow  colour = notebook.VM + light
+	fast  colour = notebook.CN + light
 )
 
 // light is the suffix of a platform's pale colour.
@@ -48,6 +50,7 @@ type shape struct {
 	width        float64
 	dash         []float64
 	round        bool
+	titles       []string // of the lines, as a browser shows them under the pointer; nil: none
 }
 
 // label is a text: x is where it begins, has its middle or ends, y its baseline.
@@ -100,6 +103,17 @@ func (c *Picture) dots(col colour, radius float64, pts ...point) {
 	on := s
 	on.width, on.stroke = 2*radius, col
 	c.list = append(c.list, s, on)
+}
+
+// spots are dots of which each has a title.
+func (c *Picture) spots(col colour, radius float64, pts []point, titles []string) {
+	if len(pts) == 0 {
+		return
+	}
+	c.dots(col, radius, pts...)
+	last := c.list[len(c.list)-1].(shape)
+	last.titles = titles
+	c.list[len(c.list)-1] = last
 }
 
 // hatch fills a rectangle with rising diagonals.

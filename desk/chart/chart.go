@@ -29,7 +29,7 @@ type Drawing = Draw[*Panel]
 
 // The figures of each kind of value, in the order in which a report shows them.
 var (
-	ofPanels   = []Drawing{means, ratios, emulated, staircase}
+	ofPanels   = []Drawing{changes, means, strips, rounds, course, emulated, staircase}
 	ofAccounts = []Draw[*Account]{waterfall, times}
 	ofSeveral  = []Draw[*data.Several]{radar}
 )
@@ -44,6 +44,9 @@ type Figure struct {
 	Note    string // what is not in it and why; empty: nothing
 	Alt     string // the figure in words, for those who do not see it
 	Folded  string // under which heading it is folded away; empty: it is shown at once
+
+	// Spread says that it shows single runs or rounds, and not a result.
+	Spread bool
 
 	// Emulated says that all of it ran under software emulation.
 	Emulated bool
@@ -68,13 +71,13 @@ func OfPanels(panels []*Panel, more ...Drawing) (list []Figure) {
 // OfAccounts draws the figures of each account.
 func OfAccounts(accounts []*Account) [][]Figure {
 	return drawn(accounts, ofAccounts, func(a *Account, i int) string {
-		return fmt.Sprintf("why-%d-%s", i, slug(words.Treatment(a.Row.Treatment, false)+" "+a.Row.Treatment.Instance.Name))
+		return fmt.Sprintf("why-%d-%s", i, Slug(words.Treatment(a.Row.Treatment, false)+" "+a.Row.Treatment.Instance.Name))
 	})
 }
 
 // OfSeveral draws the figures of each comparison of several metrics.
 func OfSeveral(all []*data.Several) [][]Figure {
-	return drawn(all, ofSeveral, func(v *data.Several, i int) string { return fmt.Sprintf("several-%d-%s", i, slug(v.Name)) })
+	return drawn(all, ofSeveral, func(v *data.Several, i int) string { return fmt.Sprintf("several-%d-%s", i, Slug(v.Name)) })
 }
 
 // drawn draws the figures of each value. stem names the files of a value's figures; i is the value's number, from 1.
@@ -117,8 +120,8 @@ type Account struct {
 	Title string
 }
 
-// slug makes a word that is safe in a file's name on every system.
-func slug(s string) string {
+// Slug makes a word that is safe in a file's name on every system.
+func Slug(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(s) {
 		switch {

@@ -32,8 +32,14 @@ func row(words string, ratio, half float64) *data.Row {
 		Baseline: "bm large", Representative: t.Representative(), DotsOf: 4,
 	}
 	for i := range 4 {
-		r.Dots = append(r.Dots, data.Dot{Value: r.Mean * (1 + 0.01*float64(i-2))})
+		v, block := r.Mean*(1+0.01*float64(i-2)), data.Block{Round: i}
+		r.Dots = append(r.Dots, data.Dot{Round: i, Guest: fmt.Sprintf("g%d", i), Value: v, Start: time.Date(2026, 3, 14, 9, i, 0, 0, time.UTC)})
+		if !math.IsNaN(ratio) {
+			r.Values = append(r.Values, data.Value{Block: block, Mean: v, Trials: 1})
+		}
+		r.Cells = append(r.Cells, data.Cell{Block: block})
 	}
+	r.Cells[2].Beside = notebook.Beside{OthersS: 1, OfS: 4}
 	return r
 }
 
@@ -97,7 +103,7 @@ func every() []Figure {
 
 // Each kind of figure is drawn as it was: a small file each.
 func TestFigures(t *testing.T) {
-	want := []string{"mean", "ratio", "emulated", "ladder", "waterfall", "times"}
+	want := []string{"change", "mean", "runs", "rounds", "time", "emulated", "ladder", "waterfall", "times"}
 	figs := every()
 	if len(figs) != len(want) {
 		t.Fatalf("%d figures, want %v", len(figs), want)
@@ -106,7 +112,9 @@ func TestFigures(t *testing.T) {
 		if f.Alt == "" || f.Caption == "" || f.Title == "" {
 			t.Errorf("%s lacks words: %+v", want[i], f)
 		}
-		golden.Check(t, want[i]+".svg", f.SVG())
+		if want[i] != "time" { // it is drawn as rounds are
+			golden.Check(t, want[i]+".svg", f.SVG())
+		}
 		pdf, err := f.PDF(time.Date(2026, 3, 14, 9, 0, 0, 0, time.UTC))
 		if err != nil || !bytes.HasPrefix(pdf, []byte("%PDF-")) || len(pdf) > 60_000 {
 			t.Errorf("%s: %d bytes of PDF, %v", want[i], len(pdf), err)
@@ -206,7 +214,7 @@ func TestStylesDiffer(t *testing.T) {
 }
 
 func TestDoubtIsSeen(t *testing.T) {
-	f := OfPanels(Panels(sample()))[1]
+	f := OfPanels(Panels(sample()))[0]
 	if n := strings.Count(f.Alt, " ?: "); n != 1 || !strings.Contains(f.Caption, "doubtful") {
 		t.Errorf("%d marks are shown as doubtful, want 1; caption: %s", n, f.Caption)
 	}
@@ -220,7 +228,7 @@ func TestSampledSaysSo(t *testing.T) {
 		r.Dots = append(r.Dots, data.Dot{Value: float64(i)})
 	}
 	p := Panels(s)[0]
-	if f := OfPanels([]*Panel{p})[0]; !strings.Contains(f.Caption, "even sample") {
+	if f := OfPanels([]*Panel{p})[1]; !strings.Contains(f.Caption, "even sample") {
 		t.Errorf("the caption does not say that the trials were sampled: %s", f.Caption)
 	}
 }
@@ -271,12 +279,12 @@ func TestTicks(t *testing.T) {
 
 func TestSlug(t *testing.T) {
 	for in, want := range map[string]string{"ffmpeg": "ffmpeg", "My Work/../load": "my-work-load", "../..": "workload", "": "workload", strings.Repeat("a b", 60): ""} {
-		got := slug(in)
+		got := Slug(in)
 		if want != "" && got != want {
-			t.Errorf("slug(%q) = %q, want %q", in, got, want)
+			t.Errorf("Slug(%q) = %q, want %q", in, got, want)
 		}
 		if len(got) > 40 || strings.Trim(got, "abcdefghijklmnopqrstuvwxyz-") != "" {
-			t.Errorf("slug(%q) = %q is no safe name", in, got)
+			t.Errorf("Slug(%q) = %q is no safe name", in, got)
 		}
 	}
 }
@@ -310,8 +318,87 @@ func ExampleOfPanels() {
 		fmt.Println(f.Alt)
 	}
 	// Output:
-	// 1-ffmpeg-mean – Mean execution time: ffmpeg
-	// Bars with intervals. large, bare metal: 4.00 s (3.90 to 4.10); large, container, crun, pinned: 4.20 s (4.10 to 4.30).
-	// 1-ffmpeg-ratio – Ratio to bare metal: ffmpeg
-	// Marks with intervals. large, bare metal: 1; large, container, crun, pinned: 1.050 (1.040 to 1.060).
+	// 1-ffmpeg-change – Change against bare metal: ffmpeg
+	// Marks with intervals. large, bare metal: reference; large, container, crun, pinned: +5.0 % (+4.0 to +6.0).
+}
+
+// A difference that nobody would see in bars from 0 has none.
+func TestBarsTellSomething(t *testing.T) {
+	for ratio, want := range map[float64]bool{1.05: false, 1.12: true, 0.85: true} {
+		s := &data.Summary{Rows: []*data.Row{row("bm large", 1, 0), row("cn docker pinned large", ratio, 0.01)}}
+		has := slices.ContainsFunc(OfPanels(Panels(s)), func(f Figure) bool { return strings.HasSuffix(f.File, "-mean") })
+		if has != want {
+			t.Errorf("a ratio of %g: bars are drawn: %t", ratio, has)
+		}
+	}
+}
+
+// Each point of a figure names its trial, or its round.
+func TestPointsNameTheirTrials(t *testing.T) {
+	for _, f := range OfPanels(Panels(sample())) {
+		if !f.Spread || f.Emulated {
+			continue
+		}
+		svg := string(f.SVG())
+		want := "<title>round 3, guest g2, run 1: 4.000 s</title>"
+		switch {
+		case strings.HasSuffix(f.File, "-rounds"):
+			want = "<title>bare metal, round 3: 4.000 s, mean of 1 run</title>"
+		case strings.HasSuffix(f.File, "-time"):
+			want = "<title>bare metal, round 3, guest g2, run 1: 4.000 s</title>"
+		}
+		if !strings.Contains(svg, want) {
+			t.Errorf("%s lacks %s", f.File, want)
+		}
+	}
+}
+
+// Disturbed rounds are shaded, and the caption counts them.
+func TestDisturbedRoundsAreShaded(t *testing.T) {
+	calm := sample()
+	for _, r := range calm.Rows {
+		r.Cells = nil
+	}
+	for _, c := range []struct {
+		s    *data.Summary
+		want string
+	}{{sample(), "Shaded: 1 round in which"}, {calm, "No round was disturbed"}} {
+		n := 0
+		for _, f := range OfPanels(Panels(c.s)) {
+			if strings.HasSuffix(f.File, "-rounds") || strings.HasSuffix(f.File, "-time") {
+				n++
+				if !strings.Contains(f.Caption, c.want) {
+					t.Errorf("%s: %s", f.File, f.Caption)
+				}
+			}
+		}
+		if n != 2 {
+			t.Errorf("%d figures over rounds and time, want 2", n)
+		}
+	}
+}
+
+// Many workloads get a heat map, few do not.
+func TestHeat(t *testing.T) {
+	s := &data.Summary{Hosts: []data.Host{{Name: "bench", Host: notebook.Host{ID: "h", CPUs: make([]notebook.CPU, 8)}}}}
+	for i, w := range []string{"cpu", "io", "network", "database"} {
+		if i == 3 && Heat(s) != nil {
+			t.Error("three workloads have a heat map")
+		}
+		for words, ratio := range map[string]float64{"bm large": 1, "cn docker pinned large": 1.02 + 0.3*float64(i), "cn docker vanilla large": 0.8, "vm qemu tcg vanilla large": 3} {
+			r := row(words, ratio, 0.01)
+			r.Treatment.Workload, r.Treatment.ID = w, w+" "+r.Treatment.ID
+			r.Baseline = w + " bm large"
+			s.Rows = append(s.Rows, r)
+		}
+	}
+	slices.SortStableFunc(s.Rows, func(a, b *data.Row) int { return strings.Compare(a.Treatment.ID, b.Treatment.ID) })
+	f := Heat(s)
+	if f == nil {
+		t.Fatal("four workloads have no heat map")
+	}
+	if strings.Contains(f.Alt, "emulated") || !strings.Contains(f.Alt, "database at large, container, docker, pinned: +92.0 % (+91.0 to +93.0)") {
+		t.Errorf("it says %s", f.Alt)
+	}
+	golden.Check(t, "heat.svg", f.SVG())
 }

@@ -8,15 +8,16 @@ import (
 
 	"tare/desk/data"
 	"tare/desk/words"
+	"tare/stats"
 )
 
 // means is the form that papers use: an upright bar for each treatment, grouped by instance type, with every trial a dot.
 func means(p *Panel, stem string) *Figure {
 	marks := p.bars(false)
-	if len(marks) == 0 {
+	if len(marks) == 0 || !paperFigure(p.name) && !tell(marks) {
 		return nil
 	}
-	f := &Figure{File: stem + "-mean", Title: p.title("Mean " + p.metric()), How: words.MeanBars(p.Rows)}
+	f := &Figure{File: stem + "-mean", Spread: p.name == "", Title: p.title("Mean " + p.metric()), How: words.MeanBars(p.Rows)}
 	if slices.ContainsFunc(marks, func(m Mark) bool { return m.style.pattern > 0 }) {
 		f.say(words.Stripes(p.named))
 	}
@@ -28,6 +29,20 @@ func means(p *Panel, stem string) *Figure {
 	return f
 }
 
+// seen is the share by which bars have to differ so that a reader sees that they do.
+const seen = 0.1
+
+// tell says whether bars from 0 tell anything.
+func tell(marks []Mark) bool {
+	least, most := math.Inf(1), 0.0
+	for _, m := range marks {
+		if stats.Finite(m.Value) {
+			least, most = min(least, m.Value), max(most, m.Value)
+		}
+	}
+	return most > 0 && most >= (1+seen)*least
+}
+
 // emulated has the bars of what ran under emulation, apart from the others.
 func emulated(p *Panel, stem string) *Figure {
 	marks := p.bars(true)
@@ -35,7 +50,7 @@ func emulated(p *Panel, stem string) *Figure {
 		return nil
 	}
 	f := &Figure{
-		File: stem + "-emulated", Title: p.Beside(words.EmulatedTitle), Emulated: true,
+		File: stem + "-emulated", Title: p.Beside(words.EmulatedTitle), Emulated: true, Spread: true, Folded: words.EmulatedTitle,
 		How: words.EmulatedBars, Caption: words.EmulatedCaption,
 	}
 	p.drawBars(f, marks, p.unit()+" – "+words.NotVMsCost)
@@ -131,7 +146,7 @@ func columns(marks []Mark, axis string, network bool) *Picture {
 			c.text(mid, base-5, middle, 9, muted, fit(m.Missing, 9, slot))
 		} else {
 			c.box(m.style, x0, y(m.Value), x1, base)
-			c.trials(m.Dots, mid, (x1-x0)*0.6, y)
+			c.trials(m, mid, (x1-x0)*0.6, y)
 			if m.hasInterval() {
 				c.whisker(ink, 1.4, false, mid, y(math.Max(m.Low, 0)), y(m.High), base, top)
 			}
@@ -159,19 +174,16 @@ func columns(marks []Mark, axis string, network bool) *Picture {
 }
 
 // trials draws dots, spread evenly and always the same way over a breadth.
-func (c *Picture) trials(values []float64, mid, breadth float64, y func(float64) float64) {
+func (c *Picture) trials(m Mark, mid, breadth float64, y func(float64) float64) {
 	r := 1.3
-	if len(values) > 40 || breadth < 10 {
+	if len(m.Dots) > 40 || breadth < 10 {
 		r = 0.9
 	}
 	var pts []point
-	for i, v := range values {
-		_, f := math.Modf(float64(i+1) * 0.6180339887498949)
-		pts = append(pts, point{mid + breadth*(f-0.5), y(v)})
+	for i, v := range m.Dots {
+		pts = append(pts, point{mid + breadth*(spread(i)-0.5), y(v)})
 	}
-	if pts != nil {
-		c.dots(ink, r, pts...)
-	}
+	c.spots(ink, r, pts, m.titles)
 }
 
 // legend draws a key for each style below y0, a box, and returns where it ends.

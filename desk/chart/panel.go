@@ -38,11 +38,13 @@ type Panel struct {
 	about    string // the axis in words, for the caption; empty: needs none
 
 	named bool // the networks differ and are told
+
+	summary *data.Summary // that the rows are of; nil for a staircase
 }
 
 // stem is what the names of its n-th panel's files begin with.
 func (p *Panel) stem(n int) string {
-	return fmt.Sprintf("%d-%s", n, slug(strings.TrimSpace(p.name+" "+p.workload)))
+	return fmt.Sprintf("%d-%s", n, Slug(strings.TrimSpace(p.name+" "+p.workload)))
 }
 
 // metric is what was measured, and unit the same with its unit.
@@ -241,6 +243,7 @@ func ofStudy(s *data.Summary, r *data.Row, f notebook.Figure) bool {
 
 // arrange sorts the panel's rows along its axis and names their places on it. Rows at one place stay in their order.
 func (p *Panel) arrange(s *data.Summary) {
+	p.summary = s
 	p.named = p.axis != notebook.FactorNetwork.Name && s.Networks(p.Rows[0].Treatment.Workload)
 	if p.name != "" || p.axis != notebook.FactorInstance.Name {
 		slices.SortStableFunc(p.Rows, func(a, b *data.Row) int {
@@ -301,7 +304,7 @@ func (p *Panel) Mark(i int) Mark {
 	}
 	for _, d := range row.Dots {
 		if stats.Finite(d.Value) {
-			m.Dots = append(m.Dots, d.Value)
+			m.Dots, m.titles = append(m.Dots, d.Value), append(m.titles, words.ARun(d, row.Metric.Unit))
 		}
 	}
 	switch {

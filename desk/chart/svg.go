@@ -53,30 +53,50 @@ func (c *Picture) svg(b *strings.Builder, paint func(colour) string) {
 }
 
 func (s *shape) svg(b *strings.Builder, paint func(colour) string) {
+	if s.titles != nil {
+		b.WriteString(`<g style="` + s.look(paint) + "\">\n")
+		for i, l := range s.lines {
+			fmt.Fprintf(b, "<path d=\"%s\"><title>%s</title></path>\n", s.path(l), escape(s.titles[i]))
+		}
+		b.WriteString("</g>\n")
+		return
+	}
 	b.WriteString(`<path d="`)
 	for _, l := range s.lines {
-		for i, p := range l {
-			if i == 0 {
-				b.WriteByte('M')
-			} else {
-				b.WriteByte('L')
-			}
-			b.WriteString(coordinate(p.x) + " " + coordinate(p.y))
-		}
-		if s.closed {
-			b.WriteByte('Z')
-		} else if len(l) == 1 {
-			b.WriteString("h0")
-		}
+		b.WriteString(s.path(l))
 	}
-	b.WriteString(`" style="`)
+	b.WriteString(`" style="` + s.look(paint) + "\"/>\n")
+}
+
+// path is one line of a shape, as the data of a path.
+func (s *shape) path(l []point) string {
+	var b strings.Builder
+	for i, p := range l {
+		if i == 0 {
+			b.WriteByte('M')
+		} else {
+			b.WriteByte('L')
+		}
+		b.WriteString(coordinate(p.x) + " " + coordinate(p.y))
+	}
+	if s.closed {
+		b.WriteByte('Z')
+	} else if len(l) == 1 {
+		b.WriteString("h0")
+	}
+	return b.String()
+}
+
+// look is a shape's style.
+func (s *shape) look(paint func(colour) string) string {
+	var b strings.Builder
 	if s.fill == none {
 		b.WriteString("fill:none")
 	} else {
 		b.WriteString("fill:" + paint(s.fill))
 	}
 	if s.stroke != none {
-		fmt.Fprintf(b, ";stroke:%s;stroke-width:%s", paint(s.stroke), coordinate(s.width))
+		fmt.Fprintf(&b, ";stroke:%s;stroke-width:%s", paint(s.stroke), coordinate(s.width))
 	}
 	if s.dash != nil {
 		b.WriteString(";stroke-dasharray:")
@@ -90,7 +110,7 @@ func (s *shape) svg(b *strings.Builder, paint func(colour) string) {
 	if s.round {
 		b.WriteString(";stroke-linecap:round")
 	}
-	b.WriteString("\"/>\n")
+	return b.String()
 }
 
 // escape makes any text fit to stand in XML.

@@ -411,7 +411,7 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) error {
 			t.traced.OtherMetric = true
 		}
 	}
-	dot := Dot{Folder: folder, Round: n.Round, Guest: n.Guest, Trial: n.Index, Value: n.Value}
+	dot := Dot{Folder: folder, Round: n.Round, Guest: n.Guest, Trial: n.Index, Start: n.Start, Value: n.Value}
 	t.dots.add(dot, mostDots)
 	for i := range t.others {
 		if v, ok := n.Figures[t.others[i].Name]; ok {

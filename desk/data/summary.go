@@ -6,6 +6,7 @@ package data
 
 import (
 	"cmp"
+	"time"
 
 	"tare/notebook"
 	"tare/stats"
@@ -270,6 +271,7 @@ type Dot struct {
 	Round  int
 	Guest  string
 	Trial  int
+	Start  time.Time
 	Value  float64 // in the metric's unit
 }
 

@@ -33,7 +33,7 @@ func TestHigherIsBetter(t *testing.T) {
 	for _, want := range []string{
 		"copy bandwidth (higher is better), against bare metal", "A vanilla docker container gives 1", " % less (", "2 more metrics have tables of their own.",
 		"<small>copy bandwidth, GB/s, higher is better</small>", "<small>triad bandwidth, GB/s, higher is better</small>", "<small>latency, us</small>",
-		"times bare metal, higher is better", "Ratio of triad bandwidth to bare metal", "except where its head says that higher is",
+		"per cent more than bare metal, higher is better", "Change against bare metal, triad bandwidth", "except where the column’s head says that higher is",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the page does not say %q", want)
@@ -44,8 +44,8 @@ func TestHigherIsBetter(t *testing.T) {
 			t.Errorf("the page says %q", not)
 		}
 	}
-	if figures, err := filepath.Glob(filepath.Join(dir, page.FiguresDir, "*-ratio.svg")); err != nil || len(figures) != 3 {
-		t.Errorf("%d figures of ratios, %v; want 3", len(figures), err)
+	if figures, err := filepath.Glob(filepath.Join(dir, page.FiguresDir, "*-change.svg")); err != nil || len(figures) != 3 {
+		t.Errorf("%d figures of changes, %v; want 3", len(figures), err)
 	}
 }
 
@@ -63,14 +63,16 @@ func TestADeclaredFigureOfASecondaryMetric(t *testing.T) {
 		titles = append(titles, f.Title)
 	}
 	want := []string{
-		"Figure 1 of the paper, redrawn from these trials: triad – stream", "Figure 1, ratio of triad bandwidth to bare metal – stream",
-		"Mean copy bandwidth: stream", "Ratio of copy bandwidth to bare metal: stream", "Mean latency: stream", "Ratio of latency to bare metal: stream",
+		"Figure 1, change against bare metal, triad bandwidth – stream", "Figure 1 of the paper, redrawn from these trials: triad – stream",
+		"Figure 1, every run – stream", "Figure 1, round by round – stream",
+		"Change against bare metal, copy bandwidth: stream", "Mean copy bandwidth: stream", "Every run: stream", "Round by round: stream",
+		"Change against bare metal, latency: stream", "Mean latency: stream", "Every run: stream", "Round by round: stream",
 	}
 	if !slices.Equal(titles, want) {
 		t.Errorf("figures %q\nwant %q", titles, want)
 	}
-	if !strings.Contains(figures[0].Alt, "VM, qemu, pinned: 8.0") {
-		t.Errorf("the first says %s", figures[0].Alt)
+	if !strings.Contains(figures[1].Alt, "VM, qemu, pinned: 8.0") {
+		t.Errorf("the second says %s", figures[1].Alt)
 	}
 }
 

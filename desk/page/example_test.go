@@ -15,7 +15,7 @@ import (
 // A report is one page, and its figures beside it.
 func ExampleWriteSummary() {
 	row := &data.Row{Treatment: notebooktest.Treatment("bm large"), Metric: notebook.Metric{Name: "execution time", Unit: "s"}, Rounds: 3, Trials: 3, Representative: true,
-		Baseline: "bm large", Mean: 4, MeanLow: 3.9, MeanHigh: 4.1, Ratio: 1, RatioLow: 1, RatioHigh: 1}
+		Baseline: "bm large", Mean: 4, MeanLow: 3.9, MeanHigh: 4.1, Ratio: 1, RatioLow: 1, RatioHigh: 1, Dots: []data.Dot{{Value: 3.9}, {Value: 4.1}}}
 	out, err := os.MkdirTemp("", "report-")
 	if err != nil {
 		log.Fatal(err)
@@ -36,6 +36,6 @@ func ExampleWriteSummary() {
 	}
 	// Output:
 	// report.html
-	// figures/1-ffmpeg-mean.svg
-	// figures/1-ffmpeg-mean.pdf
+	// figures/1-ffmpeg-runs.svg
+	// figures/1-ffmpeg-runs.pdf
 }

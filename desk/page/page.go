@@ -38,6 +38,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"thousands": words.Thousands[int],
 		"class":     func(a claims.Answer) string { return classes[a] },
 		"commands":  commands,
+		"csv":       partSheet,
 		"date":      words.Date,
 		"fact":      func(name, text string) pair { return pair{name, plain(text)} },
 		"finite":    stats.Finite,
@@ -77,7 +78,9 @@ type page struct {
 	Answer    words.Answer
 	When      string
 	AA        []check // the first screen's
-	Figures   []pageFigure
+	Card      *card
+	Figures   []pageFigure // results
+	Spread    []pageFigure // single runs and rounds
 	Several   []severalPart
 	NotDrawn  []string
 	Why       *whyPart
@@ -97,7 +100,8 @@ type page struct {
 
 	Unsteady       bool // bare metal differed from itself
 	VMs, Emulated  int  // of the treatments
-	Trials, Failed int  // measured ones
+	Emulators      string
+	Trials, Failed int // measured ones
 
 	names map[string]string // of treatments, by id
 }
@@ -143,7 +147,9 @@ type table struct {
 	ID, Title, Metric, Baseline string
 	Rows                        []tableRow
 	Notes                       []string
-	Networks                    bool // they are named beside the provisioning
+	Networks                    bool   // they are named beside the provisioning
+	Robust                      []pair // by row, the ratio as a few slow rounds do not move it
+	CSV                         *sheet
 	Secondary                   *secondaryTable
 	Parts                       []show.Part // of its kind of study
 }
@@ -155,7 +161,7 @@ type tableRow struct {
 	Engine, Kind       string
 	Sub                string // engine and provisioning in one, for phones
 	Mean, Ratio        show.Value
-	Robust             string // the ratio as a few slow rounds do not move it
+	Change             string // in per cent; empty: the ratio says it better
 	Guests, Trials     string
 	Failed             string
 	Marks              []int  // of notes, from 1
@@ -186,8 +192,18 @@ func render(s *data.Summary, figs []chart.Figure, several []severalPart, why *wh
 	p.Means, p.Lesser, p.Terms = means, lesser, words.Glossary(means, terms)
 	p.AA, p.Checks = checks(s, p.names)
 	p.count(s)
+	p.Card, p.Emulators = cardOf(s), words.Emulators(s)
 	for i := range figs {
 		f := inPage(&figs[i], fmt.Sprintf("figure-%d", i+1))
+		f.Heading = f.Title
+		if f.Spread {
+			p.Spread = append(p.Spread, f)
+		} else {
+			p.Figures = append(p.Figures, f)
+		}
+	}
+	if h := chart.Heat(s); h != nil {
+		f := inPage(h, "figure-heat")
 		f.Heading = f.Title
 		p.Figures = append(p.Figures, f)
 	}
@@ -361,9 +377,12 @@ func makeTable(i int, rows []*data.Row, s *data.Summary) table {
 			Guests:   words.Thousands(r.Guests), Trials: words.Thousands(r.Trials), Failed: words.Thousands(r.Failed),
 			Muted: !r.Representative || r.Doubtful,
 		}
-		row.Robust = "–"
-		if stats.Finite(r.Robust) && !r.IsBaseline() {
-			row.Robust = words.Number(r.Robust, words.Places(r.Ratio, r.RatioLow, r.RatioHigh))
+		row.Change = "–"
+		if !r.IsBaseline() && r.Ratio < 2 {
+			row.Change, _ = words.InPerCent(r.Quotient())
+		}
+		if stats.Finite(r.Robust) && r.Robust > 0 && r.Representative && !r.IsBaseline() {
+			t.Robust = append(t.Robust, pair{words.Sized(s, r.Treatment), words.Number(r.Robust, words.Places(r.Ratio, r.RatioLow, r.RatioHigh))})
 		}
 		row.Sub = subName(r.Treatment, s)
 		row.First = row.Instance != last
@@ -398,6 +417,7 @@ func makeTable(i int, rows []*data.Row, s *data.Summary) table {
 	}
 	show.Align(t.Rows, func(r *tableRow) *show.Value { return &r.Ratio })
 	show.Align(t.Rows, func(r *tableRow) *show.Value { return &r.Mean })
+	t.CSV = resultSheet(t.ID, s, rows)
 	t.Secondary = secondary(t.ID+"-secondary", rows, s)
 	for _, k := range show.Kinds(s) {
 		if k.Parts != nil {

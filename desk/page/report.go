@@ -75,6 +75,9 @@ func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]s
 	defer dir.Close()
 	date := studyDate(s)
 	files := []string{filepath.Join(out, PageName)}
+	if h := chart.Heat(s); h != nil {
+		figs = append(figs, *h)
+	}
 	figs = slices.Concat(figs, slices.Concat(ofSeveral...), slices.Concat(whys...))
 	for i := range figs {
 		made, err := figureFiles(&figs[i], date)

@@ -46,8 +46,15 @@ type sizeSaid struct {
 
 type suitableRow struct{ Name, Measured, Fitted string }
 
-// sizes fits the model; nil where nothing beside bare metal was measured.
+// sizes fits the model; nil where nothing but bare metal was measured, or at one size only: that separates nothing.
 func sizes(s *data.Summary, o model.Options) *sizePart {
+	type size struct {
+		data.Size
+		host int
+	}
+	if len(data.Distinct(s.Rows, func(r *data.Row) size { return size{data.SizeOf(r.Treatment.Instance), r.HostCores} })) < 2 {
+		return nil
+	}
 	m := model.Fit(s, o)
 	if m == nil || len(m.Overheads) == 0 {
 		return nil

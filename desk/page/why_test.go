@@ -229,7 +229,7 @@ func TestExplainedFolder(t *testing.T) {
 	must(err)
 	page, err := os.ReadFile(files[0])
 	must(err)
-	for _, want := range []string{"<h2>Why it costs that</h2>", "container, runc, vanilla, 1/1GB: cpu</h3>", "throttled: 0.797 s", "unexplained: 0", "times as long as the others"} {
+	for _, want := range []string{"<h2>Time breakdown</h2>", "container, runc, vanilla, 1/1GB: cpu</h3>", "throttled: 0.797 s", "unexplained: 0", "times as long as the others"} {
 		if !bytes.Contains(page, []byte(want)) {
 			t.Errorf("the page does not say %q", want)
 		}

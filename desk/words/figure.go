@@ -78,13 +78,20 @@ func Stripes(networks bool) string {
 	return "Stripes tell the engines of one platform apart."
 }
 
-// RatioMarks says how to read marks of ratios.
-func RatioMarks(rows []*data.Row) string {
-	baseline := Baseline(rows)
-	said := "Each mark is the mean over that of " + baseline + " in the same rounds, with its 95 % interval; the line at 1 is " + baseline +
-		" itself. " + Provisionings(rows, "Hollow marks", "filled ones") + " Where an interval contains 1, no overhead is distinguishable from none."
+// RatioMarks says how to read marks of changes, in per cent or as ratios.
+func RatioMarks(rows []*data.Row, perCent bool, matters float64) string {
+	baseline, no := Baseline(rows), "1"
+	said := "Each mark is a configuration’s mean over that of " + baseline + " in the same rounds, with its 95 % interval. The line at 1 is " + baseline + "."
+	if perCent {
+		no = "0"
+		said = "Each mark is a configuration’s change against " + baseline + " in the same rounds, with its 95 % interval. The line at 0 is " + baseline + "."
+	}
+	if matters > 0 {
+		said += " The thin lines are the margin of " + margin(matters) + "."
+	}
+	said += " " + Provisionings(rows, "Hollow marks", "filled ones") + " Where an interval contains " + no + ", the measurement shows no difference."
 	if slices.ContainsFunc(rows, func(r *data.Row) bool { return r.Treatment.AA && r.Representative }) {
-		said += " “Again (A/A)” is bare metal measured a second time under another name: it should lie at 1."
+		said += " “Again (A/A)” is bare metal measured a second time: it should lie at " + no + "."
 	}
 	return said
 }

@@ -3,6 +3,7 @@ package showtest
 
 import (
 	"os"
+	"regexp"
 	"testing"
 
 	"tare/desk/chart"
@@ -31,7 +32,7 @@ func Figures(t *testing.T, f *notebooktest.Folder, k *show.Kind) []chart.Figure 
 	return chart.OfPanels(chart.Panels(s), show.Figures(s)...)
 }
 
-// Page is the report of a folder.
+// Page is the report of a folder, without what its tables are as CSV files.
 func Page(t *testing.T, f *notebooktest.Folder, k *show.Kind) []byte {
 	t.Helper()
 	files, err := page.WriteSummary(Read(t, f, k), t.TempDir(), page.Options{})
@@ -42,8 +43,11 @@ func Page(t *testing.T, f *notebooktest.Folder, k *show.Kind) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b
+	return sheets.ReplaceAll(b, []byte(`href="data:text/csv"`))
 }
+
+// sheets are the tables of a page as CSV files.
+var sheets = regexp.MustCompile(`href="data:text/csv[^"]*"`)
 
 // Sentence is a message and its sentence in English.
 type Sentence struct {
