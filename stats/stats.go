@@ -365,6 +365,25 @@ func Ratio(x, y []float64, c Confidence) Quotient {
 	return ratioAt(x, y, c.critical(len(x))).bounded(ratioAt(x, y, c.OneSided().critical(len(x))))
 }
 
+// Bounds are the one-sided bounds of [Ratio], at least low and at most high, of one of several such ratios of which one sentence speaks: any of their bounds
+// of one side misses in a share Alpha of studies at most (Bonferroni). Looking ends with the ratio's own interval, whatever it is one of.
+func Bounds(x, y []float64, c Confidence, of int) (low, high float64) {
+	n := len(x)
+	if n < 2 {
+		return math.NaN(), math.NaN()
+	}
+	part := c
+	part.Alpha /= float64(of)
+	if c.Precision > 0 && c.ends(ratioAt(x, y, c.Last().critical(n))) {
+		if of > 2 { // an interval that is narrow by luck weighs more where less may miss (TestBoundsOfSeveral)
+			part.Alpha /= 1.25
+		}
+		part = part.Last()
+	}
+	b := ratioAt(x, y, part.OneSided().critical(n))
+	return b.Low, b.High
+}
+
 // ratioAt is Ratio with the confidence's t for the number of rounds, which simulations need a million times.
 func ratioAt(x, y []float64, t float64) Quotient {
 	q, mx, my := quotient(x, y)

@@ -85,11 +85,12 @@ func (s *Summary) Verdict(r *Row) stats.Verdict {
 // Bounds are one-sided bounds of the row's ratio: at least low, at most high, each at 95 %. Where a sentence speaks of so many rows, the bounds
 // that it names hold together at 95 % (Bonferroni).
 func (s *Summary) Bounds(r *Row, of int) (low, high float64) {
-	q := r.Quotient()
-	if b := s.Base(r); of > 1 && b != nil && b != r {
-		q = s.Ratio(r, b, stats.Alpha/float64(of))
+	b := s.Base(r)
+	if of < 2 || b == nil || b == r {
+		return r.Quotient().Bounds()
 	}
-	return q.Bounds()
+	xs, ys, both := Paired(r, b)
+	return stats.Bounds(xs, ys, s.ruled(r, b, both, stats.Alpha), of)
 }
 
 // Quotient is the row's ratio to its baseline, with its interval.
