@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,7 +25,10 @@ type benching struct {
 	running
 	image, platforms, instances                       string
 	networks, provisioning                            string
-	service                                           int
+	container, compose, serves                        string
+	service                                           int  // the port
+	limited                                           bool // the origin says how CPUs are limited
+	argv                                              bool // the user gave a command
 	load, objective, neighbours                       string
 	prepare                                           string
 	method, body                                      string
@@ -56,20 +60,25 @@ line, a JSON object with mean and p99 in seconds, requests_per_second and errors
 
 --load and --prepare are split into words as a shell splits them, by blanks, quotes and backslashes. Nothing is expanded:
 for pipes and variables write sh -c '…'. The values of --env are recorded in the results folder, secrets too.
-docs/bench.md has a whole service, step by step.`,
+
+--from-container takes image, command, environment, mounts, folder, user and limits of a Docker container, running or
+stopped. --compose FILE --service NAME takes them of a Compose file. Flags hold over them. What Tare cannot take over
+it says, one line each. docs/bench.md has a whole service, step by step.`,
 		Example: `  sudo tare bench -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
   sudo tare bench --image ./my-oci-layout --platforms bm,cn --instances large,0.5/1GB -- /app/work
   sudo tare bench --image ./stream --metric 'triad=^Triad: +([0-9.]+),MB/s,higher' -- /stream
   sudo tare bench --image ./cuda --device nvidia.com/gpu=0 --platforms bm,cn -- /app/train
   sudo tare bench --image nginx:alpine --service 80 --load / --objective p99=50ms
   sudo tare bench --image ./web --env-file web.env --network bridge,host --provisioning set --service 8080 --load /
+  sudo tare bench --from-container web --platforms bm,cn:docker --load /
+  sudo tare bench --compose compose.yaml --service web --platforms bm,cn:docker --load /
   sudo tare bench --image ffmpeg.tar --input film.mp4 -- ffmpeg -v error -i {input} -c:v libx265 {scratch}/out.mp4`,
 		RunE: func(c *cobra.Command, argv []string) error {
 			b.set = c.Flags().Changed
 			if err := b.check(c); err != nil {
 				return err
 			}
-			spec, err := b.spec(argv)
+			spec, err := b.spec(c.Context(), argv)
 			if err != nil {
 				return err
 			}
@@ -90,7 +99,9 @@ func (b *benching) flags(c *cobra.Command) {
 	f.StringArrayVar(&b.envFiles, "env-file", nil, "read variables from `FILE`, in the format of docker run --env-file (again for more)")
 	f.StringArrayVar(&b.volumes, "volume", nil, "copy a folder or file of this host into every guest: `HOST:GUEST`; the host's is never written to (again for more)")
 	f.StringVar(&b.prepare, "prepare", "", "`COMMAND` to run, unmeasured, before each run, or before a service starts")
-	f.IntVar(&b.service, "service", 0, "the command, or the image's own, is a service that listens on this `PORT`: seek its capacity")
+	f.StringVar(&b.container, "from-container", "", "measure what the Docker container `NAME` runs, from its image and with its settings")
+	f.StringVar(&b.compose, "compose", "", "measure a service of this Compose `FILE`; --service names it")
+	f.StringVar(&b.serves, "service", "", "the command, or the image's own, is a service that listens on this `PORT`: seek its capacity; with --compose the service's name, or NAME:PORT")
 	f.StringVar(&b.load, "load", "", "what asks the service: the path of a page (/), or a `COMMAND` with {rate}, {seconds}, {address} and {port} in it")
 	f.StringVar(&b.method, "method", "", "method of the HTTP request: `METHOD`, of "+strings.Join(studyfile.Methods, ", ")+" (default GET, and POST with --body)")
 	f.StringArrayVar(&b.headers, "header", nil, "send this header with the HTTP request: `'NAME: VALUE'`; recorded in the results (again for more)")
@@ -104,25 +115,11 @@ func (b *benching) flags(c *cobra.Command) {
 }
 
 // spec is the study of the user's own command.
-func (b *benching) spec(argv []string) (*studyfile.Spec, error) {
-	if len(argv) == 0 && b.image == "" {
-		return nil, errors.New("bench: a command was expected: tare bench [flags] -- CMD ARG…")
-	}
-	for _, flag := range []string{"load", "objective", "service", "method", "header", "body"} {
-		if b.service == 0 && b.set(flag) {
-			return nil, fmt.Errorf("bench: --%s is for a service: name the port on which it listens with --service PORT", flag)
-		}
-	}
-	use := studyfile.Use{Name: "command", Image: b.image, Command: argv, Devices: b.devices}
-	if err := b.give(&use); err != nil {
+func (b *benching) spec(ctx context.Context, argv []string) (*studyfile.Spec, error) {
+	b.argv = len(argv) > 0
+	use, err := b.use(ctx, argv)
+	if err != nil {
 		return nil, err
-	}
-	for _, text := range b.metrics {
-		m, err := workload.ParseMetric(text)
-		if err != nil {
-			return nil, fmt.Errorf("--metric %w", err)
-		}
-		use.Metrics = append(use.Metrics, m)
 	}
 	beside, err := studyfile.ParseNeighbours(b.neighbours)
 	if err != nil {
@@ -131,11 +128,8 @@ func (b *benching) spec(argv []string) (*studyfile.Spec, error) {
 	if b.neighbours == "none" {
 		beside = nil
 	}
-	if err := b.put(&use); err != nil {
-		return nil, err
-	}
 	spec := &studyfile.Spec{
-		Name: "bench", Title: "Your own command", AllowEmulation: true, Workloads: []studyfile.Use{use}, Neighbours: beside,
+		Name: "bench", Title: "Your own command", AllowEmulation: true, Workloads: []studyfile.Use{*use}, Neighbours: beside,
 		Design: studyfile.Design{Rounds: studyfile.Rounds{Floor: 5, Cap: 20, Emulated: 1}, Precision: "2%", Trials: 1, Warmups: 1, Timeout: "30m"},
 	}
 	if use.Port != 0 {
@@ -152,13 +146,48 @@ func (b *benching) spec(argv []string) (*studyfile.Spec, error) {
 	return spec, spec.Complete(session.Known)
 }
 
-// give reads what the command gets in addition to its image.
-func (b *benching) give(use *studyfile.Use) error {
-	env, err := b.environment()
+// use is the command, or the service, that is measured.
+func (b *benching) use(ctx context.Context, argv []string) (*studyfile.Use, error) {
+	of, err := b.origin(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	use.Env = env
+	if len(argv) == 0 && b.image == "" && of == nil {
+		return nil, errors.New("bench: a command was expected: tare bench [flags] -- CMD ARG…")
+	}
+	use := &studyfile.Use{Name: "command", Image: b.image, Command: argv, Devices: b.devices}
+	if use.Env, err = b.environment(); err != nil {
+		return nil, err
+	}
+	if of != nil {
+		left, err := b.adopt(of, use)
+		if err != nil {
+			return nil, fmt.Errorf("bench: %w", err)
+		}
+		for _, line := range left {
+			fmt.Fprintf(os.Stderr, "%s: %s\n", plain(of.Name), plain(line))
+		}
+	}
+	for _, flag := range []string{"load", "objective", "service", "method", "header", "body"} {
+		if b.service == 0 && b.set(flag) && (flag != "service" || b.compose == "") {
+			return nil, fmt.Errorf("bench: --%s is for a service: name the port on which it listens with --service PORT", flag)
+		}
+	}
+	if err := b.give(use); err != nil {
+		return nil, err
+	}
+	for _, text := range b.metrics {
+		m, err := workload.ParseMetric(text)
+		if err != nil {
+			return nil, fmt.Errorf("--metric %w", err)
+		}
+		use.Metrics = append(use.Metrics, m)
+	}
+	return use, b.put(use)
+}
+
+// give reads what the command gets in addition to its image.
+func (b *benching) give(use *studyfile.Use) (err error) {
 	for _, text := range b.volumes {
 		use.Volumes = append(use.Volumes, strings.TrimSuffix(text, ":ro")) // which it is anyway
 	}
@@ -277,7 +306,7 @@ func (b *benching) places() (all []studyfile.Place, err error) {
 		}
 		if name != notebook.BM {
 			place.Networks = networks
-			if b.set("provisioning") {
+			if b.set("provisioning") || b.limited {
 				place.Provisioning = limits
 			}
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +23,7 @@ func benchOf(args ...string) (*studyfile.Spec, error) {
 		return nil, err
 	}
 	b.set = c.Flags().Changed
-	return b.spec(c.Flags().Args())
+	return b.spec(context.Background(), c.Flags().Args())
 }
 
 // What a service needs is in the study as it was asked for.
@@ -73,10 +74,69 @@ func TestWhatIsWrongWithFlagsOfBench(t *testing.T) {
 		{[]string{"--prepare", " "}, `--prepare: is empty; a command is allowed, such as 'sh -c "…"'`},
 		{[]string{"--service", "80", "--load", `a "b {rate}`}, `--load: "a \"b {rate}" has a " without a second one; write both, or \" for the character itself`},
 		{[]string{"--network", "bridge,lan"}, `--network "lan": must be one of bridge, `},
+		{[]string{"--service", "web", "--load", "/"}, `--service "web": must be a port from 1 to 65535; with --compose the name of a service, or NAME:PORT`},
+		{[]string{"--service", "0", "--load", "/"}, `--service "0": must be a port from 1 to 65535`},
+		{[]string{"--from-container", "web"}, "--image: the container or the Compose file names the image: leave it out"},
 		{[]string{"--provisioning", "all"}, `--provisioning "all": must be quota, set, both or whole (also `},
 		{[]string{"--provisioning", "whole"}, "provisioning whole: what has no limits is as large as the host: the instance host was expected among the study's"},
 	} {
 		if _, err := benchOf(append(c.args, "--image", "web", "--", "work")...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v; want %s", c.args, err, c.want)
+		}
+	}
+}
+
+// A service of a Compose file is the same study as one that flags describe.
+func TestBenchOfAComposeService(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"compose.yaml": `services:
+  web:
+    image: ${IMAGE}
+    command: serve --all
+    environment: {A: "1"}
+    volumes: [./conf:/etc/web, /var/run/docker.sock:/var/run/docker.sock, ./tmp:/tmp/x]
+    ports: ["8080:80"]
+    cpuset: "0"
+    mem_limit: 256m
+    depends_on: [db]
+  two: {image: x, expose: [80, 443]}
+  job: {image: x, entrypoint: [/work]}
+`,
+		".env": "IMAGE='web:1'\n", "conf": "x",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(dir, "compose.yaml")
+	spec, err := benchOf("--compose", file, "--service", "web", "--load", "/", "--env", "B=2", "--platforms", "bm,cn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := spec.Workloads[0]
+	if use.Image != "web:1" || use.Port != 80 || !slices.Equal(use.Args, []string{"serve", "--all"}) || !slices.Equal(use.Env, []string{"A=1", "B=2"}) ||
+		!slices.Equal(use.Volumes, []string{filepath.Join(dir, "conf") + ":/etc/web"}) || !slices.Equal(spec.Instances, []string{"1/256MB"}) ||
+		!slices.Equal(spec.Platforms[1].Provisioning, []string{"pinned"}) {
+		t.Errorf("%+v", spec)
+	}
+	if spec, err = benchOf("--compose", file, "--service", "job"); err != nil || spec.Workloads[0].Port != 0 || !slices.Equal(spec.Workloads[0].Command, []string{"/work"}) {
+		t.Errorf("%+v, %v", spec, err)
+	}
+	if spec, err = benchOf("--compose", file, "--service", "two:443", "--load", "/", "--instances", "2/1GB"); err != nil || spec.Workloads[0].Port != 443 || spec.Instances[0] != "2/1GB" {
+		t.Errorf("%+v, %v", spec, err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--service", "web"}, "web listens on port 80: measure it as a service with --load PATH, or name a command that ends after --"},
+		{[]string{"--service", "two", "--load", "/"}, "two listens on the ports 80 443: name one with --service two:PORT"},
+		{[]string{"--service", "db"}, `has no service "db"; it has job, two, web`},
+		{nil, "--compose: name a service of the file with --service NAME"},
+		{[]string{"--service", "web", "--from-container", "x"}, "only one of them is allowed"},
+	} {
+		if _, err := benchOf(append(c.args, "--compose", file)...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v; want %s", c.args, err, c.want)
 		}
 	}

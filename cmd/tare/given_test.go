@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -72,7 +73,7 @@ workloads:
     request: {method: PUT, headers: ["Content-Type: text/x"], body_file: body}
 platforms: [{platform: bm}, {platform: cn, engines: [crun], provisioning: [pinned]}]
 instances: [1/1GB]
-capacity: {objective: p99=2s, from: 5, to: 20000, raise: 300%, hold: 1s}
+capacity: {objective: p99=2s, from: 5, to: 20000, raise: 100%, hold: 1s}
 design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 1m}
 `)
 	h.must("run", "./study.yaml", "--out", "R")
@@ -80,5 +81,43 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 1m}
 		if tr.Failure != nil || tr.Figures["capacity_rate"] < 5 {
 			t.Errorf("%+v", tr)
 		}
+	}
+}
+
+// TestWithDockerAContainerThatExists: its image, command, environment, mounts, folder, user and limits are taken over, whether it runs or not.
+func TestWithDockerAContainerThatExists(t *testing.T) {
+	h := newHost(t)
+	needDocker(t)
+	docker := func(args ...string) {
+		t.Helper()
+		if said, err := exec.Command("docker", args...).CombinedOutput(); err != nil {
+			t.Fatalf("docker %q: %v: %s", args, err, said)
+		}
+	}
+	name := "tare-test-origin"
+	busybox, err := exec.LookPath("busybox")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, err := exec.Command("sh", "-c", `tar -C "$(dirname "$1")" -ch busybox | docker import - "$2"`, "sh", busybox, name).CombinedOutput(); err != nil {
+		t.Fatalf("docker import: %v: %s", err, said)
+	}
+	t.Cleanup(func() { exec.Command("docker", "rmi", "-f", name).Run() })
+	h.write("conf/greeting", "hello")
+	check := `test "$(/busybox id -u):$A:$(/busybox pwd):$(/busybox cat /srv/conf/greeting)" = 7:x:/srv:hello`
+	docker("create", "--name", name, "--env", "A=x", "--volume", h.dir+"/conf:/srv/conf", "--workdir", "/srv", "--user", "7", "--memory", "128m", "--cpus", "0.5", "--read-only",
+		name, "/busybox", "sh", "-c", check)
+	t.Cleanup(func() { exec.Command("docker", "rm", "-f", name).Run() })
+	out, errs, status := h.run("bench", "--from-container", name, "--platforms", "bm,cn:docker", "--rounds", "1", "--out", "R")
+	if status != 0 || !strings.Contains(out, "0.5/128MB") || !strings.Contains(errs, name+": not taken over: --read-only") {
+		t.Errorf("%d: %s%s", status, out, errs)
+	}
+	for _, tr := range h.trials("R") {
+		if tr.Failure != nil {
+			t.Errorf("%s: %v", tr.Treatment, tr.Failure)
+		}
+	}
+	if _, errs, status := h.run("bench", "--from-container", "no-such-container"); status == 0 || !strings.Contains(errs, "there is no container no-such-container; `docker ps -a` names those that exist") {
+		t.Errorf("%d: %s", status, errs)
 	}
 }

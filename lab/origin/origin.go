@@ -7,6 +7,7 @@ type Origin struct {
 	Name    string // of the container or service, for messages
 	Image   string
 	Command []string // empty: the image's own
+	Args    []string // for the image's own ENTRYPOINT, in place of its CMD
 	Env     []string // KEY=VALUE
 	Volumes []Volume
 	Dir     string // working folder; empty: the image's own

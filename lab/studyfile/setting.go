@@ -19,6 +19,9 @@ func (u Use) checkSetting() *problem {
 			return wrong(fmt.Sprintf("%s: is for a command or an image of your own; a workload has its own folder", of.key), of.key)
 		}
 	}
+	if len(u.Args) > 0 && (u.Image == "" || len(u.Command) > 0) {
+		return wrong("args: are for an image: without a command:", "args")
+	}
 	for i, kv := range u.Env {
 		if _, _, err := origin.Variable(kv, nothingSet); err != nil || !strings.Contains(kv, "=") {
 			return wrong(fmt.Sprintf("env: %.100q: must be KEY=VALUE, with no blank in KEY", kv), "env", i)
@@ -33,8 +36,8 @@ func (u Use) checkSetting() *problem {
 	if err := image.CheckVolumes(u.setting(".").Volumes); err != nil {
 		return wrong("volumes: "+err.Error(), "volumes")
 	}
-	if slices.ContainsFunc(u.Prepare, func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
-		return wrong("prepare: a zero byte is not allowed", "prepare")
+	if slices.ContainsFunc(slices.Concat(u.Args, u.Prepare), func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
+		return wrong("prepare: and args: a zero byte is not allowed", "prepare")
 	}
 	if _, page := u.page(); u.Request != nil && (u.Port == 0 || !page) {
 		return wrong("request: is for a service whose load: is the path of a page", "request")

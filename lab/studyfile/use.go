@@ -32,6 +32,8 @@ type Use struct {
 	Command []string `yaml:"command,omitempty"` // empty: the image's own
 	Input   string   `yaml:"input,omitempty"`   // for a command: the name under {work} of the file that --input gives
 
+	// Args are words for the image's own ENTRYPOINT, in place of its CMD. A use with a command has none.
+	Args []string `yaml:"args,omitempty" json:",omitempty"` // omitted in the study's hash, which is older; so are those below
 	// Env are variables of the environment as KEY=VALUE, in addition to the image's own.
 	Env  Values `yaml:"env,omitempty" json:",omitempty"`  // omitted in the study's hash, which is older; so are those below
 	Dir  string `yaml:"dir,omitempty" json:",omitempty"`  // working folder of the command; empty: the image's
@@ -123,7 +125,7 @@ func (u Use) own(base string) *workload.Workload {
 
 // setting is what the use's command gets in addition to its image. Paths are relative to base.
 func (u Use) setting(base string) workload.Setting {
-	s := workload.Setting{Env: u.Env, Dir: u.Dir, User: u.User, Before: u.Prepare}
+	s := workload.Setting{Args: u.Args, Env: u.Env, Dir: u.Dir, User: u.User, Before: u.Prepare}
 	for _, text := range u.Volumes {
 		v := parseVolume(text)
 		if !filepath.IsAbs(v.Host) {

@@ -9,6 +9,7 @@ import (
 
 // Setting is what a command of the user's own gets in addition to its image. A study's hash covers it by the study's own text.
 type Setting struct {
+	Args []string // for the image's ENTRYPOINT, in place of its CMD
 	Env  []string // KEY=VALUE
 	Dir  string   // the working folder; empty: the image's
 	User string   // as an image names it; empty: the image's
@@ -29,7 +30,7 @@ func (w *Workload) Replace(name string, data []byte) {
 
 // applied is the root with what the setting says of it.
 func (s *Setting) applied(ctx context.Context, store *image.Store, root *image.Image, say image.Progress) (*image.Image, error) {
-	if len(s.Volumes) == 0 && s.User == "" && s.Dir == "" {
+	if len(s.Volumes) == 0 && len(s.Args) == 0 && s.User == "" && s.Dir == "" {
 		return root, nil
 	}
 	with, err := store.WithVolumes(ctx, root, s.Volumes, say)
@@ -41,6 +42,9 @@ func (s *Setting) applied(ctx context.Context, store *image.Store, root *image.I
 		if own.Config, err = own.As(s.User); err != nil {
 			return nil, err
 		}
+	}
+	if len(s.Args) > 0 {
+		own.Config.Cmd = s.Args
 	}
 	if s.Dir != "" {
 		own.Config.WorkingDir = s.Dir
