@@ -108,20 +108,25 @@ func (o comparing) compare(before, after string) (*compare.Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a, err := os.Stat(before); err == nil {
-		if b, err := os.Stat(after); err == nil && os.SameFile(a, b) {
-			return nil, fmt.Errorf("compare: %s and %s are the same folder", before, after)
-		}
-	}
-	old, err := data.Read([]string{before}, data.Options{Kinds: kinds.All})
-	if err != nil {
-		return nil, err
-	}
-	new, err := data.Read([]string{after}, data.Options{Kinds: kinds.All})
+	old, new, err := readBoth(before, after, data.Options{Kinds: kinds.All})
 	if err != nil {
 		return nil, err
 	}
 	return compare.From(old, new, matters)
+}
+
+// readBoth reads two folders separately.
+func readBoth(before, after string, opt data.Options) (old, new *data.Summary, err error) {
+	if a, err := os.Stat(before); err == nil {
+		if b, err := os.Stat(after); err == nil && os.SameFile(a, b) {
+			return nil, nil, fmt.Errorf("compare: %s and %s are the same folder", before, after)
+		}
+	}
+	if old, err = data.Read([]string{before}, opt); err != nil {
+		return nil, nil, err
+	}
+	new, err = data.Read([]string{after}, opt)
+	return old, new, err
 }
 
 var boundary = regexp.MustCompile(`^\s*ratio\s*([<>])\s*([0-9.]+)\s*$`)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"tare/desk/claims"
+	"tare/desk/compare"
 	"tare/desk/data"
 	"tare/desk/export"
 	"tare/desk/model"
@@ -91,10 +92,14 @@ func screen(f *os.File) terminal.Screen {
 
 func reportCommand() *cobra.Command {
 	var out, tolerance, margin string
+	var pool bool
 	c := &cobra.Command{
-		Use:     "report DIR…",
-		Short:   "Write one self-contained HTML page, and its figures as SVG and PDF",
-		Example: "  tare report R\n  tare report R --out paper --tolerance 5%",
+		Use:   "report DIR… | OLD NEW",
+		Short: "Write one self-contained HTML page, and its figures as SVG and PDF",
+		Long: `Writes the report of a folder. Of two folders of one study it writes what changed from the first to the second,
+into a new folder. With --pool it reads the two together, as more rounds. More folders, and folders of several studies, are always
+read together.`,
+		Example: "  tare report R\n  tare report before after --out changes\n  tare report R R-2 --pool\n  tare report R --out paper --tolerance 5%",
 		Args:    folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
 			bearable, err := share("--tolerance", tolerance)
@@ -105,11 +110,7 @@ func reportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := data.Read(dirs, data.Options{Kinds: kinds.All, Margin: matters})
-			if err != nil {
-				return err
-			}
-			files, err := writeReport(s, out, bearable)
+			files, err := reportOf(dirs, out, pool, bearable, data.Options{Kinds: kinds.All, Margin: matters})
 			if err != nil {
 				return err
 			}
@@ -119,8 +120,9 @@ func reportCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "folder to write to (default: the first DIR)")
+	c.Flags().StringVar(&out, "out", "", "folder to write to (default: the first DIR, or OLD-to-NEW)")
 	c.Flags().StringVar(&margin, "margin", "", "how small a difference does not matter in the findings (default: what the study was to decide at, or 1%)")
+	c.Flags().BoolVar(&pool, "pool", false, "read two folders of one study together; do not compare them")
 	c.Flags().StringVar(&tolerance, "tolerance", "10%", "highest acceptable overhead when a CHR is recommended")
 	return c
 }
@@ -158,6 +160,29 @@ func writeReport(s *data.Summary, out string, tolerance float64) ([]string, erro
 		err = fmt.Errorf("%w; name a folder that you may write to with --out", err)
 	}
 	return files, err
+}
+
+// reportOf writes the report of folders: of two of one study that of what changed, unless they are to be pooled.
+func reportOf(dirs []string, out string, pool bool, bearable float64, opt data.Options) ([]string, error) {
+	if len(dirs) == 2 && !pool {
+		old, new, err := readBoth(dirs[0], dirs[1], opt)
+		if err != nil {
+			return nil, err
+		}
+		if old.Folders[0].Study.Name == new.Folders[0].Study.Name {
+			found, err := compare.From(old, new, old.Margin())
+			if err != nil {
+				return nil, fmt.Errorf("%w; --pool reads the folders together", err)
+			}
+			base := func(s *data.Summary) string { return filepath.Base(filepath.Clean(s.Folders[0].Dir)) }
+			return page.WriteComparison(found, cmp.Or(out, base(old)+"-to-"+base(new)))
+		}
+	}
+	s, err := data.Read(dirs, opt)
+	if err != nil {
+		return nil, err
+	}
+	return writeReport(s, out, bearable)
 }
 
 func exportCommand() *cobra.Command {

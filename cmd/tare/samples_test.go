@@ -36,7 +36,8 @@ var together = map[string][]string{
 	"several.txt":  {"summary timing timing-again", "claims timing timing-again", "advise timing timing-again"},
 	"baseline.txt": {"summary timing --baseline platform=cn,engine=docker,provisioning=vanilla,instance=1/1GB"},
 	"cost.txt":     {"advise timing --prefer cost --exclude bm"},
-	"report.txt":   {"report timing timing-again --out OUT --tolerance 5%"},
+	"changes.txt":  {"report timing timing-again --out OUT --margin 2%"},
+	"report.txt":   {"report timing timing-again --out OUT --pool --tolerance 5%"},
 }
 
 func adviceOf(sample string) (commands []string) {

@@ -74,14 +74,18 @@ func cardRowOf(s *data.Summary, r *data.Row) cardRow {
 	}
 	row.Verdict, row.Sign, row.Class = words.VerdictOf(r, verdict), verdictSigns[verdict], string(verdict)
 	q := r.Quotient()
-	switch {
-	case math.IsNaN(q.Value):
-		row.Change = "–"
-	case q.Value < 2:
-		row.Change, row.Interval = words.InPerCent(q)
-	default:
-		d := words.Places(q.Value, q.Low, q.High)
-		row.Change, row.Interval = words.Number(q.Value, d)+" times", words.Bounds(q.Low, q.High, d)
+	row.Change = "–"
+	if !math.IsNaN(q.Value) {
+		row.Change, row.Interval = inChange(q)
 	}
 	return row
+}
+
+// inChange says a ratio as a change in per cent, or from 2 on as it is.
+func inChange(q stats.Quotient) (change, interval string) {
+	if q.Value < 2 {
+		return words.InPerCent(q)
+	}
+	d := words.Places(q.Value, q.Low, q.High)
+	return words.Number(q.Value, d) + " times", words.Bounds(q.Low, q.High, d)
 }

@@ -72,31 +72,32 @@ func plain(s string) string { return words.Tight(words.Plain(s)) }
 
 // page is what the template shows: what was read, and words, ready to be read.
 type page struct {
-	Summary   *data.Summary
-	Style     template.CSS
-	Title     string
-	Answer    words.Answer
-	When      string
-	AA        []check // the first screen's
-	Card      *card
-	Figures   []pageFigure // results
-	Spread    []pageFigure // single runs and rounds
-	Several   []severalPart
-	NotDrawn  []string
-	Why       *whyPart
-	Tables    []table
-	Claims    *claimsPart
-	Size      *sizePart
-	Checks    []check
-	Kernels   []pair
-	Machines  []pair
-	OfUsual   []string // how VMs that were made otherwise did
-	Notes     []string
-	ManyHosts bool
-	Means     []string // what a ratio of so much more means, %s, by what was measured
-	Lesser    string   // what a row with a smaller ratio is
-	Terms     []words.Term
-	Higher    bool // of some metric more is better
+	Summary    *data.Summary
+	Style      template.CSS
+	Title      string
+	Answer     words.Answer
+	When       string
+	AA         []check // the first screen's
+	Card       *card
+	Comparison *comparisonPart // of two folders; nil: the page is of a study
+	Figures    []pageFigure    // results
+	Spread     []pageFigure    // single runs and rounds
+	Several    []severalPart
+	NotDrawn   []string
+	Why        *whyPart
+	Tables     []table
+	Claims     *claimsPart
+	Size       *sizePart
+	Checks     []check
+	Kernels    []pair
+	Machines   []pair
+	OfUsual    []string // how VMs that were made otherwise did
+	Notes      []string
+	ManyHosts  bool
+	Means      []string // what a ratio of so much more means, %s, by what was measured
+	Lesser     string   // what a row with a smaller ratio is
+	Terms      []words.Term
+	Higher     bool // of some metric more is better
 
 	Unsteady       bool // bare metal differed from itself
 	VMs, Emulated  int  // of the treatments
@@ -224,6 +225,19 @@ func render(s *data.Summary, figs []chart.Figure, several []severalPart, why *wh
 			p.Higher = p.Higher || of[0].Metric.MoreIsBetter()
 		}
 	}
+	p.guests(s)
+	for _, n := range words.Doubts(withoutPaths(s.Doubts)) {
+		p.Notes = append(p.Notes, words.Sentence(n))
+	}
+	var b bytes.Buffer
+	if err := pageTemplate().Execute(&b, p); err != nil {
+		return nil, fmt.Errorf("making the page: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// guests says what the guests' kernels and machines were.
+func (p *page) guests(s *data.Summary) {
 	p.OfUsual = words.Machines(s)
 	p.Kernels = ofGuests(s, func(r *data.Row) (texts []string) {
 		for _, k := range r.Kernels {
@@ -237,14 +251,6 @@ func render(s *data.Summary, figs []chart.Figure, several []severalPart, why *wh
 		}
 		return texts
 	})
-	for _, n := range words.Doubts(withoutPaths(s.Doubts)) {
-		p.Notes = append(p.Notes, words.Sentence(n))
-	}
-	var b bytes.Buffer
-	if err := pageTemplate().Execute(&b, p); err != nil {
-		return nil, fmt.Errorf("making the page: %w", err)
-	}
-	return b.Bytes(), nil
 }
 
 func title(s *data.Summary) string {

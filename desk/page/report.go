@@ -11,7 +11,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -60,43 +59,26 @@ func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]s
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return nil, fmt.Errorf("cannot make a folder for the report: %w", err)
-	}
-	root, err := durable.OpenFolder(out)
-	if err != nil {
-		return nil, fmt.Errorf("cannot write the report: %w; --out names another folder", err)
-	}
-	defer root.Close()
-	dir, err := durable.MakeFolderIn(root, FiguresDir, 0o755)
-	if err != nil {
-		return nil, fmt.Errorf("cannot write the report's figures: %w; --out names another folder", err)
-	}
-	defer dir.Close()
-	date := studyDate(s)
-	files := []string{filepath.Join(out, PageName)}
 	if h := chart.Heat(s); h != nil {
 		figs = append(figs, *h)
 	}
 	figs = slices.Concat(figs, slices.Concat(ofSeveral...), slices.Concat(whys...))
-	for i := range figs {
-		made, err := figureFiles(&figs[i], date)
-		if err != nil {
-			return nil, fmt.Errorf("page: %w", err)
-		}
-		for _, it := range made {
-			name := figs[i].File + it.ext
-			if err := durable.WriteFileIn(dir, name, it.data, 0o644); err != nil {
-				return nil, fmt.Errorf("page: %w", err)
-			}
-			files = append(files, filepath.Join(out, FiguresDir, name))
-		}
+	return publish(out, page, figs, studyDate(s))
+}
+
+// outFolders makes and opens the folder of a report, and that of its figures.
+func outFolders(out string) (root, figures *os.Root, err error) {
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return nil, nil, fmt.Errorf("cannot make a folder for the report: %w", err)
 	}
-	// The page comes last: it links to the figures.
-	if err := durable.WriteFileIn(root, PageName, page, 0o644); err != nil {
-		return nil, fmt.Errorf("page: %w", err)
+	if root, err = durable.OpenFolder(out); err != nil {
+		return nil, nil, fmt.Errorf("cannot write the report: %w; --out names another folder", err)
 	}
-	return files, nil
+	if figures, err = durable.MakeFolderIn(root, FiguresDir, 0o755); err != nil {
+		root.Close()
+		return nil, nil, fmt.Errorf("cannot write the report's figures: %w; --out names another folder", err)
+	}
+	return root, figures, nil
 }
 
 type file struct {

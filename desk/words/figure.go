@@ -20,6 +20,7 @@ const NotVMsCost = "emulated: not a VM’s cost"
 
 // Short texts of figures.
 const (
+	ComparisonTitle     = "Change from before to after"
 	NotInBoth           = "no value in one of the folders"
 	EmulatedTitle       = "Emulated, not a VM’s cost"
 	EmulatedCaption     = "Never compare them with the figure above."
@@ -96,15 +97,19 @@ func RatioMarks(rows []*data.Row, perCent bool, matters float64) string {
 	return said
 }
 
-// ChangeMarks says how to read marks of changes between two folders.
-func ChangeMarks(c *compare.Comparison) string {
-	said := "Each mark is a treatment's mean after over its mean before, with its interval, corrected for all that are compared"
-	if len(c.Host) > 0 {
-		said = "Each mark is a treatment's ratio to bare metal after over that before, with its interval, corrected for all that are compared. Where a folder lacks bare metal it is of the means. Bare metal's own mark is its mean after over its mean before, which is the host's change"
+// ChangeMarks says how to read marks of changes between two folders, in per cent or as ratios.
+func ChangeMarks(c *compare.Comparison, perCent bool) string {
+	no := "1"
+	if perCent {
+		no = "0"
 	}
-	said += "; the line at 1 is no change, and the thin lines beside it the margin within which a change does not matter. The name of what is open, and of bare metal, is grey."
+	said := "Each mark is the change of a configuration’s mean from before to after. "
+	if len(c.Host) > 0 {
+		said = "Each mark is the change of a configuration’s ratio to bare metal, or of its mean where a folder lacks bare metal. Bare metal’s own mark is the host’s change. "
+	}
+	said += "Intervals are corrected for all that is compared. The line at " + no + " is no change; the thin lines are the margin of " + margin(c.Margin) + ". Grey names: inconclusive, or bare metal."
 	if slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return x.Old.Metric.MoreIsBetter() }) {
-		said += " Where more is better, what is below 1 is worse."
+		said += " Where more is better, what is below " + no + " is worse."
 	}
 	return said
 }

@@ -68,6 +68,9 @@ func InPerCent(q stats.Quotient) (change, interval string) {
 	return change, interval
 }
 
+// HostsChange is what the change of bare metal, to which others are relative, is.
+const HostsChange = "the host’s change"
+
 // Reference is what the verdict on a baseline is.
 const Reference = "reference"
 
