@@ -354,15 +354,16 @@ func Ratio(x, y []float64, c Confidence) Quotient {
 	if len(x) != len(y) {
 		panic("stats.Ratio: x and y are not pairs")
 	}
-	if len(x) < 2 {
-		return ratioAt(x, y, math.NaN())
+	f, n := fiellerOf(x, y), len(x)
+	if n < 2 {
+		return f.q
 	}
 	if c.Precision > 0 {
-		if q := ratioAt(x, y, c.Last().critical(len(x))); c.ends(q) {
-			return q.bounded(ratioAt(x, y, c.Last().OneSided().critical(len(x))))
+		if q := f.at(c.Last().critical(n)); c.ends(q) {
+			return q.bounded(f.at(c.Last().OneSided().critical(n)))
 		}
 	}
-	return ratioAt(x, y, c.critical(len(x))).bounded(ratioAt(x, y, c.OneSided().critical(len(x))))
+	return f.at(c.critical(n)).bounded(f.at(c.OneSided().critical(n)))
 }
 
 // Bounds are the one-sided bounds of [Ratio], at least low and at most high, of one of several such ratios of which one sentence speaks: any of their bounds
@@ -372,36 +373,52 @@ func Bounds(x, y []float64, c Confidence, of int) (low, high float64) {
 	if n < 2 {
 		return math.NaN(), math.NaN()
 	}
-	part := c
+	f, part := fiellerOf(x, y), c
 	part.Alpha /= float64(of)
-	if c.Precision > 0 && c.ends(ratioAt(x, y, c.Last().critical(n))) {
+	if c.Precision > 0 && c.ends(f.at(c.Last().critical(n))) {
 		if of > 2 { // an interval that is narrow by luck weighs more where less may miss (TestBoundsOfSeveral)
 			part.Alpha /= 1.25
 		}
 		part = part.Last()
 	}
-	b := ratioAt(x, y, part.OneSided().critical(n))
+	b := f.at(part.OneSided().critical(n))
 	return b.Low, b.High
 }
 
-// ratioAt is Ratio with the confidence's t for the number of rounds, which simulations need a million times.
-func ratioAt(x, y []float64, t float64) Quotient {
+// fieller is what the intervals of a ratio at any confidence are made of.
+type fieller struct {
+	q             Quotient // without an interval
+	mean          float64  // of y
+	see, sey, syy float64
+	x, y          []float64
+}
+
+// fiellerOf works it out once, which rules and simulations need a million times.
+func fiellerOf(x, y []float64) fieller {
 	q, mx, my := quotient(x, y)
+	f := fieller{q: q, mean: my, x: x, y: y}
 	if math.IsNaN(q.Value) || q.N < 2 {
-		return q
+		return f
+	}
+	for i := range x {
+		e := (x[i] - mx) - q.Value*(y[i]-my)
+		f.see += e * e
+		f.sey += e * (y[i] - my)
+		f.syy += (y[i] - my) * (y[i] - my)
+	}
+	return f
+}
+
+// at is the ratio with its interval at Student's t.
+func (f fieller) at(t float64) Quotient {
+	if math.IsNaN(f.q.Value) || f.q.N < 2 {
+		return f.q
 	}
 	// With R = Value + s, the residuals are e_i − s·(y_i − my), e_i = x_i − Value·y_i, and their mean is −s·my. The
 	// condition s²my² ≤ t²/n · (See − 2s·Sey + s²·Syy) is a·s² − 2b·s + c ≤ 0. This form keeps its digits where noise
 	// is tiny beside the mean, and its discriminant cannot be negative where a > 0, because c ≤ 0.
-	var see, sey, syy float64
-	for i := range x {
-		e := (x[i] - mx) - q.Value*(y[i]-my)
-		see += e * e
-		sey += e * (y[i] - my)
-		syy += (y[i] - my) * (y[i] - my)
-	}
-	k := t * t / float64(q.N) / float64(q.N-1)
-	return q.ended(my*my-k*syy, -k*sey, -k*see, x, y)
+	k := t * t / float64(f.q.N) / float64(f.q.N-1)
+	return f.q.ended(f.mean*f.mean-k*f.syy, -k*f.sey, -k*f.see, f.x, f.y)
 }
 
 // quotient is that of the means, and these; without an interval, and without a value where there is none.
