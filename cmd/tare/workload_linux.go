@@ -14,15 +14,15 @@ import (
 )
 
 func workloadCommand() *cobra.Command {
-	c := &cobra.Command{Use: "workload", Short: "Make workloads of others' benchmarks",
+	c := &cobra.Command{Use: "workload", Short: "List, show and import workloads",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q for %q; import was expected", args[0], c.CommandPath())
+				return fmt.Errorf("unknown command %q for %q; must be list, show or import", args[0], c.CommandPath())
 			}
 			return nil
 		},
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
-		Example: "  tare workload import fs-mark-1.0.3 --files downloads --out fs-mark"}
+		Example: "  tare workload list\n  tare workload show cpu\n  tare workload import fs-mark-1.0.3 --files downloads --out fs-mark"}
 	var files, out string
 	imports := &cobra.Command{Use: "import PROFILE", Short: "Make a workload of a test profile of the Phoronix Test Suite",
 		Long: `Make a workload's folder of a folder with a test profile of the Phoronix Test Suite: test-definition.xml, results-definition.xml,
@@ -73,7 +73,7 @@ the profile's checksum. Then name the new folder in a study, as in workloads: [{
 		}}
 	imports.Flags().StringVar(&files, "files", "", "folder with the files that the profile downloads (default: the profile's own)")
 	imports.Flags().StringVar(&out, "out", "", "folder to make (default: the profile's name without its version)")
-	c.AddCommand(imports)
+	c.AddCommand(workloadListCommand(), workloadShowCommand(), imports)
 	return c
 }
 

@@ -41,6 +41,10 @@ type Workload struct {
 	Params map[string]Param `yaml:"params"`
 	Length string           `yaml:"length"` // the parameter, a whole number, to which the time of a trial is proportional; empty: none
 
+	// Takes is about how long one run with the default parameters takes on one core, such as 1.5s. It is proportional to the length. Tare
+	// uses it only to say in advance how long a study takes.
+	Takes string `yaml:"takes" json:"-"`
+
 	// Syncs says whether results depend on synced writes, which some platforms ignore. It does not change what runs.
 	Syncs Syncs `yaml:"syncs" json:"-"`
 
@@ -155,7 +159,8 @@ type Input = Fetched
 // Param is a parameter of a workload. It is always text.
 type Param struct {
 	Default string `yaml:"default"`
-	Values  string `yaml:"values"` // whole numbers, as "1 to 64", or a regular expression that a value matches as a whole
+	Values  string `yaml:"values"`        // whole numbers, as "1 to 64", or a regular expression that a value matches as a whole
+	Unit    string `yaml:"unit" json:"-"` // of its values, such as MiB
 	Help    string `yaml:"help"`
 }
 
@@ -205,7 +210,7 @@ func (w *Workload) validate() error {
 			return fmt.Errorf("image: packages: %q is not the name of a Debian package", p)
 		}
 	}
-	for _, check := range []func() error{w.validateFiles, w.validateService, w.CheckMetrics, w.validateParams, w.validateLines} {
+	for _, check := range []func() error{w.validateTakes, w.validateFiles, w.validateService, w.CheckMetrics, w.validateParams, w.validateLines} {
 		if err := check(); err != nil {
 			return err
 		}
