@@ -56,7 +56,7 @@ type running struct {
 	seed                      uint64
 	rounds                    int
 	budget                    time.Duration
-	quiet, noHostCode         bool
+	quiet, noHostCode, plan   bool
 }
 
 func (r *running) flags(c *cobra.Command) {
@@ -72,6 +72,7 @@ func (r *running) flags(c *cobra.Command) {
 	f.StringVar(&r.until, "until", "", "go on, for at most "+fmt.Sprint(studyfile.UntilRounds)+" rounds, until every interval is within ±1% of its ratio (±1%, or 1%), or until each overhead is shown to be 2% more at least, 2% less at least, or within 2% ('decided at 2%'), or until every claim is decided that this host can test (claims); or seek how many guests fit ('p95 < 1.5x': of what it is alone) (default: the study's design)")
 	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would not end within this time, such as 10m")
 	f.BoolVar(&r.noHostCode, "no-host-code", false, "refuse bm, and whatever else of the workload's would run as root on this host (docs/security.md)")
+	f.BoolVar(&r.plan, "plan", false, "say what the run would measure, how long it takes and what runs as root; start nothing")
 	f.BoolVar(&r.quiet, "quiet", false, "make the host quieter for the time of the run, by what of it can be set (tare doctor --noise); what is set is said, and put back at the end")
 	f.StringVar(&r.explain, "explain", "", "also trace where the time goes: each guest runs as many traced trials again, which feed no ratio; by what the kernel counts anyway, "+
 		"by each event as well (--explain="+studyfile.ExplainDeep+"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
@@ -162,19 +163,15 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, only studyfile.
 	if r.out == "" {
 		r.out = fmt.Sprintf("tare-%s-%s", spec.Name, began.Format("20060102-150405"))
 	}
-	if err := session.Permitted(); err != nil { // without which a folder that cannot be written to is the lesser fault
+	if err := session.Permitted(); err != nil && !r.plan { // without which a folder that cannot be written to is the lesser fault
 		return err
 	}
-	if err := notebook.Admits(r.out, spec.Name); err != nil {
+	if err := notebook.Admits(r.out, spec.Name); err != nil && !r.plan {
 		return err
 	}
-	var published []claims.Claim
-	for _, name := range spec.Claims { // the report would end with it, when all is measured
-		of, err := claims.Shipped(name)
-		if err != nil {
-			return fmt.Errorf("study %s: claims: %w", spec.Name, err)
-		}
-		published = append(published, of...)
+	published, err := publishedOf(spec) // the report would end with an error, when all is measured
+	if err != nil {
+		return err
 	}
 	chosen := studyfile.Choices{
 		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Until: r.known, Only: only, Accel: r.accel, Kernel: r.kernel, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers, NoHostCode: r.noHostCode,
@@ -182,6 +179,13 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, only studyfile.
 	asked, err := spec.Ask(workloads.FS, chosen)
 	if err != nil {
 		return err
+	}
+	q := session.Request{Spec: spec, Choices: chosen, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:], Quiet: r.quiet}
+	if r.budget > 0 {
+		q.Deadline = began.Add(r.budget)
+	}
+	if r.plan {
+		return r.showPlan(ctx, q, published)
 	}
 	show := newProgress(os.Stderr)
 	defer show.end()
@@ -197,10 +201,6 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, only studyfile.
 			err = e
 		}
 	}()
-	q := session.Request{Spec: spec, Choices: chosen, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:], Quiet: r.quiet}
-	if r.budget > 0 {
-		q.Deadline = began.Add(r.budget)
-	}
 	if r.known.Claims {
 		q.Goal = func() ([]study.Question, error) { return openClaims(r.out, published) }
 	}
@@ -281,57 +281,6 @@ func (r *running) finish(run *study.Run, reason *notebook.Message, published []c
 		return fmt.Errorf("%d trials failed; the table's notes and the report say why", n)
 	}
 	return nil
-}
-
-func studyCommand() *cobra.Command {
-	c := &cobra.Command{Use: "study", Short: "List and show the shipped studies",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return fmt.Errorf("unknown command %q for %q; list or show was expected", args[0], c.CommandPath())
-			}
-			return nil
-		},
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
-		Example: "  tare study list\n  tare study show quick >mine.yaml"}
-	var format string
-	list := &cobra.Command{Use: "list", Short: "List the shipped studies", Args: nothing, Example: "  tare study list",
-		RunE: func(*cobra.Command, []string) error {
-			type row struct {
-				Name  string `json:"name"`
-				Title string `json:"title"`
-				Paper string `json:"paper"`
-			}
-			var rows []row
-			for _, name := range studyfile.Shipped(studies.FS) {
-				s, err := studyfile.Load(studies.FS, name, session.Known)
-				if err != nil {
-					return err
-				}
-				rows = append(rows, row{s.Name, s.Title, s.Paper})
-			}
-			if format == "json" {
-				return printJSON(rows)
-			}
-			w := tabwriter.NewWriter(os.Stdout, 0, 0, 3, ' ', 0)
-			for _, r := range rows {
-				fmt.Fprintf(w, "%s\t%s\n", r.Name, r.Title)
-			}
-			return w.Flush()
-		}}
-	tableOrJSON(list, &format)
-	show := &cobra.Command{Use: "show NAME", Short: "Print the file of a shipped study, to copy and change", Example: "  tare study show quick >mine.yaml",
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errors.New("study show: one study was expected, by its name (tare study list)")
-			}
-			s, err := studyfile.Load(studies.FS, args[0], session.Known)
-			if err == nil {
-				fmt.Print(s.Source)
-			}
-			return err
-		}}
-	c.AddCommand(list, show)
-	return c
 }
 
 func doctorCommand() *cobra.Command {

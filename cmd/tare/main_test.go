@@ -49,7 +49,7 @@ func TestACommandLineThatIsWrong(t *testing.T) {
 		"advise R --pick first":            "--pick \"first\": a whole number was expected; see `tare advise --help`",
 		"advise R --pick":                  "--pick: a value was expected after it; see `tare advise --help`",
 		"summary R --fast":                 "unknown flag: --fast; see `tare summary --help`",
-		"study lst":                        "unknown command \"lst\" for \"tare study\"; list or show was expected",
+		"study lst":                        "unknown command \"lst\" for \"tare study\"; must be list, show or check",
 		"compare R":                        "compare: two folders of results were expected, before and after: tare compare OLD NEW",
 		"compare R S --fail-if ratio>high": `--fail-if "ratio>high": ratio>NUMBER or ratio<NUMBER was expected, such as 'ratio>1.03'`,
 		"compare R S --fail-if=":           "--fail-if is empty: is a variable unset?",

@@ -82,6 +82,13 @@ func (p *progress) Planned(left []notebook.LeftOut, untraced map[string]string) 
 	}
 }
 
+// Begins implements session.Show.
+func (p *progress) Begins(v notebook.Preview) {
+	for _, line := range words.Beginning(v) {
+		p.note(line)
+	}
+}
+
 // leftOut says what is left out, one line per reason.
 func leftOut(all []notebook.LeftOut) (lines []string) {
 	for _, of := range data.Together(all, func(a, b notebook.LeftOut) bool { return a.Reason.Equal(b.Reason) }) {

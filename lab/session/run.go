@@ -39,6 +39,8 @@ type Show interface {
 	Say(what string)
 	// Planned tells what is left out, and what of the tracers this host does not support, by tracer.
 	Planned(leftOut []notebook.LeftOut, untraced map[string]string)
+	// Begins tells what the rounds that begin now will do.
+	Begins(notebook.Preview)
 	// Short tells of work that is too short for this host's noise.
 	Short(what *notebook.Message)
 	// Quiet tells what was set on the host for the time of the run, and what could be and was left alone.
@@ -102,9 +104,11 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 			show.Short(s.Message())
 		}
 		if q.Spec.Lengths = study.Lengths(short); len(q.Spec.Lengths) > 0 { // with other work it is another study
+			rehearsed := plan
 			if plan, err = l.plan(ctx, q, options); err != nil {
 				return nil, nil, err
 			}
+			plan.Learn(rehearsed)
 		}
 	}
 	if err := l.idleCost(ctx, plan, show.Say); err != nil {
@@ -121,6 +125,9 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 		start.Notes = append(start.Notes, notebook.Say("idle-guests-cost", "ratio", l.host.Idle.Ratio-1, "guests", l.host.Idle.Guests))
 	}
 	if err := book.Session(start); err != nil {
+		return nil, nil, err
+	}
+	if err := q.begins(plan, show); err != nil {
 		return nil, nil, err
 	}
 	reason, err = run.Do(ctx)

@@ -29,15 +29,7 @@ import (
 // at once after one guest of the treatment has been made.
 type Lab interface {
 	measure.Lab
-	// Host is the machine as found.
-	Host() notebook.Host
-	// UseKernels registers kernel files for guests by the names that treatments use.
-	UseKernels(files map[string]string)
-	// Accelerator chooses the accelerator for guests with the named kernel, of an engine that has several accelerators. want is
-	// "auto" or one of them, and emulate allows software emulation. An error says why there is none.
-	Accelerator(ctx context.Context, k engine.Kind, kernel, want string, emulate bool) (string, error)
-	// Supports says why the host cannot run the treatment; nil: it can.
-	Supports(ctx context.Context, t notebook.Treatment) error
+	Prober
 	// Prepare makes what all guests of the treatment need, so that no guest pays for it.
 	Prepare(ctx context.Context, t notebook.Treatment, root *image.Image) error
 }
@@ -48,6 +40,8 @@ type Plan struct {
 	ready map[string]*workload.Ready // by Label
 	open  map[string]bool            // by Label: its length may be chosen
 	work  map[string]*workload.Ready // what neighbours do, by one of notebook.Busy
+
+	took map[string]took // by Label: how long a run took in the rehearsal
 
 	engines engine.Registry
 	rules   measure.Rules // of the kind of study

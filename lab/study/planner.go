@@ -18,7 +18,7 @@ import (
 type planner struct {
 	*Plan
 	asked *studyfile.Asked
-	lab   Lab
+	lab   Prober
 	host  notebook.Host
 
 	accels     map[string]string // by kernel

@@ -76,6 +76,7 @@ func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, read
 		if err := cmp.Or(err, ctx.Err()); err != nil || tr.Failure != nil {
 			return nil, tr.Failure, err
 		}
+		p.remember(t, tr.ElapsedS)
 		if i > 0 { // the first warms up for the others
 			values = append(values, tr.Value)
 		}

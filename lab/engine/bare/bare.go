@@ -31,6 +31,7 @@ import (
 
 // Kind is bare metal.
 var Kind = engine.Kind{
+	Takes:    notebook.Span{Low: 0.01, High: 0.2},
 	Platform: notebook.BM, RunsHooks: true,
 	Network: func(_ string, service bool) string {
 		if service {

@@ -31,6 +31,7 @@ import (
 
 // Kind is the engine Docker.
 var Kind = engine.Kind{
+	Takes:    notebook.Span{Low: 0.3, High: 1.3},
 	Platform: notebook.CN, Name: "docker", Usual: true, Capabilities: []string{"docker"}, Fractions: true, Undo: undo, Lasting: []string{kindDocker},
 	Ahead:           true,
 	RunsHooks:       true,

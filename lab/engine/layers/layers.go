@@ -43,6 +43,7 @@ import (
 
 // Kind is the engine that makes the isolation ladder's rungs.
 var Kind = engine.Kind{
+	Takes:    notebook.Span{Low: 0.04, High: 0.3},
 	Platform: notebook.CN, Name: notebook.LayersEngine, Isolations: notebook.Rungs,
 	Network: func(top string, service bool) string {
 		if service {

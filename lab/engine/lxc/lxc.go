@@ -26,6 +26,7 @@ import (
 
 // Kind is the engine LXC. It keeps all of the contract.
 var Kind = engine.Kind{
+	Takes:    notebook.Span{Low: 0.1, High: 0.9},
 	Platform: notebook.CN, Name: "lxc", Capabilities: []string{"lxc"}, Fractions: true, Systems: true, Copies: true, Undo: undo,
 	Unsaved:       "Tare does not drive lxc-checkpoint; runc's containers it saves",
 	Provisionings: notebook.Provisionings, Isolations: []string{notebook.IsolationFull},

@@ -22,6 +22,7 @@ import (
 // GVisor is the engine of gVisor's runtime.
 var GVisor = func() engine.Kind {
 	k := kind("gvisor", "runsc", "scripts/gvisor/build, or apt-get install runsc where it is of 2023 or later", false)
+	k.Takes = notebook.Span{Low: 0.2, High: 0.9}
 	k.Ahead, k.Packages = false, nil // Debian's is too old, where there is one
 	k.Unsaved = "CRIU cannot save what gVisor's kernel plays, and Tare does not drive runsc checkpoint"
 	k.Usual, k.Untraceable = false, "the sandbox has a kernel of its own, which has no tracers"

@@ -39,6 +39,7 @@ var (
 // mounted beside v1, has controllers, and so is run where it sees none.
 func kind(name, program, install string, apart bool) engine.Kind {
 	k := engine.Kind{
+		Takes:   notebook.Span{Low: 0.08, High: 0.6},
 		Program: program, Install: install, Packages: []string{name},
 		Platform: notebook.CN, Name: name, Usual: true, Capabilities: []string{name}, Fractions: true, Undo: undo,
 		Provisionings: notebook.Provisionings, Isolations: []string{notebook.IsolationFull},

@@ -34,6 +34,7 @@ import (
 
 // Kind is the engine Podman. It keeps all of the contract.
 var Kind = engine.Kind{
+	Takes:    notebook.Span{Low: 0.4, High: 2},
 	Platform: notebook.CN, Name: "podman", Usual: true, Capabilities: []string{"podman"}, Fractions: true, Undo: undo, Lasting: []string{kindPodman},
 	Unsaved:         "Tare does not drive podman container checkpoint; runc's containers it saves",
 	RandomAddresses: "Podman's default seccomp filter forbids personality(2); an OCI runtime alone (crun, runc) has none",

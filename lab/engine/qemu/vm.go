@@ -46,6 +46,7 @@ var (
 // kind registers one of the two.
 func kind(platform string) engine.Kind {
 	k := engine.Kind{
+		Takes: notebook.Span{Low: 0.8, High: 6}, TakesEmulated: notebook.Span{Low: 3, High: 15}, // by KVM: a guess from the guest's own boot time
 		Platform: platform, Name: "qemu", Usual: true, Undo: undo,
 		Provisionings: notebook.Provisionings,
 		Accelerators:  []string{notebook.KVM, notebook.KVMEmulated, notebook.TCG},

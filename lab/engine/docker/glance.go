@@ -1,0 +1,17 @@
+package docker
+
+import (
+	"context"
+	"os"
+
+	"tare/notebook"
+)
+
+// Glance implements engine.Glancer: asking the engine makes no container.
+func (d *Driver) Glance(ctx context.Context, capability string) notebook.Capability {
+	c := d.Probe(ctx, capability)
+	if c.Answer == notebook.NotSupported && os.Geteuid() != 0 { // it may be the permission alone
+		c.Answer, c.Do = notebook.Inconclusive, "sudo tare doctor"
+	}
+	return c
+}

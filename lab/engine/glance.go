@@ -1,0 +1,30 @@
+package engine
+
+import (
+	"context"
+	"os/exec"
+
+	"tare/notebook"
+)
+
+// Glancer is an engine that answers for its kind's Capabilities without a guest, and for any user, as far as it can.
+type Glancer interface {
+	// Glance answers a capability. Inconclusive: only a guest, or root, can tell.
+	Glance(ctx context.Context, capability string) notebook.Capability
+}
+
+// Glance answers one of the kind's capabilities for the engine d without a guest, as far as that can be known. Inconclusive: only a guest,
+// or root, can tell.
+func (k Kind) Glance(ctx context.Context, d Driver, capability string) notebook.Capability {
+	if g, ok := d.(Glancer); ok {
+		return g.Glance(ctx, capability)
+	}
+	c := notebook.Capability{Name: capability, Answer: notebook.Inconclusive, Why: "only a guest can tell", Do: "sudo tare doctor"}
+	if k.Program == "" {
+		return c
+	}
+	if _, err := exec.LookPath(k.Program); err != nil {
+		c.Answer, c.Why, c.Do = notebook.NotSupported, k.Program+" is not installed", k.Install
+	}
+	return c
+}

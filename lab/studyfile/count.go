@@ -1,0 +1,26 @@
+package studyfile
+
+import (
+	"fmt"
+
+	"tare/notebook"
+)
+
+// Count is the number of configurations that the study asks for on a host that can run all of them. The error is of a study with more than
+// a study may have.
+func (a *Asked) Count() (int, error) {
+	all := map[string]bool{}
+	large := notebook.Host{Memory: 1 << 40, CPUs: make([]notebook.CPU, 256)}
+	for _, w := range a.Works {
+		for _, t := range a.Treatments(w, large, func(string) string { return notebook.KVM }, func(notebook.Treatment) bool { return true }) {
+			if a.Rules().BareMetal && t.Platform == notebook.BM {
+				continue
+			}
+			all[t.ID] = true
+		}
+		if len(all) > notebook.MaxTreatments {
+			return 0, fmt.Errorf("study %s has more than %d configurations, which is the most that a study may have; split it into several", a.Spec.Name, notebook.MaxTreatments)
+		}
+	}
+	return len(all), nil
+}
