@@ -220,13 +220,12 @@ func dash(k style) []float64 {
 func (a *plane) shade(from, to float64) {
 	x0, x1 := a.x(from), max(a.x(to), a.x(from)+2)
 	a.area(grid, rect(x0, a.y0, x1, a.y1)...)
-	a.hatch(muted, x0, a.y0, x1, a.y1, 7)
 }
 
 // axes draws the grid. whole: x counts up to this number; 0: it does not count.
 func (a *plane) axes(whole int) {
 	for _, t := range ticks(a.low, a.high, 6) {
-		a.line(grid, 0.7, a.x0, a.y(t.value), a.x1, a.y(t.value))
+		a.lines(muted, 0.4, []float64{1, 3}, point{a.x0, a.y(t.value)}, point{a.x1, a.y(t.value)})
 		a.text(a.x0-5, a.y(t.value)+3.5, end, smallSize, muted, words.Signed(t.label))
 	}
 	marks := ticks(max(a.from, 0), a.to, 8)

@@ -108,9 +108,12 @@ func chosen(text string) string {
 // secret are the names of parameters whose values stay on the host.
 var secret = regexp.MustCompile(`(?i)passw|secret|token|credential|api.?key`)
 
-// commandLine is the kernel's command line without the values of what may be secret.
+// commandLine is the kernel's command line without the values of what may be secret. What follows "--" is for the first program.
 func commandLine(text string) string {
 	words := strings.Fields(text)
+	if i := slices.Index(words, "--"); i >= 0 {
+		words = words[:i]
+	}
 	for i, w := range words {
 		if name, _, has := strings.Cut(w, "="); has && secret.MatchString(name) {
 			words[i] = name + "=…"
