@@ -18,7 +18,7 @@ func Glossary(means []string, more []Term) []Term {
 		{"Warm-up", "an execution before the trials of a guest that is not counted; it also fills the page cache."},
 		{"Round", "every treatment once, in random order. Both means of a ratio are taken from the same rounds, so that a host that drifts slows both."},
 		{"95 % interval", "a range made so that, over many studies like this one, about 95 of 100 such ranges hold the true value."},
-		{"Overhead ratio", "the mean on a platform over the mean on bare metal at the same instance type. 1.20 means that " + RatioMeans(means, "20 %") + "."},
+		{"Overhead ratio", "the mean on a platform over the mean on bare metal at the same instance type. 1.20 means that " + RatioMeans(means, "20 %") + ". Bare metal’s mean in each round is that of both its arms, the A/A control included."},
 	}
 	all = append(all, more...)
 	return append(all, []Term{
