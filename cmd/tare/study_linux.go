@@ -189,13 +189,16 @@ func listStudies(out io.Writer, rows []listedStudy, width int) error {
 	if width < 80 {
 		width = 100
 	}
-	name, time, needs := 0, 0, 0
+	name, time, needs := 0, 0, 0 // widths
 	for _, r := range rows {
 		name, time, needs = max(name, len(r.Name)), max(time, len([]rune(briefly(r)))), max(needs, len([]rune(r.Needs.Text())))
 	}
 	for _, r := range rows {
 		line := fmt.Sprintf("%-*s  %-*s  %-*s  ", name, r.Name, time, briefly(r), needs, r.Needs.Text())
-		fmt.Fprintln(out, line+shortened(r.Title, max(width-len([]rune(line)), 12)))
+		if left := width - len([]rune(line)); left > 12 {
+			line += shortened(r.Title, left)
+		}
+		fmt.Fprintln(out, strings.TrimRight(line, " "))
 	}
 	_, err := fmt.Fprintf(out, "\n%s\n", strings.Join(wrapped(words.StudiesNote, width), "\n"))
 	return err
