@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tare/notebook"
+	"tare/stats"
 )
 
 // The rule decides from the record alone. A treatment whose ratio is known takes part in no more rounds, and bare metal stays as long as
@@ -38,6 +39,31 @@ func TestTheRuleReadsTheRecord(t *testing.T) {
 	p.gaveUp[s.Treatments[3].ID] = true
 	if open, known := r.open(6); !known || len(open) != 0 {
 		t.Errorf("%+v, known: %v; want nothing", open, known)
+	}
+}
+
+// Bare metal and its A/A control are the baseline together, with the trials of both. The control itself is compared with bare metal only.
+func TestTheRuleCountsBothArms(t *testing.T) {
+	s := fakePlan(notebook.Design{Floor: 3, Cap: 50, Precision: 0.02, Seen: 20, Trials: 1}, bmT, aaT, cnT).Study
+	p := newProgress(&s)
+	for i, all := range [][]float64{{1, 1.02, 0, 1.01}, {1.04, 0, 1.02, 1.03}, {1.2, 1.21, 1.22, 1.23}} {
+		for round, v := range all {
+			if v > 0 {
+				p.take(notebook.Trial{Treatment: s.Treatments[i].ID, Round: round, Value: v, ElapsedS: 1})
+			}
+		}
+	}
+	r := rule{p, baselinesOf(s.Treatments)}
+	for i, want := range map[int]stats.Quotient{
+		1: stats.Ratio([]float64{1.04, 1.03}, []float64{1, 1.01}, r.confidence(s.Treatments[1], 4)),
+		2: stats.Ratio([]float64{1.2, 1.21, 1.22, 1.23}, []float64{1.02, 1.02, 1.02, 1.02}, r.confidence(s.Treatments[2], 4)),
+	} {
+		if q, ok := r.ratio(s.Treatments[i], 4); !ok || q != want {
+			t.Errorf("%s: %+v, want %+v", s.Treatments[i].ID, q, want)
+		}
+	}
+	if seen := r.seen(0, r.arms(s.Treatments[2])...); seen != (stats.Seen{Trials: 2, Seconds: 2}) {
+		t.Errorf("both arms did %+v in the first round", seen)
 	}
 }
 
