@@ -116,9 +116,15 @@ func Begin(ctx context.Context, g Guest, t notebook.Treatment, ready *workload.R
 	return s
 }
 
+// Reached is where a load reaches the service of a guest.
+func Reached(g Guest, t notebook.Treatment) workload.Seat {
+	a := g.Address()
+	return workload.Seat{Instance: t.Instance, Address: a.Connect, Port: a.Port}
+}
+
 // Ask is the order that runs a command line of the load.
 func (s *Service) Ask(argv []string, timeout time.Duration) ruler.Order {
-	o := s.Ready.Workload.Order(argv, s.Ready.Params, s.Ready.Image, workload.Seat{Instance: s.Treatment.Instance, Address: s.Guest.Address().Connect})
+	o := s.Ready.Workload.Order(argv, s.Ready.Params, s.Ready.Image, Reached(s.Guest, s.Treatment))
 	o.Timeout = timeout
 	return o
 }

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -47,7 +48,7 @@ func Connect(ctx context.Context, n *Network, own bool, changes *journal.Changes
 		at := n.Host()
 		c.address = Address{Listen: at, Connect: at}
 		if n.Port != 0 {
-			if err := network.Free(at, n.Port); err != nil {
+			if err := network.Free(at, n.published()); err != nil {
 				return c, err
 			}
 		}
@@ -75,6 +76,9 @@ func (n *Network) Host() netip.Addr {
 	}
 	return n.Bridge.Host()
 }
+
+// published is the host's port at which the service is asked, where the guest has no address for itself.
+func (n *Network) published() int { return cmp.Or(n.Published, n.Port) }
 
 // mode is the network's mode; "" where none was asked for.
 func (n *Network) mode() string {

@@ -54,6 +54,10 @@ type Network struct {
 	Bridge *network.Bridge // where the load is; may be nil with NetNone
 	Port   int             // on which the guest's service will listen; 0: it has none
 
+	// Published is the host's port at which an engine offers the service that publishes ports; 0: Port. So several guests can offer
+	// the same service at the same time.
+	Published int
+
 	// Here is the host's address at which a load on another machine asks the service; zero: the load is on the bridge.
 	Here netip.Addr
 }
@@ -62,6 +66,7 @@ type Network struct {
 type Address struct {
 	Listen  netip.Addr // what the service binds to, inside the guest
 	Connect netip.Addr // what a load connects to
+	Port    int        // at Connect, if the engine published another than the service's; 0: the service's
 }
 
 // Driver is an engine on a host: it makes guests of one kind.

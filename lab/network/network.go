@@ -167,6 +167,15 @@ func MAC(a netip.Addr) net.HardwareAddr {
 	return append(net.HardwareAddr{0x02, 0x54}, b[:]...) // 02: locally administered
 }
 
+// FreePort finds a port that is free at an address of the host.
+func FreePort(a netip.Addr) (int, error) {
+	l, err := net.Listen("tcp", netip.AddrPortFrom(a, 0).String())
+	if err != nil {
+		return 0, fmt.Errorf("no free port at %s: %w", a, err)
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
+
 // Free says whether a service on the host can listen there; the error is one line that says why not.
 func Free(a netip.Addr, port int) error {
 	l, err := net.Listen("tcp", netip.AddrPortFrom(a, uint16(port)).String())

@@ -156,7 +156,12 @@ func (l *Lab) network(ctx context.Context, k engine.Kind, t notebook.Treatment, 
 		return n, nil
 	}
 	b, err := l.bridged(ctx)
-	n.Bridge = b
+	if err != nil {
+		return nil, err
+	}
+	if n.Bridge = b; k.Publishes && n.Mode == notebook.NetBridge && n.Port != 0 && l.away == nil {
+		n.Published, err = network.FreePort(b.Host())
+	}
 	return n, err
 }
 

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -39,8 +40,7 @@ func (p *Plan) batches(round []notebook.Treatment, groups baselines) (all []batc
 			i = len(all)
 			at[g], all = i, append(all, batch{})
 		}
-		onHost := t.Platform == notebook.BM || t.Network == notebook.NetHost // bare metal names no network, and has the host's
-		if p.readyOf(t).Workload.Service != nil && onHost {
+		if p.onHostsPort(t) {
 			all[i].shifts = append(all[i].shifts, t)
 		} else {
 			all[i].stay = append(all[i].stay, t)
@@ -77,13 +77,20 @@ func (p *Plan) staysResident(t notebook.Treatment) bool {
 	return p.readyOf(t).Workload.Service != nil || notebook.HasMachine(t.Platform)
 }
 
+// onHostsPort reports whether the guest's service listens at its own port of the host, so that one guest at a time can have it.
+func (p *Plan) onHostsPort(t notebook.Treatment) bool {
+	return p.readyOf(t).Workload.Service != nil && cmp.Or(t.Network, p.engine(t).Connected(t.Isolation, true)) == notebook.NetHost
+}
+
 // joins reports whether a guest of the treatment may be alive next to others. Virtual machines and whole systems work unasked: their
 // timers take CPU time from the guest whose turn it is. So do busy neighbours. A trial that begins with a cold cache must not follow
-// another guest's. A kind of study has guests of its own in a trial, unless its rules say otherwise.
+// another guest's. A service that is asked from another machine has the host's port for itself. A kind of study has guests of its own in a trial, unless its rules say otherwise.
 func (p *Plan) joins(t notebook.Treatment) bool {
 	switch {
 	case p.Study.Design.Order == notebook.OrderSequential, p.config != nil && !p.rules.Turns:
 		return false
+	case p.Study.LoadFrom != "" && p.readyOf(t).Workload.Service != nil:
+		return false // each guest is asked at the host's port
 	case len(p.kinds(t)) > 0, notebook.FactorCache.Of(t) != "", p.readyOf(t).Workload.System:
 		return false
 	case notebook.HasMachine(t.Platform):

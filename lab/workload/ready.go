@@ -401,6 +401,7 @@ func Tail(r ruler.Result) string {
 type Seat struct {
 	Instance notebook.Instance
 	Address  netip.Addr // where the service listens, for itself, or is reached, for its load
+	Port     int        // there; 0: the service's own
 }
 
 // Order makes the order for one of the workload's command lines.
@@ -411,7 +412,7 @@ func (w *Workload) Order(argv []string, params map[string]string, root *image.Im
 		"memory": fmt.Sprint(at.Instance.Memory >> 20),
 	}
 	if w.Service != nil {
-		values["address"], values["port"] = at.Address.String(), fmt.Sprint(w.Service.Port)
+		values["address"], values["port"] = at.Address.String(), fmt.Sprint(cmp.Or(at.Port, w.Service.Port))
 	}
 	maps.Copy(values, params)
 	cfg := root.Config

@@ -107,6 +107,8 @@ type Expectations struct {
 	// SharesKernel: the guest runs on the host's kernel, or on one that has its devices and its network from it. It
 	// sees the host's CPUs under the host's numbers, and its processes are the host's (engine.NoHostProcesses).
 	SharesKernel bool
+	// Publishes: a service on a bridge is reached at a port of the host, which may be another than its own.
+	Publishes bool
 	// HostRoot: what runs in the guest is root on the host and reaches the host's own files. That it leaves its CPUs cannot be prevented then, and is
 	// found out.
 	HostRoot bool

@@ -3,6 +3,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,6 +77,11 @@ func (r *suite) connected(t *testing.T, s engine.Spec, mode string) engine.Spec 
 	if err != nil {
 		t.Fatal(err)
 	}
+	if r.e.Publishes && mode == notebook.NetBridge {
+		if s.Network.Published, err = network.FreePort(r.bridge.Host()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return s
 }
 
@@ -140,7 +146,7 @@ func (r *suite) links(t *testing.T, g engine.Guest) map[string][]string {
 func (r *suite) serve(t *testing.T, g engine.Guest, s engine.Spec, a engine.Address) {
 	t.Helper()
 	port := uint16(s.Network.Port)
-	listen, at := netip.AddrPortFrom(a.Listen, port), netip.AddrPortFrom(a.Connect, port).String()
+	listen, at := netip.AddrPortFrom(a.Listen, port), netip.AddrPortFrom(a.Connect, cmp.Or(uint16(a.Port), port)).String()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	type end struct {
@@ -180,7 +186,8 @@ func (r *suite) portInUse(t *testing.T, s engine.Spec, a engine.Address) {
 		return // it has its own
 	}
 	// That it can be listened on says that nothing of the guest before listens there any more.
-	l, err := net.Listen("tcp", netip.AddrPortFrom(r.bridge.Host(), uint16(s.Network.Port)).String())
+	port := cmp.Or(s.Network.Published, s.Network.Port)
+	l, err := net.Listen("tcp", netip.AddrPortFrom(r.bridge.Host(), uint16(port)).String())
 	if err != nil {
 		t.Fatalf("after the guest's end: %v", err)
 	}
@@ -188,7 +195,7 @@ func (r *suite) portInUse(t *testing.T, s engine.Spec, a engine.Address) {
 	again := r.spec(t, s.Provisioning, s.Instance.Cores)
 	again.Network = s.Network
 	err = r.attempt(t, again, 20*time.Second)
-	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), fmt.Sprintf("port %d is in use", s.Network.Port)) {
+	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), fmt.Sprintf("port %d is in use", port)) {
 		t.Errorf("a guest whose port is in use: %v; want an error of one line that says so", err)
 	}
 }

@@ -4,6 +4,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -310,7 +311,8 @@ func configure(img, run string, s engine.Spec) (c *containerConfig, err error) {
 		if s.Network.Port != 0 {
 			port := strconv.Itoa(s.Network.Port)
 			c.ExposedPorts = map[string]struct{}{port + "/tcp": {}}
-			c.HostConfig.PortBindings = map[string][]portBinding{port + "/tcp": {{s.Network.Host().String(), port}}}
+			outside := strconv.Itoa(cmp.Or(s.Network.Published, s.Network.Port))
+			c.HostConfig.PortBindings = map[string][]portBinding{port + "/tcp": {{s.Network.Host().String(), outside}}}
 		}
 	}
 	c.HostConfig.CpusetCpus = limits.CPUs
@@ -343,7 +345,7 @@ func notes(network string) []*notebook.Message {
 func (g *guest) Address() engine.Address {
 	a := g.Base.Address()
 	if g.Spec.NetworkMode() == notebook.NetBridge {
-		a.Listen = netip.IPv4Unspecified()
+		a.Listen, a.Port = netip.IPv4Unspecified(), g.Spec.Network.Published
 	}
 	return a
 }

@@ -68,7 +68,9 @@ func TestDocker(t *testing.T) {
 	s.Descriptions = filepath.Join(s.Disk, "docker", "cdi")
 	startDocker(t, filepath.Join(s.Disk, "docker"), s.Descriptions)
 	s.RunsHooks = readsDescriptions(t)
-	conformance.Run(t, s, conformance.Containers)
+	can := conformance.Containers
+	can.Publishes = true
+	conformance.Run(t, s, can)
 	t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, dockerSubject, notebook.Vanilla) })
 }
 
@@ -82,7 +84,9 @@ func TestDockerWithItsFirewall(t *testing.T) {
 		return &Driver{Env: l, Host: dockerapi.DefaultHost}, nil
 	}
 	s.Objects = nil // others may use the engine at the same time
-	img := conformance.OnNetwork(t, s, conformance.Containers, notebook.NetBridge)
+	can := conformance.Containers
+	can.Publishes = true
+	img := conformance.OnNetwork(t, s, can, notebook.NetBridge)
 	_, hex, _ := strings.Cut(img.Digest, ":")
 	if err := e.do(t.Context(), http.MethodDelete, "/images/"+imageRepository+":"+hex[:12], nil, nil, nil); err != nil {
 		t.Error(err)

@@ -181,7 +181,7 @@ func (u *subject) climb(ctx context.Context, s *crowd.Service, short bool) (tr n
 // open is the order that runs one step of a search.
 func open(s *crowd.Service, rate int, seconds float64) ruler.Order {
 	w := s.Ready.Workload
-	o := w.Order(w.Load.Open, w.AtRate(s.Ready.Params, rate, int(seconds)), s.Ready.Image, workload.Seat{Instance: s.Treatment.Instance, Address: s.Guest.Address().Connect})
+	o := w.Order(w.Load.Open, w.AtRate(s.Ready.Params, rate, int(seconds)), s.Ready.Image, crowd.Reached(s.Guest, s.Treatment))
 	o.Timeout = time.Duration(seconds*float64(time.Second)) + overtime
 	return o
 }
