@@ -319,7 +319,7 @@ func ExampleOfPanels() {
 	}
 	// Output:
 	// 1-ffmpeg-change – Change against bare metal: ffmpeg
-	// Marks with intervals. large, bare metal: reference; large, container, crun, pinned: +5.0 % (+4.0 to +6.0).
+	// Marks with intervals. large, bare metal: reference; large, crun, CPU set: +5.0 % (+4.0 to +6.0).
 }
 
 // A difference that nobody would see in bars from 0 has none.
@@ -397,7 +397,7 @@ func TestHeat(t *testing.T) {
 	if f == nil {
 		t.Fatal("four workloads have no heat map")
 	}
-	if strings.Contains(f.Alt, "emulated") || !strings.Contains(f.Alt, "database at large, container, docker, pinned: +92.0 % (+91.0 to +93.0)") {
+	if strings.Contains(f.Alt, "emulated") || !strings.Contains(f.Alt, "database at large, Docker, CPU set (--cpuset-cpus): +92.0 % (+91.0 to +93.0)") {
 		t.Errorf("it says %s", f.Alt)
 	}
 	golden.Check(t, "heat.svg", f.SVG())

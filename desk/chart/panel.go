@@ -296,7 +296,7 @@ func (p *Panel) Mark(i int) Mark {
 	low := data.Floor(row.Metric, row.MeanLow)
 	m := Mark{
 		Group: p.Places[i],
-		Names: []string{words.Described(row.Treatment, p.named) + host, words.Treatment(row.Treatment, p.named) + host},
+		Names: []string{words.Environment(row.Treatment, p.named) + host, words.Treatment(row.Treatment, p.named) + host},
 		under: words.Brief(row.Treatment),
 		style: newStyles(p.Rows, p.named).of(row.Treatment, p.named),
 		Value: row.Mean, Low: low, High: row.MeanHigh,
@@ -327,7 +327,9 @@ func (p *Panel) bars(emulated bool) (marks []Mark) {
 			continue
 		}
 		m := p.Mark(i)
-		m.Names[0] = words.Unmarked(row.Treatment, p.named) + p.hosts()[i]
+		if emulated { // all of them are
+			m.Names[0] = words.Unmarked(row.Treatment, p.named) + p.hosts()[i]
+		}
 		marks = append(marks, m)
 	}
 	return marks

@@ -71,7 +71,7 @@ func TestADeclaredFigureOfASecondaryMetric(t *testing.T) {
 	if !slices.Equal(titles, want) {
 		t.Errorf("figures %q\nwant %q", titles, want)
 	}
-	if !strings.Contains(figures[1].Alt, "VM, qemu, pinned: 8.0") {
+	if !strings.Contains(figures[1].Alt, "VM, CPU set: 8.0") {
 		t.Errorf("the second says %s", figures[1].Alt)
 	}
 }

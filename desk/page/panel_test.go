@@ -112,7 +112,7 @@ func TestHostCores(t *testing.T) {
 	other.hostID = "other"
 	alt := figures(readPinning(t, chr(16), other))[0].Alt
 	for _, host := range []string{"host-of-16", "other"} {
-		if !strings.Contains(alt, "container, docker, pinned, on "+host+": ") {
+		if !strings.Contains(alt, "Docker, CPU set (--cpuset-cpus), on "+host+": ") {
 			t.Errorf("the container on %s is not named: %s", host, alt)
 		}
 	}
@@ -150,7 +150,7 @@ func TestNetworks(t *testing.T) {
 	p := networks()
 	p.figures = nil
 	f := figures(readPinning(t, p))[1]
-	if !strings.Contains(f.Alt, "; large, container, docker, pinned, network host: ") || !strings.Contains(f.Caption, "engines and networks") {
+	if !strings.Contains(f.Alt, "; large, Docker, CPU set (--cpuset-cpus), network host: ") || !strings.Contains(f.Caption, "engines and networks") {
 		t.Errorf("%+v", f)
 	}
 }

@@ -52,7 +52,7 @@ func TestComparison(t *testing.T) {
 	golden.Check(t, "comparison.txt", text.Bytes())
 	golden.Check(t, "comparison.md", note.Bytes())
 	f := chart.OfComparison(c)
-	if want := "container, docker, vanilla: +4.3 % (+3.8 to +4.8), slower"; !strings.Contains(f.Alt, want) || !bytes.Contains(f.SVG(), []byte(">+4.3 % (+3.8 to +4.8)<")) {
+	if want := "Docker, CPU quota (--cpus): +4.3 % (+3.8 to +4.8), slower"; !strings.Contains(f.Alt, want) || !bytes.Contains(f.SVG(), []byte(">+4.3 % (+3.8 to +4.8)<")) {
 		t.Errorf("the figure in words: %s; want in it %q", f.Alt, want)
 	}
 	for line := range strings.Lines(text.String()) {

@@ -53,9 +53,9 @@ func Baseline(rows []*data.Row) string {
 
 // Provisionings says how marks tell ways of provisioning apart: which are pale, and which are solid.
 func Provisionings(rows []*data.Row, pale, solid string) string {
-	said := pale + " are vanilla (a CPU quota), " + solid + " pinned (a fixed CPU set)"
+	said := pale + " have a CPU quota, " + solid + " a CPU set"
 	if slices.ContainsFunc(rows, func(r *data.Row) bool { return r.Treatment.Provisioning == notebook.Whole }) {
-		said += " or whole (no limits)"
+		said += " or no limit"
 	}
 	return said + "."
 }

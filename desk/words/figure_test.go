@@ -12,11 +12,11 @@ import (
 
 func TestProvisionings(t *testing.T) {
 	rows := []*data.Row{{Treatment: notebook.Treatment{Provisioning: notebook.Vanilla}}}
-	if got, want := Provisionings(rows, "Pale bars", "solid ones"), "Pale bars are vanilla (a CPU quota), solid ones pinned (a fixed CPU set)."; got != want {
+	if got, want := Provisionings(rows, "Pale bars", "solid ones"), "Pale bars have a CPU quota, solid ones a CPU set."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	rows = append(rows, &data.Row{Treatment: notebook.Treatment{Provisioning: notebook.Whole}})
-	if got := Provisionings(rows, "Pale bars", "solid ones"); !strings.HasSuffix(got, "(a fixed CPU set) or whole (no limits).") {
+	if got := Provisionings(rows, "Pale bars", "solid ones"); !strings.HasSuffix(got, "a CPU set or no limit.") {
 		t.Errorf("with whole: %q", got)
 	}
 }

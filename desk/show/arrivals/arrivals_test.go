@@ -18,7 +18,7 @@ func TestStarts(t *testing.T) {
 		figures[f.File[strings.LastIndex(f.File, "-")+1:]] = f
 	}
 	for file, want := range map[string]struct{ caption, alt, drawn string }{
-		"up": {"docker, vanilla between 4.00 and 8.00 a second (6.00 a second completed); container, crun, vanilla none up to 16.0 a second.",
+		"up": {"Docker, CPU quota (--cpus) between 4.00 and 8.00 a second (6.00 a second completed); crun, CPU quota none up to 16.0 a second.",
 			"8.00 a second: mean 0.897 s, 95th percentile 1.50 s, first answer 0.947 s, 6.00 a second completed, client 0.20 ms late and at 0.92 % of a core", "stroke-dasharray"},
 		"flames":  {"", "dockerd 80 %, runc 20 %", "daemon.(*Daemon).containerStart"},
 		"classes": {"", "all in the kernel: 55.0 %", "mounts"},

@@ -52,7 +52,7 @@ func TestCapacity(t *testing.T) {
 	s := knownServices(t)
 	figs := chart.OfPanels(chart.Panels(s), figure)
 	f := figs[len(figs)-1]
-	if !strings.HasSuffix(f.File, "-capacity") || !strings.Contains(f.Alt, "container, docker, pinned: 9") || !strings.Contains(f.Caption, "The knee") {
+	if !strings.HasSuffix(f.File, "-capacity") || !strings.Contains(f.Alt, "Docker, CPU set (--cpuset-cpus): 9") || !strings.Contains(f.Caption, "The knee") {
 		t.Fatalf("%s: %s %s", f.File, f.Alt, f.Caption)
 	}
 	golden.Check(t, "capacity.svg", f.SVG())

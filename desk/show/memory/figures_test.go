@@ -23,7 +23,7 @@ func TestFigures(t *testing.T) {
 	if !strings.HasSuffix(lines.File, "-guests") || !strings.HasSuffix(bars.File, "-added") {
 		t.Fatalf("the figures are %s and %s", lines.File, bars.File)
 	}
-	for _, want := range []string{"VM, qemu, pinned: 1 23", "VM, qemu, pinned + KSM: 1 18", "container, docker, vanilla: 1 1"} {
+	for _, want := range []string{"VM, CPU set: 1 23", "VM, CPU set + KSM: 1 18", "Docker, CPU quota (--cpus): 1 1"} {
 		if !strings.Contains(lines.Alt, want) {
 			t.Errorf("the lines in words lack %q: %s", want, lines.Alt)
 		}
@@ -59,7 +59,7 @@ func TestWeightsOfOneNumber(t *testing.T) {
 	f = notebooktest.Weighed()
 	f.Study.Treatments[4].Accelerator = notebook.TCG
 	figs = showtest.Figures(t, f, &Kind)
-	if of := figs[len(figs)-2]; !strings.Contains(of.Alt, "VM, qemu, pinned (emulated)") || !strings.Contains(of.Caption, "emulator’s own memory") {
+	if of := figs[len(figs)-2]; !strings.Contains(of.Alt, "VM, CPU set, emulated") || !strings.Contains(of.Caption, "emulator’s own memory") {
 		t.Errorf("%s: %s", of.File, of.Caption)
 	}
 }

@@ -25,7 +25,7 @@ func TestWaterfall(t *testing.T) {
 		t.Fatalf("the last figure is %s", of.File)
 	}
 	for _, want := range []string{"the emulator 23.0 (23)", "RAM: the guest’s files 55.0 (55)", "RAM: reserved at boot 2.0", "RAM: nobody’s there 2.0", "all of it 91.0 (91)",
-		"duplicates −26.0 (26)", "not used of late −2.0", "at best 63.0 (58)", "container, docker, pinned: anonymous "} {
+		"duplicates −26.0 (26)", "not used of late −2.0", "at best 63.0 (58)", "Docker, CPU set (--cpuset-cpus): anonymous "} {
 		if !strings.Contains(of.Alt, want) {
 			t.Errorf("in words it lacks %q: %s", want, of.Alt)
 		}

@@ -45,7 +45,7 @@ func pagesRead() *notebooktest.Folder {
 func TestPageTablesAndFaults(t *testing.T) {
 	page := string(showtest.Page(t, pagesRead(), &Kind))
 	for _, want := range []string{
-		"Page-table entries that several guests have", "at the steady state", "container, crun, pinned: 62.0 % (62.0 to 62.0) groupable, 31.0 % active and groupable",
+		"Page-table entries that several guests have", "at the steady state", "crun, CPU set: 62.0 % (62.0 to 62.0) groupable, 31.0 % active and groupable",
 		"Page faults that repeat another guest’s", "31.0 %", "Page faults by kind, in percent, and Table 5.1 of the paper", "the paper, HTTPd", "61.598", "the paper, Average",
 		"4 guests at once",
 	} {
