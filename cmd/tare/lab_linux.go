@@ -72,7 +72,7 @@ func (r *running) flags(c *cobra.Command) {
 	f.StringVar(&r.until, "until", "", "go on, for at most "+fmt.Sprint(studyfile.UntilRounds)+" rounds, until every interval is within ±1% of its ratio (±1%, or 1%), or until each overhead is shown to be 2% more at least, 2% less at least, or within 2% ('decided at 2%'), or until every claim is decided that this host can test (claims); or seek how many guests fit ('p95 < 1.5x': of what it is alone) (default: the study's design)")
 	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would not end within this time, such as 10m")
 	f.BoolVar(&r.noHostCode, "no-host-code", false, "refuse bm, and whatever else of the workload's would run as root on this host (docs/security.md)")
-	f.BoolVar(&r.plan, "plan", false, "say what the run would measure, how long it takes and what runs as root; start nothing")
+	f.BoolVar(&r.plan, "plan", false, "print what the run would do, and for how long; start nothing")
 	f.BoolVar(&r.quiet, "quiet", false, "make the host quieter for the time of the run, by what of it can be set (tare doctor --noise); what is set is said, and put back at the end")
 	f.StringVar(&r.explain, "explain", "", "also trace where the time goes: each guest runs as many traced trials again, which feed no ratio; by what the kernel counts anyway, "+
 		"by each event as well (--explain="+studyfile.ExplainDeep+"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
