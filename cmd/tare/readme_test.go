@@ -209,11 +209,14 @@ func TestWithDockerReadme(t *testing.T) {
 		began := time.Now()
 		said, err := cmd.CombinedOutput()
 		t.Logf("%s: %.1f s: %s", c.at, time.Since(began).Seconds(), c.line)
-		if err != nil {
+		if err != nil && !(strings.Contains(line, "tare advise ") && strings.Contains(string(said), noAdvice)) {
 			t.Errorf("%s: %s: %v\n%s", c.at, line, err, said)
 		}
 	}
 }
+
+// noAdvice is the answer of tare advise on a host that is too noisy for any. Whether the host was does not say whether the README is right.
+const noAdvice = "can be ranked, so there is nothing to apply"
 
 // asPlan is a command that measures, as one that only says what it would do.
 func asPlan(line string) string {
