@@ -12,6 +12,7 @@ import (
 	"tare/desk/data"
 	"tare/desk/show"
 	"tare/desk/words"
+	"tare/stats"
 )
 
 // sheet is a table as a CSV file inside the page.
@@ -51,9 +52,9 @@ func cellText(s string) string {
 	return "'" + s
 }
 
-// exact writes a number as a program reads it; empty where it is not known.
+// exact writes a number as a program reads it; empty where it is not known, or has no bounds.
 func exact(v float64) string {
-	if v != v {
+	if !stats.Finite(v) {
 		return ""
 	}
 	return strconv.FormatFloat(v, 'g', 7, 64)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -78,16 +79,15 @@ func calibrate() int {
 	return int(tried * float64(turn) / float64(max(fastest, 1)))
 }
 
-var sink uint64 // keeps the compiler from leaving the loop out
-
 // spin is how long so many dependent multiplications take.
 func spin(steps int) time.Duration {
 	began, x := time.Now(), uint64(1)
 	for range steps {
 		x = x*6364136223846793005 + 1442695040888963407
 	}
-	sink = x
-	return time.Since(began)
+	took := time.Since(began)
+	runtime.KeepAlive(x) // so that the compiler keeps the loop
+	return took
 }
 
 // processes are descriptors of processes, which stay theirs when the pids are used again.

@@ -173,7 +173,7 @@ func (c Compose) service(name string) (*composeService, error) {
 		return nil, errors.New(strings.Join(strings.Fields(err.Error()), " "))
 	}
 	if len(f.Services) == 0 {
-		return nil, errors.New("has no services:")
+		return nil, errors.New("no service in it: services: must list them")
 	}
 	s, ok := f.Services[name]
 	if !ok {
@@ -191,7 +191,7 @@ func (c Compose) Service(name string) (*Origin, error) {
 	o := &Origin{Name: name}
 	in := interpolation{lookup: c.Lookup}
 	if s.Image == "" {
-		return nil, fmt.Errorf("service %s: has no image:, and Tare builds none; build it, and name it by image:", name)
+		return nil, fmt.Errorf("service %s: no image: in it; Tare builds no images, so build it and name it by the key image", name)
 	}
 	o.Image, o.Dir, o.User, o.CPUSet = in.text(s.Image), in.text(s.WorkingDir), in.text(s.User), in.text(s.CPUSet)
 	if words := in.all(s.Command.words); s.Entrypoint.set {
@@ -287,7 +287,7 @@ func (c Compose) volumes(s *composeService, o *Origin, in *interpolation) error 
 		}
 		switch {
 		case target == "":
-			return errors.New("volumes: must be SOURCE:TARGET, or have a target:")
+			return errors.New("volumes: must be SOURCE:TARGET, or name a target")
 		case kind == "bind":
 			o.Volumes = append(o.Volumes, Volume{c.path(source), target})
 		case kind == "volume":

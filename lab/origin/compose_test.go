@@ -82,9 +82,9 @@ func TestComposeService(t *testing.T) {
 
 func TestWhatIsWrongInAComposeFile(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                              "has no services:",
+		"":                              "no service in it",
 		"services: {api: {image: x}}":   `has no service "web"; it has api`,
-		"services: {web: {build: .}}":   "service web: has no image:, and Tare builds none",
+		"services: {web: {build: .}}":   "service web: no image: in it; Tare builds no images",
 		"services: [web]":               "",
 		"services: {web: {image: [x]}}": "",
 		"services: {web: {image: x, command: \"a 'b\"}}":                   "has a ' without a second one",
