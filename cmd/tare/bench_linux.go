@@ -26,7 +26,8 @@ type benching struct {
 	image, platforms, instances                       string
 	networks, provisioning                            string
 	container, compose, serves                        string
-	service                                           int  // the port
+	service                                           int // the port
+	rate                                              int
 	limited                                           bool // the origin says how CPUs are limited
 	argv                                              bool // the user gave a command
 	load, objective, neighbours                       string
@@ -56,7 +57,8 @@ each have a table, the first is the one by which platforms are ranked.
 With --service PORT the command, or the image's own, is a service, and what is measured is its capacity: requests are sent
 at a rate that is raised step by step until they miss the --objective. --load is the path of a page, asked for over HTTP,
 or a command of the image that sends {rate} requests a second for {seconds} to {address} and {port} and prints, as its last
-line, a JSON object with mean and p99 in seconds, requests_per_second and errors.
+line, a JSON object with mean and p99 in seconds, requests_per_second and errors. With --rate N, N requests are sent each
+second, and what is measured is the response time: its mean ranks the platforms, and percentiles are in a second table.
 
 --load and --prepare are split into words as a shell splits them, by blanks, quotes and backslashes. Nothing is expanded:
 for pipes and variables write sh -c '…'. The values of --env are recorded in the results folder, secrets too.
@@ -69,6 +71,7 @@ it says, one line each. docs/bench.md has a whole service, step by step.`,
   sudo tare bench --image ./stream --metric 'triad=^Triad: +([0-9.]+),MB/s,higher' -- /stream
   sudo tare bench --image ./cuda --device nvidia.com/gpu=0 --platforms bm,cn -- /app/train
   sudo tare bench --image nginx:alpine --service 80 --load / --objective p99=50ms
+  sudo tare bench --image nginx:alpine --service 80 --load / --rate 200
   sudo tare bench --image ./web --env-file web.env --network bridge,host --provisioning set --service 8080 --load /
   sudo tare bench --from-container web --platforms bm,cn:docker --load /
   sudo tare bench --compose compose.yaml --service web --platforms bm,cn:docker --load /
@@ -106,6 +109,7 @@ func (b *benching) flags(c *cobra.Command) {
 	f.StringVar(&b.method, "method", "", "method of the HTTP request: `METHOD`, of "+strings.Join(studyfile.Methods, ", ")+" (default GET, and POST with --body)")
 	f.StringArrayVar(&b.headers, "header", nil, "send this header with the HTTP request: `'NAME: VALUE'`; recorded in the results (again for more)")
 	f.StringVar(&b.body, "body", "", "body of the HTTP request: `TEXT`, or @FILE with it; at most 1 MiB")
+	f.IntVar(&b.rate, "rate", 0, "send so many requests a second and measure response times, in place of the capacity")
 	f.StringVar(&b.objective, "objective", "p99=100ms", "what the service must meet: `METRIC=TIME`, of the figures that its load prints")
 	f.StringVar(&b.neighbours, "neighbours", "none", "guests that are busy beside the measured one: `LIST` of none, cpu:1, io:2, cpu:1+io:1, or of as many as fill the host, cpu:4/core; each is compared")
 	f.StringVar(&b.platforms, "platforms", "bm,cn,vm,vmcn", "platforms, of bm, cn, vm, vmcn; an engine may be named: cn:crun")
@@ -133,17 +137,32 @@ func (b *benching) spec(ctx context.Context, argv []string) (*studyfile.Spec, er
 		Design: studyfile.Design{Rounds: studyfile.Rounds{Floor: 5, Cap: 20, Emulated: 1}, Precision: "2%", Trials: 1, Warmups: 1, Timeout: "30m"},
 	}
 	if use.Port != 0 {
-		spec.Title = "Your own service"
-		if err := spec.Measure("capacity", map[string]string{"objective": b.objective}); err != nil {
+		if err := b.serve(spec); err != nil {
 			return nil, err
 		}
-		spec.Design.Rounds = studyfile.Rounds{Floor: 3, Cap: 10, Emulated: 1}
 	}
 	if spec.Platforms, err = b.places(); err != nil {
 		return nil, err
 	}
 	spec.Instances = strings.Split(b.instances, ",")
 	return spec, spec.Complete(session.Known)
+}
+
+// serve makes the study one of a service: of its response times at a rate, or of its capacity.
+func (b *benching) serve(spec *studyfile.Spec) error {
+	spec.Title = "Your own service"
+	switch {
+	case b.set("rate") && b.set("objective"):
+		return errors.New("bench: --rate measures response times, and --objective seeks a capacity: give only one of them")
+	case b.set("rate") && b.rate < 1:
+		return fmt.Errorf("--rate %d: must be at least 1 request a second", b.rate)
+	case b.set("rate"):
+		spec.Design.Rounds, spec.Design.Precision = studyfile.Rounds{Floor: 3, Cap: 20, Emulated: 1}, "5%"
+		spec.Design.Trials = 2
+		return nil
+	}
+	spec.Design.Rounds = studyfile.Rounds{Floor: 3, Cap: 10, Emulated: 1}
+	return spec.Measure("capacity", map[string]string{"objective": b.objective})
 }
 
 // use is the command, or the service, that is measured.
@@ -168,7 +187,7 @@ func (b *benching) use(ctx context.Context, argv []string) (*studyfile.Use, erro
 			fmt.Fprintf(os.Stderr, "%s: %s\n", plain(of.Name), plain(line))
 		}
 	}
-	for _, flag := range []string{"load", "objective", "service", "method", "header", "body"} {
+	for _, flag := range []string{"load", "objective", "rate", "service", "method", "header", "body"} {
 		if b.service == 0 && b.set(flag) && (flag != "service" || b.compose == "") {
 			return nil, fmt.Errorf("bench: --%s is for a service: name the port on which it listens with --service PORT", flag)
 		}
@@ -201,7 +220,7 @@ func (b *benching) give(use *studyfile.Use) (err error) {
 		return nil
 	}
 	use.Name, use.Port = "service", b.service
-	use.Request = b.request()
+	use.Request, use.Rate = b.request(), b.rate
 	use.Ask, err = shellWords("load", b.load)
 	return err
 }

@@ -51,6 +51,8 @@ type Use struct {
 	// Ask is what asks the service at a rate: the path of a page to request over HTTP, or a command of the image with {address},
 	// {port}, {rate} and {seconds} in it.
 	Ask Values `yaml:"load,omitempty" json:",omitempty"`
+	// Rate is the number of requests a second at which response times are measured; 0: the load's own rate.
+	Rate int `yaml:"rate,omitempty" json:",omitempty"`
 	// Request is what is sent over HTTP, in place of a GET.
 	Request *Request `yaml:"request,omitempty" json:",omitempty"`
 }
@@ -94,6 +96,9 @@ func (u Use) service(shipped fs.FS, base string) (*workload.Workload, error) {
 	} else {
 		once := workload.Expand(u.Ask, map[string]string{"rate": "1", "seconds": "1", "requests": "1"})
 		w.Load = &workload.Load{Ready: once, Command: once, Open: u.Ask}
+	}
+	if u.Rate > 0 {
+		u.atRate(w)
 	}
 	w.Syncs = "" // what the service writes is the user's concern
 	w.Name, w.Title, w.Paper = u.Name, "service on port "+strconv.Itoa(u.Port), ""

@@ -189,7 +189,7 @@ func (s *Spec) checkUse(u Use) *problem {
 			return wrong("metrics: "+err.Error(), "metrics")
 		}
 	}
-	if p := u.checkSetting(); p != nil {
+	if p := cmp.Or(u.checkSetting(), s.checkRate(u)); p != nil {
 		return p
 	}
 	if u.Rounds < 0 || u.Rounds > MostRounds {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tare/lab/measure"
@@ -83,6 +84,9 @@ func (s *Spec) works(shipped fs.FS) (all []Work, err error) {
 			}
 			if len(u.Ask) > 0 {
 				full["load"] = brief(append(u.Request.brief(), u.Ask...))
+			}
+			if u.Rate > 0 {
+				full["rate"] = strconv.Itoa(u.Rate)
 			}
 			crossed, err := s.crossed(u, full)
 			if err != nil {

@@ -1,0 +1,45 @@
+package studyfile
+
+import (
+	"fmt"
+	"strconv"
+
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+// MostRate is the greatest rate at which a service can be asked, in requests a second.
+const MostRate = 1_000_000
+
+// rateSeconds is how long a trial asks a service at a rate: some seconds, so that trials of several guests can take turns, and at most
+// half a minute, within which a p99 would be of 200 requests.
+func rateSeconds(rate int) int { return min(max(3, (200+rate-1)/rate), 30) }
+
+// atRate makes a trial of the workload a load at the use's rate.
+func (u Use) atRate(w *workload.Workload) {
+	load := func(seconds int) []string {
+		return workload.Expand(w.Load.Open, w.AtRate(map[string]string{}, u.Rate, seconds))
+	}
+	w.Load.Command, w.Load.Warm = load(rateSeconds(u.Rate)), load(1)
+	if len(w.Also) > 0 {
+		return // the shipped load says what it prints
+	}
+	for _, m := range []notebook.Metric{{Name: "p99", Unit: "s"}, {Name: "requests_per_second", Unit: "1/s", Better: notebook.Neither}, {Name: workload.ErrorsKey, Unit: "1", Better: notebook.Neither}} {
+		w.Also = append(w.Also, workload.Metric{Metric: m})
+	}
+}
+
+// checkRate says what is wrong with the rate at which a service is asked.
+func (s *Spec) checkRate(u Use) *problem {
+	switch {
+	case u.Rate == 0:
+		return nil
+	case u.Port == 0:
+		return wrong("rate: is for a service of your own; name its port with service:", "rate")
+	case s.measure != nil:
+		return wrong(fmt.Sprintf("rate: measures response times, and the study measures %s: leave out one of them", s.measure.Name), "rate")
+	case u.Rate < 1 || u.Rate > MostRate:
+		return wrong("rate: "+strconv.Itoa(u.Rate)+": must be from 1 to "+strconv.Itoa(MostRate)+" requests a second", "rate")
+	}
+	return nil
+}
