@@ -29,7 +29,7 @@ func TestServersWithLoadsOfTheirOwn(t *testing.T) {
 workloads:
   - {name: postgres, params: {transaction: [tpcb, select], seconds: 1, scale: 1}}
   - {name: redis, params: {operation: [set, get], requests: 1000, keys: 1000}}
-  - {name: redis, params: {operation: [zadd], requests: 100, keys: 1000, sync: [everysec, always], pipeline: 4}}
+  - {name: redis, params: {operation: [zadd], requests: 1000, keys: 1000, sync: [everysec, always], pipeline: 4}}
   - {name: nginx, params: {requests: 50, bytes: 1000, sees: [host, instance]}}
 platforms: [{platform: bm}]
 instances: [1/1GB]
@@ -64,7 +64,7 @@ design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
 workloads: [{name: postgres, params: {transaction: select, scale: 1}}, {name: nginx, params: {bytes: 1000}}]
 platforms: [{platform: bm}]
 instances: [1/1GB]
-capacity: {objective: p99=1m, from: 5, to: 6, hold: 1s}
+capacity: {objective: p99=1m, from: 50, to: 51, hold: 1s}
 design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 1m}
 `)
 	_, errs, _ := h.run("run", "./rates.yaml", "--out", "C") // whatever the capacity: each trial ends at the greatest rate, and says so

@@ -1,8 +1,6 @@
 #!/bin/sh
 # load.sh ADDRESS PORT OPERATION REQUESTS CONNECTIONS PIPELINE BYTES KEYS: redis-benchmark, its figures as one line of JSON.
-operation=$3
-[ "$operation" != ping ] || operation=ping_mbulk
-said=$(redis-benchmark -h "$1" -p "$2" -t "$operation" -n "$4" -c "$5" -P "$6" -d "$7" -r "$8" --csv 2>&1)
+said=$(redis-benchmark -h "$1" -p "$2" -t "$3" -n "$4" -c "$5" -P "$6" -d "$7" -r "$8" --csv 2>&1)
 status=$?
 if [ "$status" != 0 ]; then
 	echo "redis-benchmark has failed (exit status $status): $(printf '%s\n' "$said" | tail -n 1 | cut -c1-200)" >&2
