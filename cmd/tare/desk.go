@@ -35,14 +35,17 @@ func deskCommands() []*cobra.Command {
 
 func summaryCommand() *cobra.Command {
 	var format, baseline, margin string
+	var shown details
 	c := &cobra.Command{
 		Use:   "summary DIR…",
-		Short: "Print the overhead ratios: one row per treatment, with intervals",
-		Long: `Prints the findings, a line each: what costs how much more than bare metal by at least a margin, what makes no
-difference as large as that, what is open and about how many more rounds would settle it. Then one row per treatment: its
-mean and its overhead ratio to bare metal at the same instance type, both with 95 % intervals. Several folders are read
-together: trials on the same host count as further rounds; each other host gets rows of its own.`,
+		Short: "Print the answer: how much slower each environment is than bare metal",
+		Long: `Prints the finding first, then a line for each environment: its mean, its change from bare metal with a 95 % interval, and a
+verdict. The verdict is slower, faster, equivalent or inconclusive, by whether the change lies beyond the margin or within it. Then come
+what the result does not say, how far to trust it, and what to do next.
+
+Several folders are read together: runs on the same host count as further rounds; each other host has lines of its own.`,
 		Example: `  tare summary R
+  tare summary R --verbose
   tare summary R --format json | jq '.[] | {platform, provisioning, ratio}'
   tare summary R --baseline platform=cn,provisioning=vanilla,instance=1/1GB`,
 		Args: folders,
@@ -65,20 +68,31 @@ together: trials on the same host count as further rounds; each other host gets 
 			if err != nil {
 				return err
 			}
-			return printSummary(os.Stdout, s, format)
+			return printSummary(os.Stdout, s, format, shown)
 		},
 	}
 	tableOrJSON(c, &format)
+	c.Flags().BoolVar(&shown.emulated, "all", false, "also show figures of emulated VMs, which do not represent a VM's cost")
+	c.Flags().BoolVar(&shown.everything, "verbose", false, "also print every row, metric, note and check")
 	c.Flags().StringVar(&margin, "margin", "", "how small a difference does not matter in the findings (default: what the study was to decide at, or 1%)")
 	c.Flags().StringVar(&baseline, "baseline", "", "baseline of the ratios, in place of bare metal at the same instance type: KEY=VALUE,… with "+strings.Join(notebook.FactorNames(nil), ", ")+" or a parameter")
 	return c
 }
 
-func printSummary(w *os.File, s *data.Summary, format string) error {
+// details are what a summary shows in addition to the first answer.
+type details struct {
+	emulated   bool // figures of emulated environments
+	everything bool // every row, metric and doubt
+}
+
+func printSummary(w *os.File, s *data.Summary, format string, shown details) error {
 	if format == "json" {
 		return export.Summary(w, s)
 	}
-	return terminal.Summary(w, s, screen(w))
+	if shown.everything {
+		return terminal.Summary(w, s, screen(w))
+	}
+	return terminal.Answer(w, s, shown.emulated, screen(w))
 }
 
 // screen is what a file is shown on. A pipe has no width: lines are as long as they need to be.

@@ -237,7 +237,7 @@ func (r *running) finish(run *study.Run, reason *notebook.Message, published []c
 	if err != nil {
 		return err
 	}
-	if err := printSummary(os.Stdout, s, r.format); err != nil {
+	if err := printSummary(os.Stdout, s, r.format, details{}); err != nil {
 		return err
 	}
 	if r.known.Claims {

@@ -113,7 +113,7 @@ func TestQuietIsPutBack(t *testing.T) {
 			t.Errorf("tare %s does not say %q:\n%s", strings.Join(args, " "), want, out)
 		}
 	}
-	says("was made quieter for the time of the run (--quiet): ", "summary", "R")
+	says("was made quieter for the time of the run (--quiet): ", "summary", "R", "--verbose")
 	// Meanwhile something else is busy, which every trial's record has.
 	busy := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
 	if err := busy.Start(); err != nil {
@@ -136,7 +136,7 @@ func TestQuietIsPutBack(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	says("R2: in 2 of 2 rounds the host did much beside its guests", "summary", "R2")
-	says("with nothing set by --quiet, an earlier one with ", "summary", "R", "R2")
+	says("R2: in 2 of 2 rounds the host did much beside its guests", "summary", "R2", "--verbose")
+	says("with nothing set by --quiet, an earlier one with ", "summary", "R", "R2", "--verbose")
 	says("the settings of the host by --quiet: ", "compare", "R", "R2")
 }

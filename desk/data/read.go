@@ -109,7 +109,9 @@ func (r *reader) folder(dir string) error {
 	rounds := map[int]bool{}
 	lastRound := -1
 	done := map[cellKey]cellDone{}
+	spans := clock{}
 	err = f.Trials(func(t *notebook.Trial) error {
+		spans.trial(t)
 		folder.Trials++
 		if t.Failure != nil {
 			folder.Failed++
@@ -131,6 +133,10 @@ func (r *reader) folder(dir string) error {
 		return nil
 	})
 	for _, g := range f.Guests {
+		folder.Together = folder.Together || g.Together > 1
+		if rounds[g.Round] {
+			spans.add(g.Round, g.Start, g.Start)
+		}
 		if c, begun := done[cellKey{g.Treatment, g.Round}]; begun {
 			c.planned = g.Trials
 			done[cellKey{g.Treatment, g.Round}] = c
@@ -140,6 +146,7 @@ func (r *reader) folder(dir string) error {
 		}
 	}
 	folder.Rounds = len(rounds)
+	folder.RoundS, folder.Last = spans.read()
 	folder.Begun = begun(f.Study, rounds, done)
 	r.sum.Folders = append(r.sum.Folders, folder)
 	return err

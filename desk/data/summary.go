@@ -116,15 +116,18 @@ func (r *Row) Decided() float64 { return r.Quotient().Decided() }
 
 // Folder is one folder as read.
 type Folder struct {
-	Dir    string
-	Study  notebook.Study
-	Host   string // ID, in Summary.Hosts
-	Rounds int    // that have at least one trial
-	Begun  bool   // the last of them is not whole: trials of it are still to be done
-	Torn   bool   // its last record was cut off and does not count
-	Trials int    // lines in trials.jsonl, warm-ups, traced ones and failures included
-	Failed int    // of them, of any kind
-	Ends   []End  // of its sessions, in order
+	Dir      string
+	Study    notebook.Study
+	Host     string    // ID, in Summary.Hosts
+	Rounds   int       // that have at least one trial
+	Begun    bool      // the last of them is not whole: trials of it are still to be done
+	Torn     bool      // its last record was cut off and does not count
+	Trials   int       // lines in trials.jsonl, warm-ups, traced ones and failures included
+	Failed   int       // of them, of any kind
+	Ends     []End     // of its sessions, in order
+	Together bool      // guests were alive at the same time, and did their trials in random turns
+	RoundS   float64   // seconds that a round usually took; NaN where nothing was measured
+	Last     time.Time // end of its last trial
 	// Quiet is what was set on the host for its sessions (notebook.Said), a text for each that differs; "nothing" is one.
 	Quiet []string
 	// Args are those of the command that began it, as they were typed; empty where none are recorded.

@@ -88,14 +88,14 @@ func TestIsolation(t *testing.T) {
 		}
 	}
 	// A layer is no platform to choose; by itself it is told all the same.
-	if strings.Contains(answer(s), "up to quota") || !strings.Contains(answer(s), "with every layer") || !strings.Contains(answer(s), "The cost of each layer of isolation is in the table") {
+	if strings.Contains(answer(s), "up to quota") || !strings.Contains(answer(s), "every layer") || !strings.Contains(answer(s), "The cost of each layer of isolation is in the table") {
 		t.Error(answer(s))
 	}
 	layers := newLab().add(treatmentOf("bm", "", "", "", large), 4)
 	tr := treatmentOf("cn", notebook.LayersEngine, "", "", large)
 	tr.Isolation = "quota"
 	layers.add(tr, 4.4)
-	if s := read(t, data.Options{}, layers.write(t)); !strings.Contains(answer(s), "A layers container with the layers up to quota costs") || strings.Contains(answer(s), "The cost of each layer") {
+	if s := read(t, data.Options{}, layers.write(t)); !strings.Contains(answer(s), "FFmpeg in layers, layers up to quota is 1") || strings.Contains(answer(s), "The cost of each layer") {
 		t.Error(answer(s))
 	}
 	if !strings.Contains(rows.String(), `"isolation": "quota"`) {

@@ -29,11 +29,7 @@ func cost(platform, engine, accelerator, provisioning string, ratio, half float6
 // answer is the answer of folders as one text.
 func answer(s *data.Summary) string {
 	a := words.Summary(s)
-	var all []string
-	for _, st := range a.Statements {
-		all = append(append(all, st.Lead), st.Findings...)
-	}
-	return strings.Join(append(all, a.Remarks...), " ")
+	return strings.Join(append(a.Headline, a.Remarks...), " ")
 }
 
 func TestSentence(t *testing.T) {
@@ -56,22 +52,22 @@ func TestSentence(t *testing.T) {
 		sum  *data.Summary
 		want string
 	}{
-		{"one is least", ranked(vanilla, pinned), "For ffmpeg at large, against bare metal (95 % intervals, margin 1 %): A vanilla docker container costs 31 % more (27 to 35); pinned, 10.0 % more (8.0 to 12.0)."},
-		{"alone", ranked(vanilla), "For ffmpeg at large, against bare metal (95 % intervals, margin 1 %): A vanilla docker container costs 31 % more (27 to 35)."},
-		{"alone and free", ranked(cost("cn", "crun", "", "pinned", 1, 0.01)), "For ffmpeg at large, against bare metal (95 % intervals, margin 1 %): Open for a pinned crun container: 0.0 % (−1.0 to +1.0), at most 1.0 % more or 1.0 % less, about 3 more rounds (even odds), 6 (likely)."},
-		{"two least", ranked(vanilla, crun, pinned), "For ffmpeg at large, against bare metal (95 % intervals, margin 1 %): A vanilla docker container costs 31 % more (27 to 35); pinned, 10.0 % more (8.0 to 12.0). A pinned crun container costs 11 % more (8 to 14)."},
-		{"all alike but expensive", ranked(crun, pinned), "For ffmpeg at large, against bare metal (95 % intervals, margin 1 %): A pinned crun container costs 11 % more (8 to 14). A pinned docker container costs 10.0 % more (8.0 to 12.0)."},
-		{"a wide one behind", ranked(pinned, vanilla, wide), "For ffmpeg at large, against bare metal (95 % intervals, margin 1 %): A vanilla crun container costs 40 % more (5 to 75). A vanilla docker container costs 31 % more (27 to 35); pinned, 10.0 % more (8.0 to 12.0)."},
+		{"one is least", ranked(vanilla, pinned), "FFmpeg in Docker is 31 % slower with --cpus (27 to 35), and is 10.0 % slower with --cpuset-cpus (8.0 to 12.0)."},
+		{"alone", ranked(vanilla), "FFmpeg in Docker is 31 % slower with --cpus (27 to 35)."},
+		{"alone and free", ranked(cost("cn", "crun", "", "pinned", 1, 0.01)), "This run cannot tell for FFmpeg: crun could be 1.0 % faster or 1.0 % slower with a CPU set. At this noise about 3 more rounds would settle it at ±1 %."},
+		{"two least", ranked(vanilla, crun, pinned), "FFmpeg in Docker is 31 % slower with --cpus (27 to 35), and is 10.0 % slower with --cpuset-cpus (8.0 to 12.0). FFmpeg in crun is 11 % slower with a CPU set (8 to 14)."},
+		{"all alike but expensive", ranked(crun, pinned), "FFmpeg in crun is 11 % slower with a CPU set (8 to 14). FFmpeg in Docker is 10.0 % slower with --cpuset-cpus (8.0 to 12.0)."},
+		{"a wide one behind", ranked(pinned, vanilla, wide), "FFmpeg in crun is 40 % slower with a CPU quota (5 to 75). FFmpeg in Docker is 31 % slower with --cpus (27 to 35), and is 10.0 % slower with --cpuset-cpus (8.0 to 12.0)."},
 		{"all free", ranked(cost("cn", "crun", "", "pinned", 1, 0.01), cost("cn", "lxc", "", "pinned", 0.99, 0.02), cost("cn", "docker", "", "pinned", 1.01, 0.02), cost("cn", "podman", "", "pinned", 1.02, 0.03), cost("cn", "runc", "", "pinned", 1.03, 0.04)),
-			"For ffmpeg at large, against bare metal (95 % intervals, margin 1 %): Open for a pinned runc container: +3 % (−1 to +7), at most 7 % more or 1 % less, about 15 more rounds (even odds), 30 (likely). Open for a pinned podman container: +2 % (−1 to +5), at most 5 % more or 1 % less, about 35 more rounds (even odds), 70 (likely). Open for a pinned lxc container: −1.0 % (−3.0 to +1.0), at most 1.0 % more or 3.0 % less, not settled within 1000 rounds by this estimate. Open for a pinned docker container: +1.0 % (−1.0 to +3.0), at most 3.0 % more or 1.0 % less, not settled within 1000 rounds by this estimate. Open for a pinned crun container: 0.0 % (−1.0 to +1.0), at most 1.0 % more or 1.0 % less, about 3 more rounds (even odds), 6 (likely)."},
-		{"never ranked", ranked(pinned, doubtful, emulated), "For ffmpeg at large, against bare metal (95 % intervals, margin 1 %): A pinned docker container costs 10.0 % more (8.0 to 12.0). VMs were emulated here, so their figures do not represent a VM's cost. 1 treatment is not ranked: bare metal differed from itself by as much."},
-		{"fails", ranked(pinned, failing), "For ffmpeg at large, against bare metal (95 % intervals, margin 1 %): A pinned docker container costs 10.0 % more (8.0 to 12.0). 1 treatment is not ranked: too many trials failed."},
-		{"bare metal fails", baseFails, "For ffmpeg at large, against bare metal (95 % intervals, margin 1 %): A pinned docker container costs 10.0 % more (8.0 to 12.0). Of bare metal itself, 1 of 5 trials failed: killed; failed trials do not count."},
-		{"nothing to rank", ranked(emulated), "For ffmpeg at large, only emulated VMs were measured, which are never ranked: their figures are in the table. VMs were emulated here, so their figures do not represent a VM's cost."},
-		{"unsteady bare metal", ranked(unbounded), "For ffmpeg at large, no overhead has bounds yet: bare metal varied too much. More rounds or a quieter host would give it some."},
-		{"bare metal alone", ranked(), "For ffmpeg at large, only bare metal was measured: there is nothing to compare with it."},
+			"This run cannot tell for FFmpeg: runc could be 1.0 % faster or 7.0 % slower with a CPU set; Podman could be 1.0 % faster or 5.0 % slower with --cpuset-cpus; LXC could be 3.0 % faster or 1.0 % slower with a CPU set; Docker could be 1.0 % faster or 3.0 % slower with --cpuset-cpus; crun could be 1.0 % faster or 1.0 % slower with a CPU set. More than 1,000 rounds would be needed to settle it at ±1 %."},
+		{"never ranked", ranked(pinned, doubtful, emulated), "FFmpeg in Docker is 10.0 % slower with --cpuset-cpus (8.0 to 12.0). VMs were emulated here, so their figures do not represent a VM's cost. 1 treatment is not ranked: bare metal differed from itself by as much."},
+		{"fails", ranked(pinned, failing), "FFmpeg in Docker is 10.0 % slower with --cpuset-cpus (8.0 to 12.0). 1 treatment is not ranked: too many trials failed."},
+		{"bare metal fails", baseFails, "FFmpeg in Docker is 10.0 % slower with --cpuset-cpus (8.0 to 12.0)."},
+		{"nothing to rank", ranked(emulated), "No comparison is possible: this host has no hardware virtualization, and the study has VMs only. VMs were emulated here, so their figures do not represent a VM's cost."},
+		{"unsteady bare metal", ranked(unbounded), "Bare metal varied too much for any interval. Try `tare doctor --noise`, or a longer workload."},
+		{"bare metal alone", ranked(), "Only bare metal was measured for FFmpeg: there is nothing to compare with it."},
 		{"expensive ones", ranked(pinned, vanilla, vm, vmcn, cost("vm", "qemu", "kvm", "vanilla", 2.5, 0.1), cost("vmcn", "crun", "kvm", "vanilla", 3, 0.1)),
-			"For ffmpeg at large, against bare metal (95 % intervals, margin 1 %): A vanilla crun container in a VM costs 3.00 times as much (2.90 to 3.10); pinned, 90 % more (80 to 100). A vanilla VM costs 2.50 times as much (2.40 to 2.60); pinned, 50 % more (40 to 60). A vanilla docker container costs 31 % more (27 to 35); pinned, 10.0 % more (8.0 to 12.0)."},
+			"FFmpeg in crun in a VM takes 3.00 times as long (2.90 to 3.10), and is 90 % slower with a CPU set (80 to 100). FFmpeg in a VM takes 2.50 times as long (2.40 to 2.60), and is 50 % slower with a CPU set (40 to 60). FFmpeg in Docker is 31 % slower with --cpus (27 to 35), and is 10.0 % slower with --cpuset-cpus (8.0 to 12.0)."},
 		{"none", &data.Summary{}, "Nothing was measured."},
 	} {
 		for i := range c.sum.Rows {

@@ -14,20 +14,17 @@ import (
 	"tare/stats"
 )
 
-// Summary writes the answer, the tables of the rows, and beneath them every doubt in brief; the report has them in full.
-// Headings are bold and what is not ranked is dim.
+// Summary writes the first answer, and then all that is known: tables of every row with every metric, and every doubt in brief. The report has
+// them in full. Headings are bold and what is not ranked is dim.
 func Summary(w io.Writer, s *data.Summary, on Screen) error {
 	t := &text{Screen: on}
-	answer := words.Summary(s)
-	for _, st := range answer.Statements {
-		t.wrapAs(bold, "", st.Lead)
-		for _, f := range st.Findings {
-			t.wrap("  - ", f)
-		}
-	}
-	if len(answer.Remarks) > 0 {
-		t.wrap("", strings.Join(answer.Remarks, " "))
-	}
+	t.answer(s, true)
+	t.details(s)
+	return t.flush(w)
+}
+
+// details writes the tables of every row, and every doubt.
+func (t *text) details(s *data.Summary) {
 	for _, rows := range s.Tables() {
 		t.line("")
 		t.secondary(rows, s, t.rows(rows, s))
@@ -68,7 +65,6 @@ func Summary(w io.Writer, s *data.Summary, on Screen) error {
 	}
 	t.list("Warnings", lines)
 	t.list("Notes", words.Doubts(s.Doubts))
-	return t.flush(w)
 }
 
 // rows writes the table of the metric, and returns those of its columns that there is no room for.

@@ -156,6 +156,9 @@ func read(t testing.TB, opt data.Options, dirs ...string) *data.Summary {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for i := range s.Folders { // a test's folder has another name each time
+		s.Folders[i].Dir = fmt.Sprintf("R%d", i+1)
+	}
 	return s
 }
 
@@ -462,6 +465,9 @@ func TestTableFits(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(plain.String()) {
+			if strings.Contains(line, " tare ") {
+				continue // somebody copies a command, so it is not broken
+			}
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
 				t.Errorf("%s: %d columns: %s", c.name, n, line)
 			}
@@ -573,7 +579,7 @@ func TestRatiosAndVerdicts(t *testing.T) {
 	if r := row(t, s, "vm/qemu/tcg/pinned/large"); r.Representative || !(r.Ratio < 1) {
 		t.Errorf("%+v", r)
 	}
-	if strings.Contains(answer(s), "pinned VM") || !strings.Contains(answer(s), "A pinned crun container costs") || !strings.Contains(answer(s), "VMs were emulated") {
+	if strings.Contains(answer(s), "in a VM") || !strings.Contains(answer(s), "FFmpeg in crun is ") || !strings.Contains(answer(s), "VMs were emulated") {
 		t.Error(answer(s))
 	}
 }

@@ -48,13 +48,11 @@ func wants(t *testing.T, what, text string, want ...string) {
 
 // After an interrupted first round the summary names what is pending, whatever was measured before the interrupt.
 func TestAnInterruptedFirstRound(t *testing.T) {
+	const pending = "Interrupted in round 1: nothing can be compared yet. Continue: sudo tare run quick --out R"
 	for measured, want := range map[string]string{
-		"bm":          "there is nothing to compare yet. A pinned docker container, a vanilla docker container and a pinned VM are still to be measured: the same `tare run` goes on.",
-		"bm vmcn":     "there is nothing to compare yet. A pinned docker container, a vanilla docker container and a pinned VM are still to be measured",
-		"vmcn":        "there is nothing to compare yet. Bare metal, a pinned docker container, a vanilla docker container and a pinned VM are still to be measured",
-		"bm vm":       "no overhead has an interval yet: that takes at least two rounds in which both a platform and its baseline succeed. A pinned docker container and a vanilla docker container are still to be measured",
-		"bm vm cn":    "no overhead has an interval yet: that takes at least two rounds in which both a platform and its baseline succeed.\n",
-		"bm vmcn all": "no overhead has an interval yet",
+		"bm": pending, "bm vmcn": pending, "vmcn": pending, "bm vm": pending,
+		"bm vm cn":    "One round gives no interval for FFmpeg: at least two are needed.",
+		"bm vmcn all": "One round gives no interval for FFmpeg: at least two are needed.",
 	} {
 		f := notebooktest.New(2)
 		f.Rounds, f.Ended = 1, "interrupted"
@@ -96,7 +94,7 @@ func TestNoAdviceWithoutAnInterval(t *testing.T) {
 		t.Fatalf("the ratio has an interval, so this tests nothing: %v to %v", r.RatioLow, r.RatioHigh)
 	}
 	summary, advice := said(t, f.Write(t))
-	wants(t, "summary", summary, "no overhead has bounds yet")
+	wants(t, "summary", summary, "Bare metal varied too much for any interval")
 	wants(t, "advice", advice, "Nothing can be ranked: its ratio to bare metal has no interval; more rounds or a quieter host would give it one; no ratio of another platform to it has an interval")
 
 	// What has an interval is ranked as ever, with bare metal.
@@ -115,7 +113,7 @@ func TestAMetricWithoutADirection(t *testing.T) {
 		return f.Add("bm 1/1GB", 2).Add("bm aa 1/1GB", 2).Add("cn docker pinned 1/1GB", docker).Add("cn docker vanilla 1/1GB", 2)
 	}
 	summary, advice := said(t, folder(1).Write(t))
-	wants(t, "summary", summary, "cpus (neither higher nor lower is better), against bare metal", "A pinned docker container has ", " % less (", "ffmpeg on bench: cpus, neither higher nor lower is better")
+	wants(t, "summary", summary, "Cpus; neither higher nor lower is better.", "FFmpeg in Docker has ", " % lower cpus with --cpuset-cpus (", "ffmpeg on bench: cpus, neither higher nor lower is better")
 	wants(t, "advice", advice, "Nothing can be ranked: cpus has no direction: neither higher nor lower values are better.")
 	c, err := compare.From(read(t, data.Options{}, folder(1).Write(t)), read(t, data.Options{}, folder(3).Write(t)), 0.01)
 	if err != nil {

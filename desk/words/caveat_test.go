@@ -19,9 +19,7 @@ func answered(t *testing.T, f *notebooktest.Folder, of string) (findings, remark
 		t.Fatal(err)
 	}
 	a := words.Summary(s)
-	for _, st := range a.Statements {
-		findings += strings.Join(st.Findings, "\n") + "\n"
-	}
+	findings = strings.Join(a.Headline, "\n") + "\n"
 	for _, r := range s.Rows {
 		for _, d := range r.Doubts {
 			if r.Treatment.ID == of {
@@ -107,9 +105,9 @@ func TestShortRuns(t *testing.T) {
 		"short, and the same nearly": {0.005, 0.0052, true, true, false}, // the ruler takes 0.42 ms
 	} {
 		t.Run(name, func(t *testing.T) {
-			findings, _, row := answered(t, notebooktest.New(4).Add("bm 1/1GB", c.base).Add(id, c.mean), id)
-			if strings.Contains(findings, differs) != c.said || strings.Contains(findings, "below the measurement overhead (422 µs)") != c.below {
-				t.Errorf("findings: %s", findings)
+			findings, remarks, row := answered(t, notebooktest.New(4).Add("bm 1/1GB", c.base).Add(id, c.mean), id)
+			if strings.Contains(remarks, differs) != c.said || strings.Contains(findings, "below the measurement overhead (422 µs)") != c.below {
+				t.Errorf("findings: %s %s", findings, remarks)
 			}
 			if strings.Contains(row, "Tare cannot resolve the difference") != c.below || strings.Contains(row, differs) != c.resolves {
 				t.Errorf("the row: %s", row)
@@ -119,7 +117,7 @@ func TestShortRuns(t *testing.T) {
 	// Another time, which the program prints, is not that of a run.
 	f := notebooktest.New(4).Add("bm 1/1GB", 0.005).Add(id, 0.008)
 	f.Trial = func(x *notebook.Trial) { x.ElapsedS, x.HostS = 10, 10 }
-	if findings, _, row := answered(t, f, id); strings.Contains(findings+row, "at this length") {
-		t.Errorf("%s %s", findings, row)
+	if findings, remarks, row := answered(t, f, id); strings.Contains(findings+remarks+row, "at this length") {
+		t.Errorf("%s %s %s", findings, remarks, row)
 	}
 }

@@ -37,6 +37,17 @@ func limit(t notebook.Treatment) string {
 	return name
 }
 
+// withLimit names the same to follow a figure: " with --cpus".
+func withLimit(t notebook.Treatment) string {
+	if flag := limitFlags[t.Engine][t.Provisioning]; flag != "" && t.Platform == notebook.CN {
+		return " with " + flag
+	}
+	if name := limit(t); name != "" {
+		return " with a " + name
+	}
+	return ""
+}
+
 // product names what runs the work, without its limit: "Docker", "a container in a VM".
 func product(t notebook.Treatment, articled bool) string {
 	a := func(noun string) string {

@@ -26,8 +26,8 @@ type Phrases struct {
 	Terms []Term
 	// Amount is what a row has where there is nothing that it is compared with, in place of its mean in words.
 	Amount func(r *data.Row, mean string) string
-	// Answer is the answer at a place, in place of a finding for each platform; empty: there is none.
-	Answer func(Ranked) string
+	// Answer is the finding at a place, in sentences, in place of one for each environment; nil: there is none.
+	Answer func(Ranked) []string
 }
 
 // Term is a word with what it means.
@@ -35,11 +35,12 @@ type Term struct{ Name, Text string }
 
 // Ranked is what an answer is given of.
 type Ranked struct {
-	Where string      // "For shop, large"
-	Rows  []*data.Row // what can be ranked, the cheapest first
-	Base  *data.Row   // the baseline; nil: it was not measured here
-	To    string      // what names it
-	Named func(*data.Row) string
+	Work   string      // "this service"
+	Rows   []*data.Row // what can be ranked
+	Base   *data.Row   // the baseline; nil: it was not measured here
+	To     string      // what names it
+	Named  func(*data.Row) string
+	Bounds func(*data.Row) (low, high float64) // of its ratio; all that Rows have hold together at 95 %
 }
 
 // phrases are those of a row's kind.

@@ -24,17 +24,11 @@ func beside(r *data.Row) bool { return r.IsBaseline() || r.Treatment.AA }
 
 // Answer is what folders say, in the order of what matters to a choice.
 type Answer struct {
-	Statements []Statement
-	Remarks    []string // what must be known of all of it, in sentences
+	Headline []string // the finding, as Headline has it
+	Remarks  []string // what must be known of all of it, in sentences
 }
 
-// Statement is the answer at one place. Where nothing can be said of it, the lead says why, and there are no findings.
-type Statement struct {
-	Lead     string   // ends in a colon where findings follow
-	Findings []string // one for each platform: what costs how much, then what makes no difference, then what is open and what would settle it
-}
-
-// How many places the answer names, and findings of each; the table has them all.
+// How many workloads the answer names, and findings where nothing is compared; the table has them all.
 const (
 	mostStatements = 2
 	mostWorkloads  = 4
@@ -46,16 +40,7 @@ const (
 func Summary(s *data.Summary) (a Answer) {
 	places, rungs := toCompare(s.Places())
 	told := foremost(places)
-	for _, rows := range told {
-		at := *rows[0]
-		if !withParams(places, rows[0]) {
-			at.Treatment.Params, at.Treatment.Factors = nil, nil
-		}
-		a.Statements = append(a.Statements, statement("For "+Where(s, &at), rows, s))
-	}
-	if n := len(places) - len(told); n > 0 {
-		a.Remarks = append(a.Remarks, "The table has "+Count(n, "more comparison")+".")
-	}
+	a.Headline = Headline(s)
 	switch n := len(figures(told)); n {
 	case 0:
 	case 1:
@@ -69,8 +54,8 @@ func Summary(s *data.Summary) (a Answer) {
 	a.Remarks = append(a.Remarks, notRanked(s.Rows)...)
 	a.Remarks = append(a.Remarks, caveats(s)...)
 	a.Remarks = append(a.Remarks, disturbed(s)...)
-	if len(a.Statements) == 0 && len(a.Remarks) == 0 {
-		a.Statements = []Statement{{Lead: "Nothing was measured."}}
+	if short := shortest(s.Rows); short != "" {
+		a.Remarks = append(a.Remarks, short)
 	}
 	return a
 }
@@ -176,56 +161,6 @@ func figures(places [][]*data.Row) (all []notebook.Metric) {
 	return all
 }
 
-// statement is the answer at one place.
-func statement(where string, rows []*data.Row, s *data.Summary) Statement {
-	named := func(r *data.Row) string {
-		n := Name(data.NameOf(r.Treatment))
-		if s.Networks(r.Treatment.Workload) {
-			n += connected(r.Treatment)
-		}
-		return n
-	}
-	t := tallied(rows, named)
-	to := cmp.Or(phrases(rows[0]).Baseline, "bare metal")
-	where += measuring(s, rows[0])
-	if m := rows[0].Metric; Direction(m) != "" {
-		where += ", " + Plain(Caption(m.Name)) + " (" + Direction(m) + ")"
-	}
-	if len(s.Baseline) > 0 {
-		to = data.Assignments(s.Baseline)
-	}
-	if t.good > 0 && t.open > 0 && t.lonely {
-		return Statement{Lead: where + ", where bare metal was not measured (95 % intervals):" + t.failed, Findings: amounts(rows, named)}
-	}
-	if why := t.nothing(rows, to, pending(rows, named)); why != "" {
-		return Statement{Lead: where + ", " + why + t.failed}
-	}
-	slices.SortStableFunc(t.ranked, func(a, b *data.Row) int { return cmp.Compare(a.Cost().Value, b.Cost().Value) })
-	if answer := phrases(t.ranked[0]).Answer; answer != nil {
-		at := Ranked{Where: where, Rows: t.ranked, To: to, Named: named}
-		if i := slices.IndexFunc(rows, (*data.Row).IsBaseline); i >= 0 {
-			at.Base = rows[i]
-		}
-		if lead := answer(at); lead != "" {
-			return Statement{Lead: lead + t.failed}
-		}
-	}
-	st := Statement{Lead: where + ", against " + to + " (95 % intervals, margin " + margin(s.Margin()) + "):"}
-	for _, g := range byPlatform(t.ranked, s.Margin()) {
-		st.Findings = append(st.Findings, g.finding(s, named))
-	}
-	if n := len(st.Findings) - mostFindings; n > 1 {
-		st.Findings = append(st.Findings[:mostFindings], fmt.Sprintf("%d more platforms are in the table.", n))
-	}
-	if short := shortest(t.ranked); short != "" {
-		st.Findings = append(st.Findings, short)
-	}
-	if t.failed != "" {
-		st.Findings = append(st.Findings, strings.TrimSpace(t.failed))
-	}
-	return st
-}
-
 // tally is what there is at one place.
 type tally struct {
 	trials, good int
@@ -261,31 +196,6 @@ func tallied(rows []*data.Row, named func(*data.Row) string) tally {
 		}
 	}
 	return t
-}
-
-// nothing says why nothing at the place can be ranked, and what is still to be measured of it; empty: something can.
-func (t tally) nothing(rows []*data.Row, to, waiting string) string {
-	switch {
-	case t.trials == 0:
-		return "nothing was measured yet."
-	case t.good == 0:
-		return "every trial failed."
-	case t.alone && waiting == "":
-		return "only " + to + " was measured: there is nothing to compare with it."
-	case t.alone:
-		return "there is nothing to compare yet. " + waiting
-	case len(t.ranked) > 0:
-		return ""
-	case t.unbounded:
-		return "no overhead has bounds yet: " + to + " varied too much. More rounds or a quieter host would give it some."
-	case t.open > 0:
-		return strings.TrimSpace("no overhead has an interval yet: that takes at least two rounds in which both a platform and its baseline succeed. " + waiting)
-	case waiting != "":
-		return "there is nothing to compare yet. " + waiting
-	case !slices.ContainsFunc(rows, func(r *data.Row) bool { return r.Representative && !beside(r) && r.Rounds > 0 }):
-		return "only emulated VMs were measured, which are never ranked: their figures are in the table."
-	}
-	return "nothing that was measured can be ranked."
 }
 
 // Caveat says in a few words what limits a row's number, to follow it; empty: nothing does.
@@ -368,23 +278,6 @@ func amounts(rows []*data.Row, named func(*data.Row) string) (findings []string)
 	return findings
 }
 
-// group is one platform's rows at a place: vanilla and pinned.
-type group []*data.Row
-
-// byPlatform puts the rows that differ in their provisioning alone together: first those that cost more or less, the largest difference first,
-// then those that make no difference, then what is open.
-func byPlatform(rows []*data.Row, margin float64) []group {
-	all := data.Together(rows, func(a, b *data.Row) bool { return a.Treatment.Variant() == b.Treatment.Variant() })
-	groups := make([]group, len(all))
-	order := byFinding(margin)
-	for i, g := range all {
-		groups[i] = g
-		slices.SortStableFunc(g, order)
-	}
-	slices.SortStableFunc(groups, func(a, b group) int { return order(a[0], b[0]) })
-	return groups
-}
-
 // byFinding orders rows by what matters to a choice.
 func byFinding(margin float64) func(a, b *data.Row) int {
 	rank := func(r *data.Row) int {
@@ -400,49 +293,6 @@ func byFinding(margin float64) func(a, b *data.Row) int {
 	return func(a, b *data.Row) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(size(b), size(a))) }
 }
 
-// finding says what is known of a platform: "A vanilla docker container costs 31 % more (27 to 35); pinned, 10 % more (8 to 12)." Where guests
-// were weighed it "takes 31 % more memory", and of a metric of which more is better it "gives 31 % less".
-func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
-	var parts []string
-	for i, r := range g {
-		q := r.Quotient()
-		said := beyond(q, r)
-		before, after := " costs ", " " // what is said: of the first, after its name, and of the others
-		switch {
-		case r.Metric.MoreIsBetter():
-			before = " gives "
-		case phrases(r).Verb != "":
-			before = " " + phrases(r).Verb + " "
-		case !r.Metric.Directed():
-			before = " has "
-		}
-		answer := r.Cost().Verdict(s.Margin())
-		switch answer {
-		case stats.Equivalent:
-			said = fmt.Sprintf("no difference of %s or more: %s", margin(s.Margin()), said)
-			before = " makes "
-		case stats.Inconclusive:
-			said += atMost(q)
-			if n := s.Rounds(r) - q.N; n > 0 {
-				said += ", about " + MoreRounds(n)
-			} else {
-				said += ", " + unforeseen
-			}
-			before, after = ": ", " open: "
-		}
-		said += Caveat(r)
-		switch {
-		case i > 0:
-			parts = append(parts, Plain(r.Treatment.Provisioning)+","+after+said)
-		case answer == stats.Inconclusive:
-			parts = append(parts, "Open for "+named(r)+before+said)
-		default:
-			parts = append(parts, capital(named(r))+before+said)
-		}
-	}
-	return strings.Join(parts, "; ") + "."
-}
-
 // MoreRounds says how many more rounds would settle something: as likely as not, and likely.
 func MoreRounds(even int) string {
 	return fmt.Sprintf("%s (even odds), %d (likely)", Count(even, "more round"), stats.Likely(even))
@@ -450,25 +300,6 @@ func MoreRounds(even int) string {
 
 // unforeseen says why no number of rounds is named.
 var unforeseen = fmt.Sprintf("not settled within %d rounds by this estimate", stats.MostRounds)
-
-// atMost says what a ratio's interval leaves, in the digits in which the interval is written: ", at most 2.1 % more or 1.1 % less".
-func atMost(q stats.Quotient) string {
-	if !q.HasInterval() {
-		return ""
-	}
-	d := min(Places(100*(q.Value-1), 100*(q.Low-1), 100*(q.High-1)), 3)
-	var all []string
-	switch {
-	case q.Value >= 2:
-		all = append(all, Number(q.High, Places(q.Value, q.Low, q.High))+" times as much")
-	case q.High > 1:
-		all = append(all, Number(100*(q.High-1), d)+" % more")
-	}
-	if q.Low < 1 {
-		all = append(all, Number(100*(1-q.Low), d)+" % less")
-	}
-	return ", at most " + strings.Join(all, " or ")
-}
 
 // margin writes a margin in as many digits as it has.
 func margin(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }

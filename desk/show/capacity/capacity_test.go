@@ -67,9 +67,9 @@ func TestCapacity(t *testing.T) {
 			t.Errorf("%s: the knee at %v, the last point %+v", r.Treatment.ID, curve.Knee, last)
 		}
 	}
-	said := words.Summary(s).Statements[0].Lead
+	said := strings.Join(words.Headline(s), "\n")
 	golden.Check(t, "capacity.txt", []byte(said+"\n"))
-	if !strings.Contains(said, " of bare metal's requests at p99 at most 50ms") {
+	if !strings.Contains(said, " requests/s at p99 ≤ 50 ms.") {
 		t.Error(said)
 	}
 }

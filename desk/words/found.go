@@ -1,0 +1,393 @@
+package words
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/desk/data"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// ResultOf is the first answer to the question of the folders. With all, emulated environments have their figures.
+func ResultOf(s *data.Summary, all bool) Result {
+	r := Result{Headline: Headline(s), Verdict: overall(s)}
+	for _, rows := range s.Places() {
+		r.Tables = append(r.Tables, tableOf(s, rows, all))
+		for _, of := range data.InFigures(rows) {
+			r.Tables = append(r.Tables, tableOf(s, of, all))
+		}
+	}
+	r.Tables = slices.DeleteFunc(r.Tables, func(t ResultTable) bool { return len(t.Lines) == 0 })
+	r.Absent = withoutFigure(s, all)
+	r.Made = howMade(s)
+	for _, b := range []ResultBlock{unsaid(s), reliance(s), next(s)} {
+		if len(b.Lines) > 0 {
+			r.Blocks = append(r.Blocks, b)
+		}
+	}
+	return r
+}
+
+// overall is the verdict that matters most to a choice; empty: nothing was compared.
+func overall(s *data.Summary) stats.Verdict {
+	var has []stats.Verdict
+	for _, r := range s.Rows {
+		if r.Representative && !r.Treatment.AA {
+			has = append(has, s.Verdict(r))
+		}
+	}
+	for _, v := range []stats.Verdict{stats.Slower, stats.Inconclusive, stats.Faster, stats.Equivalent} {
+		if slices.Contains(has, v) {
+			return v
+		}
+	}
+	return ""
+}
+
+// tableOf is one place's table.
+func tableOf(s *data.Summary, rows []*data.Row, all bool) ResultTable {
+	first := rows[0]
+	of := join(", ", []string{Work(first.Treatment), size(first.Treatment.Instance), Online(s, first)})
+	if len(s.Hosts) > 1 {
+		of += " on " + Plain(first.Host)
+	}
+	better := "lower is better"
+	if d := Direction(first.Metric); d != "" {
+		better = d
+	}
+	t := ResultTable{
+		Of:    of + measuring(s, first) + Image(s, first) + ". " + Capital(Plain(Caption(first.Metric.Name))) + "; " + better + ".",
+		Value: "mean", Change: "vs bare metal", Verdict: "at ±" + margin(s.Margin()), Rows: rows,
+	}
+	if len(s.Baseline) > 0 {
+		t.Change = "vs reference"
+	}
+	networks := s.Networks(first.Treatment.Workload)
+	scale := scaleOf(rows)
+	for _, r := range rows {
+		if r.Treatment.AA || !r.Representative && !all {
+			continue
+		}
+		t.Lines = append(t.Lines, lineOf(s, r, scale, networks))
+	}
+	return t
+}
+
+// scaleOf is what seconds are multiplied by in a table, and the unit.
+type inUnit struct {
+	unit string
+	by   float64
+}
+
+func scaleOf(rows []*data.Row) inUnit {
+	m := rows[0].Metric
+	if m.Unit != "s" {
+		return inUnit{Plain(m.Unit), 1}
+	}
+	for _, r := range rows {
+		if stats.Finite(r.Mean) && r.Representative {
+			unit, by := Scale(r.Mean)
+			return inUnit{unit, by}
+		}
+	}
+	return inUnit{"s", 1}
+}
+
+// lineOf is an environment's line.
+func lineOf(s *data.Summary, r *data.Row, in inUnit, networks bool) ResultLine {
+	l := ResultLine{Name: Environment(r.Treatment, networks), Row: r, Verdict: s.Verdict(r)}
+	if r.Rounds == 0 {
+		l.Verdict = ""
+		switch f, failed := r.Failures(); {
+		case failed:
+			l.Missing = Doubt(f)
+		default:
+			l.Missing = Doubt(data.NotMeasured{})
+		}
+		return l
+	}
+	l.Value = Number(r.Mean*in.by, min(Places(r.Mean*in.by, r.MeanLow*in.by, r.MeanHigh*in.by), 4))
+	if stats.Finite(r.MeanLow) && stats.Finite(r.MeanHigh) {
+		l.Value = PlusMinus(r.Mean*in.by, r.MeanLow*in.by, r.MeanHigh*in.by, 4)
+	}
+	if in.unit != "" && in.unit != "1" {
+		l.Value += " " + in.unit
+	}
+	switch {
+	case r.Baseline == "":
+		l.Change = "no reference"
+	case r.IsBaseline():
+		l.Change = "reference"
+	case !stats.Finite(r.Ratio):
+		l.Change, l.Verdict = "unknown", ""
+	case !r.Quotient().HasInterval():
+		l.Change, l.Verdict = change(r.Ratio)+" (no interval)", ""
+	default:
+		l.Change = changeOf(r)
+	}
+	if !r.Representative {
+		l.Verdict = ""
+	}
+	l.Said = said(s, r, l.Verdict)
+	return l
+}
+
+// change writes a ratio as a change, one of 2 or more as a factor.
+func change(ratio float64) string {
+	if ratio >= 2 {
+		return Digits(ratio, 3) + " times"
+	}
+	return Signed(Number(100*(ratio-1), 1)) + " %"
+}
+
+// changeOf writes a row's change with its interval: "+0.3 % (−0.8 to +1.4)", of a large one "2.23 times (2.17 to 2.29)".
+func changeOf(r *data.Row) string {
+	if r.Ratio >= 2 {
+		d := min(Places(r.Ratio, r.RatioLow, r.RatioHigh), 3)
+		return Number(r.Ratio, d) + " times (" + Number(r.RatioLow, d) + " to " + Number(r.RatioHigh, d) + ")"
+	}
+	v, low, high := 100*(r.Ratio-1), 100*(r.RatioLow-1), 100*(r.RatioHigh-1)
+	d := min(Places(v, low, high), 2)
+	return Signed(Number(v, d)) + " % (" + Signed(Number(low, d)) + " to " + Signed(Number(high, d)) + ")"
+}
+
+// said is a verdict in words. An inconclusive one names the smallest margin that is decided.
+func said(s *data.Summary, r *data.Row, v stats.Verdict) string {
+	switch v {
+	case stats.Equivalent:
+		if q := r.Quotient(); q.Low > 1 || q.High < 1 {
+			return string(v) + ", but not zero"
+		}
+	case stats.Inconclusive:
+		switch d := r.Decided(); {
+		case r.Doubtful:
+			return string(v) + ": the A/A check failed"
+		case r.Unreliable():
+			return string(v) + ": too many runs failed"
+		case stats.Finite(d) && d < 1:
+			return string(v) + "; equivalent at ±" + upwards(d)
+		}
+	}
+	return string(v)
+}
+
+// withoutFigure are the environments without a figure: emulated ones, and those that this host does not have, each once.
+func withoutFigure(s *data.Summary, all bool) (lines []ResultLine) {
+	add := func(name, why string) {
+		name = strings.TrimSuffix(name, ", emulated")
+		if !slices.ContainsFunc(lines, func(l ResultLine) bool { return l.Name == name }) {
+			if n := len(lines); n > 0 && lines[n-1].Missing == why || n > 1 && lines[0].Missing == why {
+				why = "not measured: same reason"
+			}
+			lines = append(lines, ResultLine{Name: name, Missing: why})
+		}
+	}
+	if !all {
+		for _, r := range s.Rows {
+			if !r.Representative {
+				add(Environment(r.Treatment, s.Networks(r.Treatment.Workload)), emulatedWhy)
+			}
+		}
+	}
+	for _, l := range s.LeftOut {
+		add(Environment(l.Treatment, s.Networks(l.Treatment.Workload))+", "+size(l.Treatment.Instance), "not measured: "+Message(l.Reason))
+	}
+	const most = 6
+	if n := len(lines) - most; n > 0 {
+		lines = append(lines[:most], ResultLine{Name: Count(n, "more environment"), Missing: "not measured: see --verbose"})
+	}
+	return lines
+}
+
+const emulatedWhy = "not measured: no hardware virtualization (KVM) here"
+
+// howMade says how the figures were made.
+func howMade(s *data.Summary) string {
+	rounds, trials, failed, together := 0, 0, 0, false
+	for _, f := range s.Folders {
+		rounds, trials, failed = rounds+f.Rounds, trials+f.Trials, failed+f.Failed
+	}
+	if trials == 0 {
+		return ""
+	}
+	for _, f := range s.Folders {
+		together = together || f.Together
+	}
+	how := "in random order, with fresh environments in each round"
+	if together {
+		how = "in random order, fresh environments in each round, runs in random turns"
+	}
+	last := s.Folders[len(s.Folders)-1].Last
+	return fmt.Sprintf("%s %s; %s of %s failed. Intervals are of 95 %%. %s.", Count(rounds, "round"), how, Thousands(failed), Count(trials, "run"), last.UTC().Format("2 Jan 2006, 15:04 UTC"))
+}
+
+// aspects are what the workloads of a first look measure.
+var aspects = map[string]string{"cpu": "computation", "ladder-cpu": "computation", "ladder-syscall": "system calls", "ladder-io": "synced writes", "ladder-network": "network", "ladder-fork": "process creation", "ladder-fault": "page faults"}
+
+// unsaid is what the result does not say.
+func unsaid(s *data.Summary) ResultBlock {
+	b := ResultBlock{Head: "What this does not say"}
+	add := func(text, command string) { b.Lines = append(b.Lines, ResultItem{Text: text, Command: command}) }
+	works := data.Distinct(s.Rows, func(r *data.Row) string { return r.Treatment.Workload })
+	var measured, others []string
+	for _, w := range works {
+		if of := aspects[w]; of != "" && !slices.Contains(measured, of) {
+			measured = append(measured, of)
+		}
+	}
+	for _, of := range []string{"computation", "system calls", "synced writes", "network"} {
+		if !slices.Contains(measured, of) {
+			others = append(others, of)
+		}
+	}
+	timing := slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return r.Kind == "" })
+	switch {
+	case !timing:
+	case len(measured) > 0 && len(others) > 0 && !slices.ContainsFunc(works, func(w string) bool { return aspects[w] == "" }):
+		add("Only "+List(measured)+" "+agree(measured)+" measured. "+Capital(List(others))+" may cost more:", "sudo tare run ladder")
+	case len(works) > 0:
+		var named []string
+		for _, w := range works[:min(len(works), 3)] {
+			name := workNames[w]
+			if name == "" {
+				name = Plain(w)
+			}
+			named = append(named, name)
+		}
+		if n := len(works) - len(named); n > 0 {
+			named = append(named, Count(n, "more workload"))
+		}
+		add("Only "+List(named)+" "+agree(named)+" measured, on this host. Other work may cost more or less.", "")
+	}
+	for _, d := range s.Doubts {
+		switch d := d.(type) {
+		case data.HostIsGuest:
+			add("The host "+Plain(d.Host)+" is itself a virtual machine ("+Plain(d.Hypervisor)+"): \"bare metal\" means this VM without another layer.", "")
+		case data.FlushesIgnored:
+			add(Sentence(Doubt(d)), "")
+		}
+	}
+	return b
+}
+
+func agree(names []string) string {
+	if len(names) == 1 && !strings.HasSuffix(names[0], "s") {
+		return "was"
+	}
+	return "were"
+}
+
+// reliance is how far the result is to be trusted.
+func reliance(s *data.Summary) ResultBlock {
+	b := ResultBlock{Head: "How far to trust it"}
+	add := func(mark ResultMark, text string) {
+		if text != "" {
+			b.Lines = append(b.Lines, ResultItem{Mark: mark, Text: text})
+		}
+	}
+	b.Lines = append(b.Lines, checked(s)...)
+	if v := s.Resolution(); stats.Finite(v) && v > 0 {
+		mark, text := NoMark, "This run cannot resolve differences below "+upwards(v)+"."
+		if v > s.Margin() {
+			mark, text = Caution, "This run cannot resolve differences below "+upwards(v)+", which is more than the margin of "+margin(s.Margin())+"."
+		}
+		add(mark, text)
+	}
+	n, rounds, steal := 0, 0, 0.0
+	for _, d := range s.Doubts {
+		switch d := d.(type) {
+		case data.Stalled:
+			n, rounds, steal = n+d.Rounds, max(rounds, d.Of), max(steal, d.Stolen)
+		case data.StateFound:
+			add(Caution, Sentence(Doubt(d))+" Let the command remove what it leaves, or write it to {scratch}, which Tare empties before each run.")
+		case data.NarrowHost, data.FewRounds, data.Torn: // some begin with a folder's name
+			add(Caution, Doubt(d)+".")
+		}
+	}
+	switch total := allRounds(s); {
+	case total == 0:
+	case n == 0:
+		add(Passed, "Other programs disturbed no round.")
+	case n*10 < total:
+		add(NoMark, fmt.Sprintf("Other programs disturbed %d of %s; all rounds count.", n, Count(total, "round")))
+	default:
+		add(Caution, fmt.Sprintf("Other programs used more than 5 %% of the CPU in %d of %s, which may explain the result.", n, Count(total, "round")))
+	}
+	b.Lines = append(b.Lines, rowCaveats(s)...)
+	return b
+}
+
+func allRounds(s *data.Summary) (n int) {
+	for _, f := range s.Folders {
+		n += f.Rounds
+	}
+	return n
+}
+
+// checked are the A/A checks: each that fails, and one line for those that hold.
+func checked(s *data.Summary) (lines []ResultItem) {
+	var holds []data.AACheck
+	for _, a := range s.AA {
+		if a.Figure != (notebook.Metric{}) {
+			continue
+		}
+		switch a.Verdict {
+		case data.Holds:
+			holds = append(holds, a)
+		case data.Misses:
+			lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check of " + CheckWhere(s, a) + ": bare metal differs from itself by " + itself(&a) + "."})
+		case data.Narrow:
+			lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check of " + CheckWhere(s, a) + ": intervals of this host are too narrow, by " + Digits(a.Factor, 2) + " times."})
+		default:
+			lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check of " + CheckWhere(s, a) + ": not known, too few rounds or too unsteady ones."})
+		}
+	}
+	switch {
+	case len(holds) == 1:
+		a := holds[0]
+		d := min(Places(100*(a.Ratio-1), 100*(a.Low-1), 100*(a.High-1)), 2)
+		at := func(v float64) string { return Signed(Number(100*(v-1), d)) }
+		lines = append(lines, ResultItem{Mark: Passed, Text: "A/A check: bare metal differs from itself by " + at(a.Ratio) + " % (" + at(a.Low) + " to " + at(a.High) + "), consistent with zero."})
+	case len(holds) > 1:
+		worst := 0.0
+		for _, a := range holds {
+			worst = max(worst, math.Abs(a.Ratio-1))
+		}
+		lines = append(lines, ResultItem{Mark: Passed, Text: fmt.Sprintf("A/A check: in %d places bare metal differs from itself by %s at most, consistent with zero.", len(holds), upwards(worst))})
+	}
+	return lines
+}
+
+// rowCaveats are what limits single environments: each sentence once.
+func rowCaveats(s *data.Summary) (lines []ResultItem) {
+	const most = 3
+	var texts []string
+	for _, r := range s.Rows {
+		if !r.Representative {
+			continue
+		}
+		for _, d := range r.Doubts {
+			switch d.(type) {
+			case data.TrialsFailed, data.RobustDiffers, data.IgnoresFlushes:
+				if r.Rounds > 0 {
+					texts = append(texts, Capital(Environment(r.Treatment, s.Networks(r.Treatment.Workload)))+": "+Doubt(d))
+				}
+			}
+		}
+	}
+	texts = data.Distinct(texts, func(t string) string { return t })
+	for i, t := range texts {
+		if i == most && len(texts) > most+1 {
+			lines = append(lines, ResultItem{Mark: Caution, Text: Count(len(texts)-most, "more caveat") + " on single environments: see --verbose."})
+			break
+		}
+		lines = append(lines, ResultItem{Mark: Caution, Text: Sentence(t)})
+	}
+	if short := shortest(s.Rows); short != "" {
+		lines = append(lines, ResultItem{Mark: Caution, Text: short})
+	}
+	return lines
+}

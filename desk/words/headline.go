@@ -1,0 +1,539 @@
+package words
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/desk/data"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// workNames say what shipped workloads do, where their names do not.
+var workNames = map[string]string{
+	"cpu": "CPU-bound work", "ladder-cpu": "CPU-bound work", "ladder-syscall": "system calls", "ladder-io": "synced writes", "ladder-fork": "process creation",
+	"ladder-fault": "page faults", "ladder-network": "network requests", "command": "this command", "ffmpeg": "FFmpeg", "wordpress": "WordPress", "cassandra": "Cassandra",
+	"web": "this service", "postgres": "PostgreSQL", "redis": "Redis",
+}
+
+// pluralWork are those of which one says "are".
+var pluralWork = []string{"system calls", "synced writes", "page faults", "network requests"}
+
+// mostSentences is how many sentences a headline has.
+const mostSentences = 4
+
+// spot is what is said of one place.
+type spot struct {
+	s        *data.Summary
+	rows     []*data.Row
+	t        tally
+	families [][]*data.Row // of what can be ranked: rows that differ in their limit alone
+	work     string        // "CPU-bound work at 1 CPU, 1 GB"
+	noun     string        // "CPU-bound work"
+	networks bool
+}
+
+// spotted are the places that a headline speaks of, in their order.
+func spotted(s *data.Summary) (told []*spot, more int) {
+	places, _ := toCompare(s.Places())
+	named := places
+	if len(places) > mostSentences {
+		named = foremost(places)
+	}
+	for _, rows := range named {
+		p := &spot{s: s, rows: rows, networks: s.Networks(rows[0].Treatment.Workload)}
+		p.t = tallied(rows, p.environment)
+		p.families = data.Together(p.t.ranked, func(a, b *data.Row) bool { return a.Treatment.Variant() == b.Treatment.Variant() })
+		at := rows[0].Treatment
+		p.noun = cmp.Or(workNames[at.Workload], Plain(at.Workload))
+		p.work = p.noun
+		if slices.ContainsFunc(places, func(o []*data.Row) bool { return o[0].Treatment.Workload == at.Workload && o[0] != rows[0] }) {
+			if withParams(places, rows[0]) {
+				p.work = Work(at)
+			}
+			p.work += " at " + join(", ", []string{size(at.Instance), Online(s, rows[0])})
+		}
+		p.work += measuring(s, rows[0])
+		told = append(told, p)
+	}
+	return told, len(places) - len(told)
+}
+
+func (p *spot) environment(r *data.Row) string { return Environment(r.Treatment, p.networks) }
+
+// subject names a family: "Docker". Where it is compared with something other than bare metal, its limit tells it apart.
+func (p *spot) subject(r *data.Row) string {
+	if len(p.s.Baseline) > 0 {
+		return p.environment(r)
+	}
+	return join(", ", append([]string{product(r.Treatment, true)}, details(r.Treatment, p.networks)...))
+}
+
+// by names the limit of a row to follow a figure, where the subject does not.
+func (p *spot) by(r *data.Row) string {
+	if len(p.s.Baseline) > 0 {
+		return ""
+	}
+	return withLimit(r.Treatment)
+}
+
+// place says on which host, and against what where that is not bare metal.
+func (p *spot) place() string {
+	host := "this host"
+	if len(p.s.Hosts) > 1 {
+		host = Plain(p.rows[0].Host)
+	}
+	return p.against() + " on " + host + " (95 % confidence)"
+}
+
+// against names the reference where that is not bare metal.
+func (p *spot) against() string {
+	if len(p.s.Baseline) == 0 {
+		return ""
+	}
+	if i := slices.IndexFunc(p.rows, (*data.Row).IsBaseline); i >= 0 {
+		return " compared with " + p.environment(p.rows[i])
+	}
+	return " compared with " + data.Assignments(p.s.Baseline)
+}
+
+// worst is how much a row may cost at most, a share, where the sentence covers so many rows.
+func (p *spot) worst(r *data.Row, of int) float64 {
+	low, high := p.s.Bounds(r, of)
+	switch {
+	case r.Metric.MoreIsBetter():
+		return 1 - low
+	case !r.Metric.Directed():
+		return max(high-1, 1-low)
+	}
+	return high - 1
+}
+
+// bounded says whether the finding at the place is a bound: nothing differs by the margin, as far as what costs more goes.
+func (p *spot) bounded(of int) bool {
+	if len(p.t.ranked) == 0 || phrases(p.t.ranked[0]).Answer != nil {
+		return false
+	}
+	for _, r := range p.t.ranked {
+		v := p.s.Verdict(r)
+		if v == stats.Slower || v == stats.Faster || v == stats.Inconclusive && !(p.worst(r, of) <= p.s.Margin()) {
+			return false
+		}
+	}
+	return true
+}
+
+// subjects are the families in a sentence: "Docker and crun".
+func (p *spot) subjects() (names string, several bool) {
+	all := data.Distinct(p.t.ranked, p.subject)
+	return Capital(List(all)), len(all) > 1
+}
+
+// atMost is the bound on what all that is ranked costs: "CPU-bound work by at most 1.2 %".
+func (p *spot) atMost(of int) (object string, none bool) {
+	worst := math.Inf(-1)
+	for _, r := range p.t.ranked {
+		worst = max(worst, p.worst(r, of))
+	}
+	return p.work + " by at most " + upwards(worst), worst <= 0
+}
+
+// boundVerb is what is done to work at most, with what precedes its name: "slows ", "lowers the bandwidth of ".
+func boundVerb(r *data.Row, several bool) string {
+	s := "s"
+	if several {
+		s = ""
+	}
+	switch {
+	case phrases(r).Of != nil:
+		return "raise" + s + " the" + phrases(r).Of(r) + " of "
+	case r.Metric.MoreIsBetter():
+		return "lower" + s + " the " + Plain(Caption(r.Metric.Name)) + " of "
+	case !r.Metric.Directed():
+		return "change" + s + " the " + Plain(Caption(r.Metric.Name)) + " of "
+	case timed(r.Metric):
+		return "slow" + s + " "
+	}
+	return "raise" + s + " the " + Plain(Caption(r.Metric.Name)) + " of "
+}
+
+// timed says whether a metric is a time.
+func timed(m notebook.Metric) bool {
+	return slices.Contains([]string{"ns", "us", "µs", "ms", "s", "min", "h"}, m.Unit) && m.Directed() && !m.MoreIsBetter()
+}
+
+// upwards writes a share as per cent, rounded up so that what is said is never less than what is known.
+func upwards(share float64) string {
+	d := 1
+	switch {
+	case share >= 0.1:
+		d = 0
+	case share < 0.001:
+		d = 2
+	}
+	return Outward(100*share, d, true) + " %"
+}
+
+// Outward writes a number with so many decimals, rounded up or down.
+func Outward(v float64, decimals int, up bool) string {
+	p := math.Pow(10, float64(decimals))
+	if up {
+		return Number(math.Ceil(v*p-1e-6)/p, decimals)
+	}
+	return Number(math.Floor(v*p+1e-6)/p, decimals)
+}
+
+// Headline is the finding of the folders, the most important sentence first, each with the bounds that hold for all that it covers.
+func Headline(s *data.Summary) (all []string) {
+	spots, more := spotted(s)
+	if len(spots) == 0 {
+		return []string{"Nothing was measured."}
+	}
+	rows := 0
+	for _, p := range spots {
+		rows += len(p.t.ranked)
+	}
+	if line := together(spots, rows); line != "" {
+		all = []string{line}
+	} else {
+		var open []string
+		for _, p := range spots {
+			found, not := p.sentences()
+			all, open = append(all, found...), append(open, not...)
+		}
+		all = append(all, open...)
+	}
+	all = data.Distinct(all, func(line string) string { return line })
+	if n := len(all) - mostSentences; n > 0 {
+		all, more = all[:mostSentences], more+n
+	}
+	if more > 0 {
+		all = append(all, "The table has "+Count(more, "more finding")+".")
+	}
+	return all
+}
+
+// together is one sentence for places at which the same environments cost a bounded share of times; empty: they need one each.
+func together(spots []*spot, rows int) string {
+	if len(spots) < 2 {
+		return ""
+	}
+	names, several := spots[0].subjects()
+	var objects []string
+	for _, p := range spots {
+		if other, _ := p.subjects(); !p.bounded(rows) || other != names || p.rows[0].Host != spots[0].rows[0].Host || !timed(p.t.ranked[0].Metric) || phrases(p.t.ranked[0]).Of != nil {
+			return ""
+		}
+		object, none := p.atMost(rows)
+		if none {
+			return ""
+		}
+		objects = append(objects, object)
+	}
+	return names + " " + boundVerb(spots[0].t.ranked[0], several) + List(objects) + spots[0].place() + "."
+}
+
+// sentences are the findings at one place, and what is open there.
+func (p *spot) sentences() (found, open []string) {
+	if line := p.unanswered(); line != "" {
+		return nil, []string{line}
+	}
+	if found = p.own(); found == nil {
+		found, open = p.each()
+	}
+	return found, open
+}
+
+// own are the sentences of a kind of study, or the bound that holds for all environments of the place; nil: each needs its own.
+func (p *spot) own() []string {
+	n := len(p.t.ranked)
+	first := p.t.ranked[0]
+	if answer := phrases(first).Answer; answer != nil {
+		at := Ranked{Work: p.noun, Rows: p.t.ranked, To: "bare metal", Named: func(r *data.Row) string { return p.subject(r) + p.by(r) }, Bounds: func(r *data.Row) (low, high float64) { return p.s.Bounds(r, 2*n) }}
+		if i := slices.IndexFunc(p.rows, (*data.Row).IsBaseline); i >= 0 {
+			at.Base = p.rows[i]
+		}
+		if len(p.s.Baseline) > 0 {
+			at.To = strings.TrimPrefix(p.against(), " compared with ")
+		}
+		if lines := answer(at); lines != nil {
+			return lines
+		}
+	}
+	if p.bounded(n) {
+		names, several := p.subjects()
+		object, none := p.atMost(n)
+		if none && timed(first.Metric) && phrases(first).Of == nil {
+			not := "does not slow "
+			if several {
+				not = "do not slow "
+			}
+			return []string{names + " " + not + p.work + p.place() + p.caveat(p.t.ranked) + "."}
+		}
+		return []string{names + " " + boundVerb(first, several) + object + p.place() + p.caveat(p.t.ranked) + "."}
+	}
+	return nil
+}
+
+// each are sentences about one environment after the other.
+func (p *spot) each() (found, open []string) {
+	n := len(p.t.ranked)
+	var within, cannotTell []string
+	var unsettled []*data.Row
+	order := byFinding(p.s.Margin())
+	for _, f := range p.families {
+		slices.SortStableFunc(f, order)
+	}
+	slices.SortStableFunc(p.families, func(a, b []*data.Row) int { return order(a[0], b[0]) })
+	for _, f := range p.families {
+		var said, cannot, small []string
+		for _, r := range f {
+			switch p.s.Verdict(r) {
+			case stats.Slower, stats.Faster:
+				said = append(said, p.differs(r))
+			case stats.Equivalent:
+				small = append(small, "by at most "+upwards(max(p.worst(r, n), 0))+p.by(r))
+			default:
+				cannot, unsettled = append(cannot, p.couldBe(r, n)), append(unsettled, r)
+			}
+		}
+		if said != nil {
+			found = append(found, Capital(p.work)+" in "+p.subject(f[0])+" "+strings.Join(said, ", and ")+p.caveat(f)+p.against()+".")
+		}
+		if small != nil {
+			within = append(within, Capital(p.subject(f[0]))+" "+boundVerb(f[0], false)+p.work+" "+strings.Join(small, ", and ")+p.place()+".")
+		}
+		if cannot != nil {
+			cannotTell = append(cannotTell, p.subject(f[0])+" "+strings.Join(data.Distinct(cannot, func(c string) string { return c }), ", and ")+p.caveat(f))
+		}
+	}
+	if cannotTell != nil {
+		open = append(open, "This run cannot tell for "+p.work+": "+strings.Join(cannotTell, "; ")+p.against()+"."+p.settles(unsettled))
+	}
+	return append(found, within...), open
+}
+
+// caveat is what limits the figures of rows, to follow them.
+func (p *spot) caveat(rows []*data.Row) string {
+	for _, r := range rows {
+		if c := Caveat(r); c != "" {
+			return c
+		}
+	}
+	return ""
+}
+
+// is and has agree with the work.
+func (p *spot) is(one, many string) string {
+	if slices.Contains(pluralWork, p.work) {
+		return many
+	}
+	return one
+}
+
+// differs says by how much a row differs, with the row's own 95 % interval: "is 31 % slower with --cpus (27 to 35)".
+func (p *spot) differs(r *data.Row) string {
+	v, low, high := r.Ratio, r.RatioLow, r.RatioHigh
+	if v >= 2 {
+		d := Places(v, low, high)
+		ends := " (" + Outward(low, d, false) + " to " + Outward(high, d, true) + ")"
+		what := " times as long"
+		verb := p.is("takes ", "take ")
+		if o := phrases(r); o.Times != nil {
+			what, verb = o.Times(r), cmp.Or(o.Verb, "has")+" "
+		} else if !timed(r.Metric) {
+			what, verb = " times the "+Plain(Caption(r.Metric.Name)), p.is("has ", "have ")
+		}
+		return verb + Number(v, d) + what + p.by(r) + ends
+	}
+	less := v < 1
+	change, from, to := 100*(v-1), 100*(low-1), 100*(high-1)
+	if less {
+		change, from, to = -change, -to, -from
+	}
+	d := min(Places(change, from, to), 2)
+	ends := " (" + Outward(from, d, false) + " to " + Outward(to, d, true) + ")"
+	said := Number(change, d) + " %"
+	switch o := phrases(r); {
+	case o.Of != nil:
+		more := " more"
+		if less {
+			more = " less"
+		}
+		said = cmp.Or(o.Verb, "has") + " " + said + more + o.Of(r)
+	case timed(r.Metric):
+		said = p.is("is ", "are ") + said + map[bool]string{false: " slower", true: " faster"}[less]
+	default:
+		said = p.is("has ", "have ") + said + map[bool]string{false: " higher ", true: " lower "}[less] + Plain(Caption(r.Metric.Name))
+	}
+	return said + p.by(r) + ends
+}
+
+// couldBe says between what a row lies: "could be 3 % faster or 9 % slower with --cpus".
+func (p *spot) couldBe(r *data.Row, of int) string {
+	low, high := p.s.Bounds(r, 2*of)
+	if math.IsNaN(low) || math.IsNaN(high) { // its rounds are not known, only what they gave
+		low, high = r.RatioLow, r.RatioHigh
+	}
+	lower, higher, be := " lower", " higher", "have"
+	what := " " + Plain(Caption(r.Metric.Name))
+	switch o := phrases(r); {
+	case o.Of != nil:
+		lower, higher, what, be = " less", " more", o.Of(r), "have"
+	case timed(r.Metric):
+		lower, higher, what, be = " faster", " slower", "", "be"
+	}
+	percent := func(share float64, up bool) string {
+		if share >= 10 {
+			return "more than 1,000 %"
+		}
+		if share >= 0.1 {
+			return Outward(100*share, 0, up) + " %"
+		}
+		return Outward(100*share, 1, up) + " %"
+	}
+	switch {
+	case low > 1:
+		return "could " + be + " between " + percent(low-1, false) + " and " + percent(high-1, true) + higher + what + p.by(r)
+	case high < 1:
+		return "could " + be + " between " + percent(1-high, false) + " and " + percent(1-low, true) + lower + what + p.by(r)
+	}
+	return "could " + be + " " + percent(1-low, true) + lower + " or " + percent(high-1, true) + higher + what + p.by(r)
+}
+
+// settles says what would settle rows, with the time that it takes, to follow what is not settled.
+func (p *spot) settles(rows []*data.Row) string {
+	s := p.s
+	if c := s.Check(p.rows[0]).Resolution(); c > s.Margin() {
+		return " It resolves differences of " + upwards(c) + ", more than the margin of " + margin(s.Margin()) + "."
+	}
+	more := 0
+	for _, r := range rows {
+		n := s.Rounds(r) - r.RatioRounds
+		if n <= 0 {
+			return " More than " + Thousands(stats.MostRounds) + " rounds would be needed to settle it at ±" + margin(s.Margin()) + "."
+		}
+		more = max(more, n)
+	}
+	return " At this noise about " + Count(more, "more round") + in(s, more) + " would settle it at ±" + margin(s.Margin()) + "."
+}
+
+// in is the time that so many rounds take, in brackets.
+func in(s *data.Summary, rounds int) string {
+	if t := lasting(s, rounds); t != "" {
+		return " (" + t + ")"
+	}
+	return ""
+}
+
+// lasting is the time that so many more rounds take by what the folders' rounds took: "7 min"; empty: not known.
+func lasting(s *data.Summary, rounds int) string {
+	if len(s.Folders) == 0 {
+		return ""
+	}
+	each := s.Folders[len(s.Folders)-1].RoundS
+	switch t := each * float64(rounds); {
+	case !stats.Finite(t):
+		return ""
+	case t < 60:
+		return fmt.Sprintf("%.0f s", math.Ceil(t))
+	case t < 2*3600:
+		return fmt.Sprintf("%.0f min", math.Ceil(t/60))
+	default:
+		return fmt.Sprintf("%.0f h", math.Ceil(t/3600))
+	}
+}
+
+// unanswered says why nothing is known at the place, and what would help; empty: something is known.
+func (p *spot) unanswered() string {
+	t := p.t
+	to := cmp.Or(phrases(p.rows[0]).Baseline, "bare metal")
+	if len(p.s.Baseline) > 0 {
+		to = strings.TrimPrefix(p.against(), " compared with ")
+	}
+	check := p.s.Check(p.rows[0])
+	waiting := pending(p.rows, p.environment) != ""
+	doubtful := slices.ContainsFunc(p.rows, func(r *data.Row) bool { return r.Doubtful })
+	emulated := !slices.ContainsFunc(p.rows, func(r *data.Row) bool { return r.Representative && !beside(r) })
+	virtual := slices.ContainsFunc(p.rows, func(r *data.Row) bool { return !r.Representative })
+	switch {
+	case t.trials == 0:
+		return "Nothing was measured yet for " + p.work + "." + again(p.s)
+	case t.good == 0:
+		return "Every run of " + p.work + " failed." + t.failed
+	case t.good > 0 && t.open > 0 && t.lonely:
+		return p.amounts(to)
+	case len(t.ranked) > 0:
+		return ""
+	case emulated && virtual && !waiting:
+		return "No comparison is possible: this host has no hardware virtualization, and the study has VMs only."
+	case doubtful && check != nil:
+		return "Do not use these figures yet: bare metal differs from itself by " + itself(check) + "."
+	case waiting && p.s.Folders[0].Rounds <= 1:
+		return "Interrupted in round 1: nothing can be compared yet." + again(p.s)
+	case t.alone:
+		return "Only " + to + " was measured for " + p.work + ": there is nothing to compare with it." + again(p.s)
+	case t.unbounded:
+		return "Bare metal varied too much for any interval" + width(check) + ". Try `tare doctor --noise`, or a longer workload."
+	case t.open > 0:
+		return "One round gives no interval for " + p.work + ": at least two are needed." + again(p.s)
+	}
+	return "Nothing can be compared for " + p.work + ": too many runs failed." + t.failed
+}
+
+// amounts are the figures of a place without a reference.
+func (p *spot) amounts(to string) string {
+	var all []string
+	for _, f := range amounts(p.rows, p.environment) {
+		all = append(all, strings.TrimSuffix(f, "."))
+	}
+	const most = 3
+	if n := len(all) - most; n > 0 {
+		all = append(all[:most], Count(n, "more environment"))
+	}
+	return Capital(p.work) + ", without " + to + " to compare with: " + strings.Join(all, "; ") + "."
+}
+
+// itself says by how much bare metal differs from itself: "9 % (5 to 12)".
+func itself(a *data.AACheck) string {
+	v, low, high := 100*(a.Ratio-1), 100*(a.Low-1), 100*(a.High-1)
+	if v < 0 {
+		v, low, high = -v, -high, -low
+	}
+	d := min(Places(v, low, high), 2)
+	return Number(v, d) + " % (" + Number(low, d) + " to " + Number(high, d) + ")"
+}
+
+// width says how wide a check's interval is, in brackets.
+func width(a *data.AACheck) string {
+	if v := a.Resolution(); stats.Finite(v) {
+		return " (A/A check: ±" + upwards(v) + ")"
+	}
+	return ""
+}
+
+// again is the command that goes on with a folder, to follow a sentence.
+func again(s *data.Summary) string {
+	if c := Continue(s); c != "" {
+		return " Continue: " + c
+	}
+	return ""
+}
+
+// size writes an instance type as users say it: "1 CPU, 1 GB".
+func size(i notebook.Instance) string {
+	if i.Cores <= 0 || i.Memory <= 0 {
+		return Plain(i.Name)
+	}
+	cpus := fmt.Sprintf("%g CPUs", i.Cores)
+	if i.Cores == 1 {
+		cpus = "1 CPU"
+	}
+	if i.Memory < 1<<30 {
+		return fmt.Sprintf("%s, %.4g MB", cpus, float64(i.Memory)/(1<<20))
+	}
+	return fmt.Sprintf("%s, %.4g GB", cpus, float64(i.Memory)/(1<<30))
+}

@@ -1,0 +1,152 @@
+package words
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tare/desk/data"
+	"tare/notebook"
+	"tare/stats"
+)
+
+var unquoted = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// Shell writes words as a shell reads them.
+func Shell(args ...string) string {
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		if quoted[i] = Plain(a); !unquoted.MatchString(a) {
+			quoted[i] = "'" + strings.ReplaceAll(Plain(a), "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// begun are the words of the command that began a folder: the study's name where none are recorded.
+func begun(f data.Folder) []string {
+	if len(f.Args) > 0 {
+		return f.Args
+	}
+	if f.Study.Name == "" {
+		return nil
+	}
+	return []string{"run", f.Study.Name}
+}
+
+// measuringFlags are the options of run and bench that another folder, or another number of rounds, replaces.
+var measuringFlags = []string{"--out", "--rounds", "--until", "--seed", "--time-budget"}
+
+// with are the words of a command without the options that others replace, and with these.
+func with(args, without []string, more ...string) []string {
+	var all, rest []string
+	for i := 0; i < len(args); i++ {
+		if args[i] == "--" {
+			rest = args[i:]
+			break
+		}
+		name, _, joined := strings.Cut(args[i], "=")
+		if slices.Contains(without, name) {
+			if !joined {
+				i++
+			}
+			continue
+		}
+		all = append(all, args[i])
+	}
+	return append(append(all, more...), rest...)
+}
+
+// Continue is the command that goes on with the last folder; empty: it is complete, or nobody knows the command.
+func Continue(s *data.Summary) string {
+	if len(s.Folders) == 0 {
+		return ""
+	}
+	f := s.Folders[len(s.Folders)-1]
+	args := begun(f)
+	if args == nil || !f.Begun && f.Rounds >= f.Study.Design.Floor {
+		return ""
+	}
+	return "sudo tare " + Shell(with(args, []string{"--out"}, "--out", f.Dir)...)
+}
+
+// tighter is the command that narrows the intervals of the folders, and the number of rounds that it asks for.
+func tighter(s *data.Summary) (command string, rounds int) {
+	last := s.Folders[len(s.Folders)-1]
+	args := begun(last)
+	if args == nil || last.Rounds == 0 {
+		return "", 0
+	}
+	for _, r := range s.Rows {
+		if s.Verdict(r) == stats.Inconclusive && r.Representative && !r.Treatment.AA {
+			rounds = max(rounds, s.Rounds(r)-r.RatioRounds)
+		}
+	}
+	if rounds <= 0 { // three times as many more halve an interval
+		rounds = 3 * last.Rounds
+	}
+	var dirs []string
+	for _, f := range s.Folders {
+		dirs = append(dirs, f.Dir)
+	}
+	first := filepath.Clean(s.Folders[0].Dir)
+	out := fmt.Sprintf("%s-%d", first, len(dirs)+1)
+	command = "sudo tare " + Shell(with(args, measuringFlags, "--rounds", fmt.Sprint(rounds), "--out", out)...) + " && tare summary " + Shell(append(dirs, out)...)
+	return command, rounds
+}
+
+// next are the commands that somebody may want next.
+func next(s *data.Summary) ResultBlock {
+	b := ResultBlock{Head: "Next"}
+	add := func(label, command, after string) {
+		if command != "" {
+			b.Lines = append(b.Lines, ResultItem{Label: label, Command: command, After: after})
+		}
+	}
+	unfinished := Continue(s)
+	add("Continue", unfinished, "")
+	if unfinished == "" && comparesTimes(s) {
+		command, rounds := tighter(s)
+		after := ""
+		if t := lasting(s, rounds); t != "" {
+			after = "(about " + t + ")"
+		}
+		add("A tighter answer", command, after)
+	}
+	if engine := firstEngine(s); engine != "" && comparesTimes(s) && !slices.ContainsFunc(s.Folders, func(f data.Folder) bool { return len(f.Args) > 0 && f.Args[0] == "bench" }) {
+		add("Your own command", "sudo tare bench --image IMAGE --platforms bm,cn:"+engine+" -- COMMAND", "")
+		add("Your own service", "sudo tare bench --image IMAGE --platforms bm,cn:"+engine+" --service PORT --load /", "")
+	}
+	if slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return s.Verdict(r) == stats.Slower && r.Trace != nil }) {
+		add("Why it is slower", "tare explain "+Shell(dirs(s)...), "")
+	}
+	add("Full report", "tare report "+Shell(dirs(s)...), "")
+	add("All details", "tare summary "+Shell(dirs(s)...)+" --verbose", "")
+	return b
+}
+
+func dirs(s *data.Summary) (all []string) {
+	for _, f := range s.Folders {
+		all = append(all, f.Dir)
+	}
+	return all
+}
+
+// comparesTimes says whether the folders compare timed work, as most do.
+func comparesTimes(s *data.Summary) bool {
+	return slices.ContainsFunc(s.Rows, func(r *data.Row) bool {
+		return r.Kind == "" && r.Representative && !beside(r) && r.RatioRounds > 1
+	})
+}
+
+// firstEngine is the container engine that the folders have first; empty: none.
+func firstEngine(s *data.Summary) string {
+	for _, r := range s.Rows {
+		if r.Treatment.Platform == notebook.CN && r.Rounds > 0 {
+			return Plain(r.Treatment.Engine)
+		}
+	}
+	return ""
+}
