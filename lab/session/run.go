@@ -95,20 +95,8 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 	}
 	start.Notes, l.unset = append(start.Notes, notes...), undo
 	if !notebook.Exists(q.Out) {
-		short, err := plan.Rehearse(ctx, l, show.Say)
-		if err != nil {
+		if plan, err = l.rehearse(ctx, plan, q, options, show, &start); err != nil {
 			return nil, nil, err
-		}
-		for _, s := range short {
-			start.Notes = append(start.Notes, notebook.Say("work-too-short", "what", s.Message()))
-			show.Short(s.Message())
-		}
-		if q.Spec.Lengths = study.Lengths(short); len(q.Spec.Lengths) > 0 { // with other work it is another study
-			rehearsed := plan
-			if plan, err = l.plan(ctx, q, options); err != nil {
-				return nil, nil, err
-			}
-			plan.Learn(rehearsed)
 		}
 	}
 	if err := l.idleCost(ctx, plan, show.Say); err != nil {
@@ -142,6 +130,27 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 		err = fmt.Errorf("%w; the trials so far are kept in %s; the same command with --out %s continues", err, q.Out, q.Out)
 	}
 	return run, reason, err
+}
+
+// rehearse tries the plan's work on bare metal, and notes in the session what is too short. It returns the plan with the lengths that
+// followed.
+func (l *Lab) rehearse(ctx context.Context, plan *study.Plan, q Request, o workload.Options, show Show, start *notebook.Session) (*study.Plan, error) {
+	short, err := plan.Rehearse(ctx, l, show.Say)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range short {
+		start.Notes = append(start.Notes, notebook.Say("work-too-short", "what", s.Message()))
+		show.Short(s.Message())
+	}
+	if q.Spec.Lengths = study.Lengths(short); len(q.Spec.Lengths) == 0 {
+		return plan, nil
+	}
+	longer, err := l.plan(ctx, q, o) // with other work it is another study
+	if err == nil {
+		longer.Learn(plan)
+	}
+	return longer, err
 }
 
 // plan makes the plan of a request, and makes its workloads ready.
