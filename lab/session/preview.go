@@ -79,7 +79,7 @@ func Foresee(ctx context.Context, q Request) (v Preview, err error) {
 
 // Usual is about how long a study takes on a host that has all that the study needs, except that nothing is built yet.
 func Usual(ctx context.Context, asked *studyfile.Asked) (notebook.Preview, error) {
-	_, v, err := study.Preview(ctx, able{}, asked, study.Facts{Guest: usualCost, Built: func(studyfile.Work) bool { return false }})
+	_, v, err := study.Preview(ctx, able{}, asked, study.Facts{Able: true, Guest: usualCost, Built: func(studyfile.Work) bool { return false }})
 	return v, err
 }
 

@@ -31,6 +31,7 @@ type Facts struct {
 	Built  func(w studyfile.Work) bool                              // the work's root is there
 	Done   map[string]map[int]bool                                  // by treatment: rounds that the results folder has
 	Budget time.Duration                                            // 0: none
+	Able   bool                                                     // the host has all that the study's kind needs; otherwise it is asked
 }
 
 // Preview says what a run of the study would do on a host, and about how long it takes. It makes nothing ready and starts nothing.
@@ -45,7 +46,7 @@ func Preview(ctx context.Context, host Prober, asked *studyfile.Asked, f Facts) 
 	if err := p.findAccelerators(ctx, fitting.Treatments); err != nil {
 		return p.Study, notebook.Preview{}, err
 	}
-	if asked.Config != nil {
+	if asked.Config != nil && !f.Able {
 		p.impossible = asked.Config.Possible()
 	}
 	for _, w := range asked.Works {
