@@ -35,7 +35,7 @@ func TestWithDockerWhatACommandIsGiven(t *testing.T) {
 			t.Errorf("%s: %+v does not say what the image was before", label, img)
 		}
 	}
-	if h.write("conf/greeting", "Hello"); !strings.Contains(out, "cn docker pinned") {
+	if h.write("conf/greeting", "Hello"); !strings.Contains(out, "Docker, CPU set") {
 		t.Error(out)
 	}
 	// Another content of a volume is another study.
@@ -109,7 +109,7 @@ func TestWithDockerAContainerThatExists(t *testing.T) {
 		name, "/busybox", "sh", "-c", check)
 	t.Cleanup(func() { exec.Command("docker", "rm", "-f", name).Run() })
 	out, errs, status := h.run("bench", "--from-container", name, "--platforms", "bm,cn:docker", "--rounds", "1", "--out", "R")
-	if status != 0 || !strings.Contains(out, "0.5/128MB") || !strings.Contains(errs, name+": not taken over: --read-only") {
+	if status != 0 || !strings.Contains(out, "0.5 CPUs, 128 MB") || !strings.Contains(errs, name+": not taken over: --read-only") {
 		t.Errorf("%d: %s%s", status, out, errs)
 	}
 	for _, tr := range h.trials("R") {

@@ -193,6 +193,9 @@ func withoutFigure(s *data.Summary, all bool) (lines []ResultLine) {
 		}
 	}
 	for _, l := range s.LeftOut {
+		if l.Treatment.AA {
+			continue
+		}
 		add(Environment(l.Treatment, s.Networks(l.Treatment.Workload))+", "+size(l.Treatment.Instance), "not measured: "+Message(l.Reason))
 	}
 	const most = 6
