@@ -39,9 +39,9 @@ func summaryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "summary DIR…",
 		Short: "Print the answer: how much slower each environment is than bare metal",
-		Long: `Prints the finding first, then a line for each environment: its mean, its change from bare metal with a 95 % interval, and a
-verdict. The verdict is slower, faster, equivalent or inconclusive, by whether the change lies beyond the margin or within it. Then come
-what the result does not say, how far to trust it, and what to do next.
+		Long: `Prints the finding first. Then comes a line for each environment: its mean, its change from bare metal with a 95 %
+interval, and a verdict. The verdict is slower, faster, equivalent or inconclusive. It depends on whether the change lies
+beyond the margin or within it. Last come what the result does not say, how far to trust it, and what to do next.
 
 Several folders are read together: runs on the same host count as further rounds; each other host has lines of its own.`,
 		Example: `  tare summary R
