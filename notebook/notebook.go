@@ -255,6 +255,15 @@ func (d Design) Most(t Treatment) int {
 	return most
 }
 
+// Fewest is how many measured trials a guest of the treatment does, at least. Nobody ranks emulated treatments: where the design gives
+// them fewer rounds, one trial shows that they work.
+func (d Design) Fewest(t Treatment) int {
+	if !t.Representative() && 0 < d.Emulated && d.Emulated < d.Floor {
+		return 1
+	}
+	return d.Trials
+}
+
 // Study is a study as it was run: all of it that decides what the trials mean.
 type Study struct {
 	Version    int                 `json:"version"`

@@ -46,7 +46,6 @@ type Rules struct {
 	Stays      bool // it can measure work that never ends
 	OwnNetwork bool // guests use the default network of their engine
 	BareMetal  bool // bare metal is left out and is not a baseline
-	Turns      bool // guests that are compared may live at the same time, and do their trials in random turns
 }
 
 // Part is a kind's part of a study file.

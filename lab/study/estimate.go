@@ -63,7 +63,7 @@ func (e estimate) preview() notebook.Preview {
 		}
 		v.Rounds = [2]int{min(v.Rounds[0], least), max(v.Rounds[1], most)}
 		v.Guests = v.Guests.Plus(rounds)
-		each := float64(e.warmups(t) + e.trials(t, most))
+		each := float64(e.warmups(t) + e.trials(t))
 		runs := rounds.Times(notebook.Span{Low: each, High: each})
 		v.Trials = v.Trials.Plus(runs)
 		run, known := e.run(t)
@@ -104,12 +104,9 @@ func (e estimate) rounds(t notebook.Treatment) (least, most int) {
 	return min(cmp.Or(t.Rounds, d.Floor), most), most
 }
 
-// trials is the number of measured and traced runs in a guest, at least. most is the number of its rounds.
-func (e estimate) trials(t notebook.Treatment, most int) int {
-	n := e.Study.Design.Trials
-	if !t.Representative() && most < e.Study.Design.Cap {
-		n = 1
-	}
+// trials is the number of measured and traced runs in a guest, at least.
+func (e estimate) trials(t notebook.Treatment) int {
+	n := e.Study.Design.Fewest(t)
 	if len(e.Study.Explain) > 0 {
 		n *= 2
 	}

@@ -46,9 +46,9 @@ type Plan struct {
 	engines engine.Registry
 	rules   measure.Rules // of the kind of study
 
-	room     int64           // the host's memory, in bytes
-	together map[string]bool // by group: its guests live at the same time
-	config   measure.Config  // how it is measured; nil without a kind
+	room     int64          // the host's memory, in bytes
+	together map[string]int // by group: how many of its guests live at the same time; none: they follow each other
+	config   measure.Config // how it is measured; nil without a kind
 }
 
 // engine is the treatment's engine.

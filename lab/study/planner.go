@@ -29,25 +29,8 @@ type planner struct {
 // NewPlan decides which treatments this host runs, and makes the workloads ready: it builds roots, compiles programs and prepares inputs.
 func NewPlan(ctx context.Context, lab Lab, asked *studyfile.Asked, o workload.Options) (*Plan, error) {
 	ch := asked.Choices
-	p := &planner{asked: asked, lab: lab, host: lab.Host(), accels: map[string]string{}, noAccel: map[string]error{}}
-	p.begin()
-	fitting := p.fitting()
-	if err := worthwhile(fitting, ch.Only); err != nil {
-		return nil, err // checked before a VM is booted to find its accelerator
-	}
-	lab.UseKernels(asked.Kernels())
-	if err := p.findAccelerators(ctx, fitting.Treatments); err != nil {
-		return nil, err
-	}
-	if asked.Config != nil {
-		p.impossible = asked.Config.Possible()
-	}
-	for _, w := range asked.Works {
-		if err := p.add(ctx, w); err != nil {
-			return nil, err
-		}
-	}
-	if err := errors.Join(worthwhile(p.Study, ch.Only), ch.Until.Decidable(p.Study)); err != nil {
+	p, err := decide(ctx, lab, asked, false)
+	if err != nil {
 		return nil, err
 	}
 	if ch.Begun != nil {
@@ -73,6 +56,31 @@ func NewPlan(ctx context.Context, lab Lab, asked *studyfile.Asked, o workload.Op
 	}
 	p.interleaved()
 	return p.Plan, nil
+}
+
+// decide decides which treatments a host runs. able: the host has all that the study's kind needs; otherwise it is asked. With an error
+// the planner holds what was decided before it.
+func decide(ctx context.Context, host Prober, asked *studyfile.Asked, able bool) (*planner, error) {
+	ch := asked.Choices
+	p := &planner{asked: asked, lab: host, host: host.Host(), accels: map[string]string{}, noAccel: map[string]error{}}
+	p.begin()
+	fitting := p.fitting()
+	if err := worthwhile(fitting, ch.Only); err != nil {
+		return p, err // checked before a VM is booted to find its accelerator
+	}
+	host.UseKernels(asked.Kernels())
+	if err := p.findAccelerators(ctx, fitting.Treatments); err != nil {
+		return p, err
+	}
+	if asked.Config != nil && !able {
+		p.impossible = asked.Config.Possible()
+	}
+	for _, w := range asked.Works {
+		if err := p.add(ctx, w); err != nil {
+			return p, err
+		}
+	}
+	return p, errors.Join(worthwhile(p.Study, ch.Only), ch.Until.Decidable(p.Study))
 }
 
 // fitting is the study with the treatments for which the host is large enough.

@@ -36,35 +36,20 @@ type Facts struct {
 
 // Preview says what a run of the study would do on a host, and about how long it takes. It makes nothing ready and starts nothing.
 func Preview(ctx context.Context, host Prober, asked *studyfile.Asked, f Facts) (notebook.Study, notebook.Preview, error) {
-	p := &planner{asked: asked, lab: host, host: host.Host(), accels: map[string]string{}, noAccel: map[string]error{}}
-	p.begin()
-	fitting := p.fitting()
-	if err := worthwhile(fitting, asked.Choices.Only); err != nil {
+	p, err := decide(ctx, host, asked, f.Able)
+	if err != nil {
 		return p.Study, notebook.Preview{}, err
 	}
-	host.UseKernels(asked.Kernels())
-	if err := p.findAccelerators(ctx, fitting.Treatments); err != nil {
-		return p.Study, notebook.Preview{}, err
-	}
-	if asked.Config != nil && !f.Able {
-		p.impossible = asked.Config.Possible()
-	}
-	for _, w := range asked.Works {
-		if err := p.add(ctx, w); err != nil {
-			return p.Study, notebook.Preview{}, err
-		}
-	}
-	if err := worthwhile(p.Study, asked.Choices.Only); err != nil {
-		return p.Study, notebook.Preview{}, err
-	}
-	if err := asked.Choices.Until.Decidable(p.Study); err != nil {
-		return p.Study, notebook.Preview{}, err
-	}
+	return p.Study, estimateOf(p, f).preview(), nil
+}
+
+// estimateOf is an estimate of a plan whose workloads are not ready.
+func estimateOf(p *planner, f Facts) estimate {
 	e := estimate{planner: p, facts: f, works: map[string]studyfile.Work{}}
-	for _, w := range asked.Works {
+	for _, w := range p.asked.Works {
 		e.works[w.Label()] = w
 	}
-	return p.Study, e.preview(), nil
+	return e
 }
 
 // took is how long a run took in the rehearsal, in seconds.
@@ -88,10 +73,8 @@ func (p *Plan) Learn(earlier *Plan) { p.took = earlier.took }
 
 // Ahead says what a run of the plan will do, and about how long its rounds take. Its workloads are ready.
 func (p *Plan) Ahead(asked *studyfile.Asked, f Facts) notebook.Preview {
-	e := estimate{planner: &planner{Plan: p, asked: asked}, facts: f, works: map[string]studyfile.Work{}, ready: true}
-	for _, w := range asked.Works {
-		e.works[w.Label()] = w
-	}
+	e := estimateOf(&planner{Plan: p, asked: asked}, f)
+	e.ready = true
 	return e.preview()
 }
 

@@ -14,12 +14,12 @@ import (
 type progress struct {
 	study   *notebook.Study
 	cells   map[cell]*done
-	planned map[cell]int    // measured trials for which a guest was made or will be made
-	once    map[string]bool // emulated treatments in fewer rounds than the others: a guest of theirs does one measured trial
-	turns   map[cell]bool   // its guest and those that it is compared with did their trials in turns
-	last    int             // the latest round begun in an earlier session
-	failed  int             // trials
-	failing map[string]int  // by treatment: rounds in a row in which all trials failed
+	planned map[cell]int   // measured trials for which a guest was made or will be made
+	fewest  map[string]int // by treatment: Design.Fewest
+	turns   map[cell]bool  // its guest and those that it is compared with did their trials in turns
+	last    int            // the latest round begun in an earlier session
+	failed  int            // trials
+	failing map[string]int // by treatment: rounds in a row in which all trials failed
 	gaveUp  map[string]bool
 }
 
@@ -38,9 +38,9 @@ type done struct {
 }
 
 func newProgress(s *notebook.Study) *progress {
-	p := &progress{study: s, cells: map[cell]*done{}, planned: map[cell]int{}, once: map[string]bool{}, turns: map[cell]bool{}, failing: map[string]int{}, gaveUp: map[string]bool{}}
+	p := &progress{study: s, cells: map[cell]*done{}, planned: map[cell]int{}, fewest: map[string]int{}, turns: map[cell]bool{}, failing: map[string]int{}, gaveUp: map[string]bool{}}
 	for _, t := range s.Treatments {
-		p.once[t.ID] = !t.Representative() && 0 < s.Design.Emulated && s.Design.Emulated < s.Design.Floor
+		p.fewest[t.ID] = s.Design.Fewest(t)
 	}
 	return p
 }
@@ -103,13 +103,9 @@ func (p *progress) judge(id string, d done) (gaveUp bool) {
 	return p.gaveUp[id]
 }
 
-// trials is how many measured trials the treatment's guest does in the round. Nobody ranks emulated treatments: where the study gives
-// them fewer rounds, one trial shows that they work.
+// trials is how many measured trials the treatment's guest does in the round.
 func (p *progress) trials(id string, round int) int {
-	if p.once[id] && p.planned[cell{id, round}] == 0 {
-		return 1
-	}
-	return cmp.Or(p.planned[cell{id, round}], p.study.Design.Trials)
+	return cmp.Or(p.planned[cell{id, round}], p.fewest[id])
 }
 
 // begun is how many rounds before this one the treatment was in.

@@ -92,17 +92,14 @@ const (
 // apart is the average distance between two trials that are compared, in lengths of a trial. For n guests in random order it is (n+1)/3
 // guests. Where guests take turns, each has one trial in between; turns reports whether they do.
 func (p *Plan) apart(t notebook.Treatment) (lengths float64, turns bool) {
-	groups := baselinesOf(p.Study.Treatments)
-	turns = p.together[groups.group(t.ID)]
+	if n := p.together[baselinesOf(p.Study.Treatments).group(t.ID)]; n > 0 {
+		return float64(n+1) / 3, true
+	}
 	n := 0
 	for _, o := range p.Study.Treatments {
-		if o.Label() == t.Label() && (!turns || groups.group(o.ID) == groups.group(t.ID) && p.joins(o)) {
+		if o.Label() == t.Label() {
 			n++
 		}
 	}
-	lengths = float64(n+1) / 3
-	if !turns {
-		lengths *= float64(p.Study.Design.Warmups + p.Study.Design.Trials)
-	}
-	return lengths, turns
+	return float64(n+1) / 3 * float64(p.Study.Design.Warmups+p.Study.Design.Trials), false
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 
 	"tare/notebook"
@@ -31,7 +32,7 @@ func (p *Plan) batches(round []notebook.Treatment, groups baselines) (all []batc
 	at := map[string]int{} // by group: its batch
 	for _, t := range round {
 		g := groups.group(t.ID)
-		if !p.together[g] || !p.joins(t) {
+		if p.together[g] == 0 || !p.joins(t) {
 			all = append(all, batch{stay: []notebook.Treatment{t}})
 			continue
 		}
@@ -52,24 +53,21 @@ func (p *Plan) batches(round []notebook.Treatment, groups baselines) (all []batc
 // interleaved finds the groups whose guests live at the same time. In the others, one guest follows the other.
 func (p *Plan) interleaved() {
 	groups := baselinesOf(p.Study.Treatments)
-	p.together = map[string]bool{}
-	members, memory := map[string]int{}, map[string]int64{}
-	alone := map[string]bool{}
+	p.together = map[string]int{}
+	memory, alone := map[string]int64{}, map[string]bool{}
 	for _, t := range p.Study.Treatments {
 		g := groups.group(t.ID)
 		if t.HostCores > 0 || t.OthersOffline || t.MemoryWithheld {
 			alone[g] = true // its guests need a host of another size
 		}
 		if p.joins(t) {
-			members[g]++
+			p.together[g]++
 			if p.staysResident(t) {
 				memory[g] += t.Instance.Memory
 			}
 		}
 	}
-	for g, n := range members {
-		p.together[g] = n > 1 && !alone[g] && memory[g] <= p.room-spareMemory
-	}
+	maps.DeleteFunc(p.together, func(g string, n int) bool { return n < 2 || alone[g] || memory[g] > p.room-spareMemory })
 }
 
 // staysResident reports whether a guest has memory between its trials: a service's, or a virtual machine's.
@@ -84,10 +82,11 @@ func (p *Plan) onHostsPort(t notebook.Treatment) bool {
 
 // joins reports whether a guest of the treatment may be alive next to others. Virtual machines and whole systems work unasked: their
 // timers take CPU time from the guest whose turn it is. So do busy neighbours. A trial that begins with a cold cache must not follow
-// another guest's. A service that is asked from another machine has the host's port for itself. A kind of study has guests of its own in a trial, unless its rules say otherwise.
+// another guest's. A service that is asked from another machine has the host's port for itself. A kind of study has guests of its own
+// in a trial.
 func (p *Plan) joins(t notebook.Treatment) bool {
 	switch {
-	case p.Study.Design.Order == notebook.OrderSequential, p.config != nil && !p.rules.Turns:
+	case p.Study.Design.Order == notebook.OrderSequential, p.config != nil:
 		return false
 	case p.Study.LoadFrom != "" && p.readyOf(t).Workload.Service != nil:
 		return false // each guest is asked at the host's port
