@@ -104,13 +104,7 @@ func (l *Lab) UseKernels(files map[string]string) { l.kernels = files }
 
 // Accelerator says which accelerator the guests of a kind with a kernel get that has several: want is one of them, or "auto".
 func (l *Lab) Accelerator(ctx context.Context, k engine.Kind, kernel, want string, emulate bool) (string, error) {
-	names := []string{want}
-	switch {
-	case want == "auto" && emulate:
-		names = []string{k.Accelerators[0], k.Accelerators[len(k.Accelerators)-1]}
-	case want == "auto":
-		names = k.Accelerators[:1]
-	}
+	names := candidates(k, want, emulate)
 	var why []*notebook.Message
 	for i, c := range l.ask(ctx, k, kernel, names...) {
 		if c.Answer == notebook.Supported {
@@ -125,6 +119,18 @@ func (l *Lab) Accelerator(ctx context.Context, k engine.Kind, kernel, want strin
 		why = append(why, notebook.Say("tcg-emulates"))
 	}
 	return "", &notebook.Error{Says: notebook.Several(why)}
+}
+
+// candidates are the accelerators to try, the preferred one first: want, or with "auto" the kind's first, and its last if emulation is
+// allowed.
+func candidates(k engine.Kind, want string, emulate bool) []string {
+	switch {
+	case want != "auto":
+		return []string{want}
+	case emulate:
+		return []string{k.Accelerators[0], k.Accelerators[len(k.Accelerators)-1]}
+	}
+	return k.Accelerators[:1]
 }
 
 // Supports says why the host cannot do the treatment; nil: it can.

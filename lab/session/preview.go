@@ -164,15 +164,8 @@ func (g *glance) ask(ctx context.Context, k engine.Kind, kernel, name string) no
 
 // Accelerator implements study.Prober. The preferred one is taken unless it is known to fail.
 func (g *glance) Accelerator(ctx context.Context, k engine.Kind, kernel, want string, emulate bool) (string, error) {
-	names := []string{want}
-	switch {
-	case want == "auto" && emulate:
-		names = []string{k.Accelerators[0], k.Accelerators[len(k.Accelerators)-1]}
-	case want == "auto":
-		names = k.Accelerators[:1]
-	}
 	var why []*notebook.Message
-	for _, name := range names {
+	for _, name := range candidates(k, want, emulate) {
 		c := g.ask(ctx, k, kernel, name)
 		if c.Answer != notebook.NotSupported {
 			return name, nil
