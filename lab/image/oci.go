@@ -179,6 +179,15 @@ func smallEnough(d v1.Descriptor) error {
 	return nil
 }
 
+// unpackTree begins the tree of a new image in the workspace.
+func (s *Store) unpackTree(ctx context.Context, w *workspace) (*unpacker, error) {
+	dir := filepath.Join(w.dir, treeName)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return newUnpacker(ctx, dir, s.limits)
+}
+
 func (s *Store) unpackOCI(ctx context.Context, w *workspace, f *found, p Progress) (_ *record, err error) {
 	cfg := f.config
 	layers, err := f.layers()
@@ -188,11 +197,7 @@ func (s *Store) unpackOCI(ctx context.Context, w *workspace, f *found, p Progres
 	if len(layers) > s.limits.layers {
 		return nil, hostile("%d layers, more than %d", len(layers), s.limits.layers)
 	}
-	dir := filepath.Join(w.dir, treeName)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return nil, err
-	}
-	u, err := newUnpacker(ctx, dir, s.limits)
+	u, err := s.unpackTree(ctx, w)
 	if err != nil {
 		return nil, err
 	}

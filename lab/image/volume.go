@@ -114,11 +114,7 @@ func (s *Store) addVolumes(ctx context.Context, base *Image, volumes []Volume, d
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	dir := filepath.Join(w.dir, treeName)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return nil, err
-	}
-	u, err := newUnpacker(ctx, dir, s.limits)
+	u, err := s.unpackTree(ctx, w)
 	if err != nil {
 		return nil, err
 	}

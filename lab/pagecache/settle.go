@@ -3,14 +3,12 @@
 package pagecache
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/lab/proc"
 )
 
 const (
@@ -22,12 +20,7 @@ const (
 // share the disk with what the last one left. settled: nothing is left to write. It waits for 30 seconds at most, or until ctx ends;
 // the kernel goes on writing.
 func Settle(ctx context.Context) (settled bool, err error) {
-	f, err := os.Open("/proc/meminfo")
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	waits, err := waiting(bufio.NewScanner(f))
+	waits, err := waiting(proc.Host)
 	if err != nil || waits <= unwritten {
 		return err == nil, err
 	}
@@ -47,25 +40,14 @@ func Settle(ctx context.Context) (settled bool, err error) {
 	return false, nil
 }
 
-// waiting is how many bytes wait for the disks, by the lines of /proc/meminfo.
-func waiting(lines *bufio.Scanner) (bytes int64, err error) {
-	found := 0
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), ":")
-		if name != "Dirty" && name != "Writeback" {
-			continue
+// waiting is how many bytes wait for the disks.
+func waiting(t proc.Tree) (bytes int64, err error) {
+	for _, field := range []string{"Dirty", "Writeback"} {
+		n, err := t.Memory(field)
+		if err != nil {
+			return 0, err
 		}
-		var kb int64
-		if _, err := fmt.Sscanf(value, "%d kB", &kb); err != nil {
-			return 0, fmt.Errorf("/proc/meminfo: %s:%.40s: %w", name, value, err)
-		}
-		bytes, found = bytes+kb<<10, found+1
-	}
-	if err := lines.Err(); err != nil {
-		return 0, fmt.Errorf("/proc/meminfo: %w", err)
-	}
-	if found < 2 {
-		return 0, fmt.Errorf("/proc/meminfo has %d of the lines Dirty and Writeback", found)
+		bytes += n
 	}
 	return bytes, nil
 }

@@ -3,12 +3,13 @@
 package pagecache
 
 import (
-	"bufio"
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+	"testing/fstest"
+
+	"tare/lab/proc"
 )
 
 func TestWaiting(t *testing.T) {
@@ -18,7 +19,7 @@ func TestWaiting(t *testing.T) {
 		"Dirty: many kB\nWriteback: 0 kB\n": -1,
 		"":                                  -1,
 	} {
-		n, err := waiting(bufio.NewScanner(strings.NewReader(text)))
+		n, err := waiting(proc.Tree{FS: fstest.MapFS{"proc/meminfo": {Data: []byte(text)}}})
 		if want < 0 && err == nil || want >= 0 && (n != want || err != nil) {
 			t.Errorf("%q: %d, %v; want %d", text, n, err, want)
 		}

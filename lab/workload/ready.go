@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tare/lab/image"
+	"tare/lab/origin"
 	"tare/lab/ruler"
 	"tare/notebook"
 	"tare/notebook/durable"
@@ -434,22 +435,7 @@ func (w *Workload) Order(argv []string, params map[string]string, root *image.Im
 }
 
 // merge joins environments; where a name stands twice the later one holds.
-func merge(envs ...[]string) []string {
-	var out []string
-	at := map[string]int{}
-	for _, env := range envs {
-		for _, kv := range env {
-			name, _, _ := strings.Cut(kv, "=")
-			if i, ok := at[name]; ok {
-				out[i] = kv
-				continue
-			}
-			at[name] = len(out)
-			out = append(out, kv)
-		}
-	}
-	return out
-}
+func merge(envs ...[]string) []string { return origin.Merge(slices.Concat(envs...)) }
 
 // LastWords is the last line that a result's program printed, on stderr before stdout; "" if none.
 func LastWords(r ruler.Result) string {

@@ -63,12 +63,9 @@ func connected(s engine.Spec, mode string, b *network.Bridge) (engine.Spec, erro
 	if mode == "" {
 		return s, nil
 	}
-	l, err := net.Listen("tcp", netip.AddrPortFrom(b.Host(), 0).String())
-	if err != nil {
-		return s, err
-	}
-	s.Network = &engine.Network{Mode: mode, Bridge: b, Port: l.Addr().(*net.TCPAddr).Port}
-	return s, l.Close()
+	port, err := network.FreePort(b.Host())
+	s.Network = &engine.Network{Mode: mode, Bridge: b, Port: port}
+	return s, err
 }
 
 func (r *suite) connected(t *testing.T, s engine.Spec, mode string) engine.Spec {
