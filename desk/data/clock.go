@@ -2,7 +2,6 @@ package data
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"tare/notebook"
@@ -44,7 +43,6 @@ func (c clock) read() (roundS float64, last time.Time) {
 	if lasted == nil {
 		return math.NaN(), last
 	}
-	slices.Sort(lasted)
 	return stats.Median(lasted), last
 }
 

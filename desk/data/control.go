@@ -68,10 +68,8 @@ func (a *AACheck) factor() float64 {
 // factor: how far bare metal was from itself where the A/A check does not hold. 1 where it does. A ratio of two rows of
 // that place that is no farther from 1 says nothing, though both may be far from bare metal.
 func (s *Summary) Doubt(r *Row) float64 {
-	for i := range s.AA {
-		if a := &s.AA[i]; a.at(r) {
-			return a.factor()
-		}
+	if a := s.Check(r); a != nil {
+		return a.factor()
 	}
 	return 1
 }

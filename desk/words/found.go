@@ -13,7 +13,7 @@ import (
 
 // ResultOf is the first answer to the question of the folders. With all, emulated environments have their figures.
 func ResultOf(s *data.Summary, all bool) Result {
-	r := Result{Headline: Headline(s), Verdict: overall(s)}
+	r := Result{Headline: Headline(s)}
 	for _, rows := range s.Places() {
 		r.Tables = append(r.Tables, tableOf(s, rows, all))
 		for _, of := range data.InFigures(rows) {
@@ -31,22 +31,6 @@ func ResultOf(s *data.Summary, all bool) Result {
 	return r
 }
 
-// overall is the verdict that matters most to a choice; empty: nothing was compared.
-func overall(s *data.Summary) stats.Verdict {
-	var has []stats.Verdict
-	for _, r := range s.Rows {
-		if r.Representative && !r.Treatment.AA {
-			has = append(has, s.Verdict(r))
-		}
-	}
-	for _, v := range []stats.Verdict{stats.Slower, stats.Inconclusive, stats.Faster, stats.Equivalent} {
-		if slices.Contains(has, v) {
-			return v
-		}
-	}
-	return ""
-}
-
 // tableOf is one place's table.
 func tableOf(s *data.Summary, rows []*data.Row, all bool) ResultTable {
 	first := rows[0]
@@ -60,7 +44,7 @@ func tableOf(s *data.Summary, rows []*data.Row, all bool) ResultTable {
 	}
 	t := ResultTable{
 		Of:    of + measuring(s, first) + Image(s, first) + ". " + Capital(Plain(Caption(first.Metric.Name))) + "; " + better + ".",
-		Value: "mean", Change: "vs bare metal", Verdict: "at ±" + margin(s.Margin()), Rows: rows,
+		Value: "mean", Change: "vs bare metal", Verdict: "at ±" + margin(s.Margin()),
 	}
 	if len(s.Baseline) > 0 {
 		t.Change = "vs reference"
@@ -98,9 +82,8 @@ func scaleOf(rows []*data.Row) inUnit {
 
 // lineOf is an environment's line.
 func lineOf(s *data.Summary, r *data.Row, in inUnit, networks bool) ResultLine {
-	l := ResultLine{Name: Environment(r.Treatment, networks), Row: r, Verdict: s.Verdict(r)}
+	l, verdict := ResultLine{Name: Environment(r.Treatment, networks)}, s.Verdict(r)
 	if r.Rounds == 0 {
-		l.Verdict = ""
 		switch f, failed := r.Failures(); {
 		case failed:
 			l.Missing = Doubt(f)
@@ -122,16 +105,16 @@ func lineOf(s *data.Summary, r *data.Row, in inUnit, networks bool) ResultLine {
 	case r.IsBaseline():
 		l.Change = "reference"
 	case !stats.Finite(r.Ratio):
-		l.Change, l.Verdict = "unknown", ""
+		l.Change, verdict = "unknown", ""
 	case !r.Quotient().HasInterval():
-		l.Change, l.Verdict = change(r.Ratio)+" (no interval)", ""
+		l.Change, verdict = change(r.Ratio)+" (no interval)", ""
 	default:
 		l.Change = changeOf(r)
 	}
 	if !r.Representative {
-		l.Verdict = ""
+		verdict = ""
 	}
-	l.Said = said(s, r, l.Verdict)
+	l.Said = said(s, r, verdict)
 	return l
 }
 

@@ -455,7 +455,7 @@ func (p *spot) unanswered() string {
 		to = strings.TrimPrefix(p.against(), " compared with ")
 	}
 	check := p.s.Check(p.rows[0])
-	waiting := pending(p.rows, p.environment) != ""
+	waiting := pending(p.rows)
 	doubtful := slices.ContainsFunc(p.rows, func(r *data.Row) bool { return r.Doubtful })
 	emulated := !slices.ContainsFunc(p.rows, func(r *data.Row) bool { return r.Representative && !beside(r) })
 	virtual := slices.ContainsFunc(p.rows, func(r *data.Row) bool { return !r.Representative })

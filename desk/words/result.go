@@ -1,14 +1,8 @@
 package words
 
-import (
-	"tare/desk/data"
-	"tare/stats"
-)
-
-// Result is the first answer to the question of the folders. A terminal and the report show the same one.
+// Result is the first answer to the question of the folders. A terminal shows all of it, and the report its headline.
 type Result struct {
 	Headline []string // the finding, a sentence each, what matters most first; never empty
-	Verdict  stats.Verdict
 	Tables   []ResultTable
 	Absent   []ResultLine // environments without a figure, each once, with the reason
 	Made     string       // how the figures were made: rounds, failures, date; empty: nothing was measured
@@ -20,7 +14,6 @@ type ResultTable struct {
 	Of                     string // what was measured, with the metric and its direction
 	Value, Change, Verdict string // heads of the columns after the environment
 	Lines                  []ResultLine
-	Rows                   []*data.Row // that the lines are of, the emulated ones included
 }
 
 // ResultLine is one environment.
@@ -28,10 +21,8 @@ type ResultLine struct {
 	Name    string // as Environment gives it
 	Value   string // with its interval: "445.5 ± 4.0 ms"
 	Change  string // "+0.3 % (−0.8 to +1.4)", or "reference"
-	Verdict stats.Verdict
-	Said    string    // the verdict in words: "equivalent, but not zero"
-	Missing string    // why there is no figure, in place of all these
-	Row     *data.Row // nil: it is of Absent
+	Said    string // the verdict in words: "equivalent, but not zero"
+	Missing string // why there is no figure, in place of all these
 }
 
 // ResultBlock is one of the lists below the tables.

@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"tare/desk/data"
 	"tare/notebook"
@@ -214,7 +212,7 @@ func caveats(s *data.Summary) (all []string) {
 	for _, d := range s.Doubts {
 		switch d.(type) {
 		case data.FlushesIgnored:
-			all = append(all, capital(Doubt(d))+".")
+			all = append(all, Capital(Doubt(d))+".")
 		case data.StateFound:
 			all = append(all, Doubt(d)+". Let the command remove what it leaves, or write it to {scratch}, which Tare empties before each run.")
 		}
@@ -236,27 +234,9 @@ func shortest(rows []*data.Row) string {
 	return "Runs take " + Duration(least) + ": at this length the choice of CPU, the wake-up and the start of the process differ too. Longer runs show the platform better."
 }
 
-// pending names what is still to be measured of a place's first round; empty: nothing. What is emulated is not waited for.
-func pending(rows []*data.Row, named func(*data.Row) string) string {
-	const most = 4
-	var names []string
-	for _, r := range rows {
-		if r.Trials == 0 && r.Representative && !r.Treatment.AA {
-			names = append(names, named(r))
-		}
-	}
-	n := len(names)
-	if n == 0 {
-		return ""
-	}
-	if n > most {
-		names = append(names[:most-1], fmt.Sprintf("%d more", n-most+1))
-	}
-	verb := " is still to be measured"
-	if n > 1 {
-		verb = " are still to be measured"
-	}
-	return capital(List(names)) + verb + ": the same `tare run` goes on."
+// pending reports whether something is still to be measured of a place's first round. What is emulated is not waited for.
+func pending(rows []*data.Row) bool {
+	return slices.ContainsFunc(rows, func(r *data.Row) bool { return r.Trials == 0 && r.Representative && !r.Treatment.AA })
 }
 
 // amounts are what rows have where there is nothing that they are compared with, the least first.
@@ -270,7 +250,7 @@ func amounts(rows []*data.Row, named func(*data.Row) string) (findings []string)
 		if of := phrases(r).Amount; of != nil {
 			amount = of(r, amount)
 		}
-		findings = append(findings, fmt.Sprintf("%s: %s%s.", capital(named(r)), amount, Caveat(r)))
+		findings = append(findings, fmt.Sprintf("%s: %s%s.", Capital(named(r)), amount, Caveat(r)))
 	}
 	if n := len(findings) - mostFindings; n > 1 {
 		findings = append(findings[:mostFindings], fmt.Sprintf("%d more platforms are in the table.", n))
@@ -303,9 +283,3 @@ var unforeseen = fmt.Sprintf("not settled within %d rounds by this estimate", st
 
 // margin writes a margin in as many digits as it has.
 func margin(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
-
-// capital makes the first letter of a sentence large.
-func capital(s string) string {
-	r, n := utf8.DecodeRuneInString(s)
-	return string(unicode.ToUpper(r)) + s[n:]
-}
