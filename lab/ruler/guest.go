@@ -35,6 +35,7 @@ type guest struct {
 	tracer  string
 	machine bool
 	remains remains.Remains
+	child   chan os.Signal // something came since it was last read: a child may have ended
 }
 
 // newGuest prepares this process, which stays so until it ends.
@@ -42,7 +43,9 @@ func newGuest(o Options) (g *guest, err error) {
 	g = &guest{
 		proc: o.Proc, tracer: o.Tracer, machine: o.Machine,
 		empty: tiny{name: "empty", code: exits[runtime.GOARCH]}, launch: tiny{name: LauncherName, code: launcherCode},
+		child: make(chan os.Signal, 1),
 	}
+	signal.Notify(g.child, syscall.SIGCHLD) // before the first child
 	// What the engine that made this process left open is no business of the trials. A kernel that cannot do this
 	// (before 5.11, or a sandbox) leaves it as it is.
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) &&
@@ -294,12 +297,16 @@ func (g *guest) trial(l *launcher, p *program, c *control, tracer int, ended fun
 	for {
 		// Any child: an orphan of the trial is reaped as it ends, or the dead would pile up.
 		var got int
-		got, err = syscall.Wait4(-1, &status, 0, &usage)
+		got, err = syscall.Wait4(-1, &status, syscall.WNOHANG, &usage)
 		if got == l.pid || err != nil && err != syscall.EINTR {
 			break
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case got > 0:
 			total.reaped(got, &usage)
+		default:
+			<-g.child // rather than in wait4, see Serve
 		}
 	}
 	why := c.over()
@@ -392,14 +399,11 @@ func (g *guest) sweep(total *usageSum) error {
 	if none, _ := reap(total); none {
 		return nil
 	}
-	child := make(chan os.Signal, 1)
-	signal.Notify(child, syscall.SIGCHLD)
-	defer signal.Stop(child)
 	deadline := time.NewTimer(sweepTime)
 	defer deadline.Stop()
 	for {
 		killErr := g.killChildren()
-		// Reap after killing and after Notify: a death before either leaves no signal to wait for.
+		// Reap after killing: a death before leaves no signal to wait for.
 		none, reaped := reap(total)
 		if none {
 			return nil
@@ -411,7 +415,7 @@ func (g *guest) sweep(total *usageSum) error {
 			return killErr
 		}
 		select {
-		case <-child:
+		case <-g.child:
 		case <-deadline.C:
 			return fmt.Errorf("processes that the trial started do not die within %v of SIGKILL (in uninterruptible sleep, "+
 				"or started faster than they can be killed); destroy the guest", sweepTime)
@@ -495,7 +499,10 @@ func parentOf(stat string) int {
 	return pid
 }
 
-func (g *guest) finish() error { return g.sweep(nil) }
+func (g *guest) finish() error {
+	defer signal.Stop(g.child)
+	return g.sweep(nil)
+}
 
 func orElse(s, other string) string {
 	if s != "" {

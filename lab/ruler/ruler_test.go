@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tare/internal/require"
 	"tare/notebook"
 )
@@ -697,5 +699,19 @@ func TestWhatAGuestSaysItFoundIsChecked(t *testing.T) {
 	}
 	if err := (&Result{Found: &notebook.Found{Files: []string{"/a"}, N: 1}}).check(&Order{}, time.Second); !errors.Is(err, ErrProtocol) {
 		t.Errorf("what nobody asked for: %v", err)
+	}
+}
+
+// No thread of the ruler is in wait4 while a trial runs: see Serve.
+func TestRulerSleepsDuringATrial(t *testing.T) {
+	g := startHere(t)
+	r, _ := g.mustRun(t, sh(fmt.Sprintf("cat /proc/%d/task/*/syscall", g.cmd.Process.Pid)))
+	if r.Exit != 0 || len(r.Stdout) == 0 {
+		t.Skipf("this user may not see what the ruler's threads do: %s", r.Stderr)
+	}
+	for line := range strings.Lines(string(r.Stdout)) {
+		if strings.HasPrefix(line, fmt.Sprint(unix.SYS_WAIT4, " ")) {
+			t.Errorf("a thread is in wait4:\n%s", r.Stdout)
+		}
 	}
 }
