@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"tare/desk/claims"
@@ -24,7 +25,6 @@ import (
 	"tare/desk/page"
 	"tare/desk/show/kinds"
 	"tare/desk/terminal"
-	"tare/notebook"
 	"tare/notebook/durable"
 )
 
@@ -34,7 +34,8 @@ func deskCommands() []*cobra.Command {
 }
 
 func summaryCommand() *cobra.Command {
-	var format, baseline, margin string
+	var format, margin string
+	var against reference
 	var shown details
 	c := &cobra.Command{
 		Use:   "summary DIR…",
@@ -47,24 +48,19 @@ Several folders are read together: runs on the same host count as further rounds
 		Example: `  tare summary R
   tare summary R --verbose
   tare summary R --format json | jq '.[] | {platform, provisioning, ratio}'
-  tare summary R --baseline platform=cn,provisioning=vanilla,instance=1/1GB`,
+  tare summary R --against cn:docker:quota
+  tare summary R --against cn:docker:quota,instance=1/1GB`,
 		Args: folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
 			matters, err := marginOf(margin)
 			if err != nil {
 				return err
 			}
-			opt := data.Options{Kinds: kinds.All, Baseline: map[string]string{}, Margin: matters}
-			if baseline != "" {
-				for _, kv := range notebook.SplitPairs(baseline) {
-					k, v, ok := strings.Cut(kv, "=")
-					if !ok {
-						return fmt.Errorf("--baseline %q: KEY=VALUE was expected", kv)
-					}
-					opt.Baseline[k] = v
-				}
+			reference, err := against.parse()
+			if err != nil {
+				return err
 			}
-			s, err := data.Read(dirs, opt)
+			s, err := data.Read(dirs, data.Options{Kinds: kinds.All, Baseline: reference, Margin: matters})
 			if err != nil {
 				return err
 			}
@@ -75,8 +71,31 @@ Several folders are read together: runs on the same host count as further rounds
 	c.Flags().BoolVar(&shown.emulated, "all", false, "also show figures of emulated VMs, which do not represent a VM's cost")
 	c.Flags().BoolVar(&shown.everything, "verbose", false, "also print every row, metric, note and check")
 	c.Flags().StringVar(&margin, "margin", "", "how small a difference does not matter in the findings (default: what the study was to decide at, or 1%)")
-	c.Flags().StringVar(&baseline, "baseline", "", "baseline of the ratios, in place of bare metal at the same instance type: KEY=VALUE,… with "+strings.Join(notebook.FactorNames(nil), ", ")+" or a parameter")
+	against.flag(c)
 	return c
+}
+
+// reference is the text of --against.
+type reference string
+
+// flag adds --against to a command, and --baseline, its older name.
+func (r *reference) flag(c *cobra.Command) {
+	c.Flags().StringVar((*string)(r), "against", "", "compare with this environment, not with bare metal: `PLATFORM[:ENGINE][:quota|set]`, such as cn:docker:quota")
+	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "baseline" {
+			name = "against"
+		}
+		return pflag.NormalizedName(name)
+	})
+}
+
+// parse reads the text; of none the answer is empty: bare metal.
+func (r reference) parse() (map[string]string, error) {
+	keys, err := data.ParseReference(string(r))
+	if err != nil {
+		return nil, fmt.Errorf("--against %w", err)
+	}
+	return keys, nil
 }
 
 // details are what a summary shows in addition to the first answer.
@@ -106,6 +125,7 @@ func screen(f *os.File) terminal.Screen {
 
 func reportCommand() *cobra.Command {
 	var out, tolerance, margin string
+	var against reference
 	var pool bool
 	c := &cobra.Command{
 		Use:   "report DIR… | OLD NEW",
@@ -124,7 +144,11 @@ read together.`,
 			if err != nil {
 				return err
 			}
-			files, err := reportOf(dirs, out, pool, bearable, data.Options{Kinds: kinds.All, Margin: matters})
+			reference, err := against.parse()
+			if err != nil {
+				return err
+			}
+			files, err := reportOf(dirs, out, pool, bearable, data.Options{Kinds: kinds.All, Baseline: reference, Margin: matters})
 			if err != nil {
 				return err
 			}
@@ -137,6 +161,7 @@ read together.`,
 	c.Flags().StringVar(&out, "out", "", "folder to write to (default: the first DIR, or OLD-to-NEW)")
 	c.Flags().StringVar(&margin, "margin", "", "how small a difference does not matter in the findings (default: what the study was to decide at, or 1%)")
 	c.Flags().BoolVar(&pool, "pool", false, "read two folders of one study together; do not compare them")
+	against.flag(c)
 	c.Flags().StringVar(&tolerance, "tolerance", "10%", "highest acceptable overhead when a CHR is recommended")
 	return c
 }

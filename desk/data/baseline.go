@@ -1,7 +1,6 @@
 package data
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,11 +10,11 @@ import (
 	"tare/notebook"
 )
 
-// baselineKeys are the keys that every treatment has, in the order in which a baseline is written. The other factors and the parameters follow
+// baselineKeys are the keys that every treatment has, in the order in which a reference is written. The other factors and the parameters follow
 // in alphabetical order.
 var baselineKeys = notebook.FactorNames(notebook.Factor.IsField)
 
-// keysOf returns a treatment's factors and parameters by the keys of a baseline.
+// keysOf returns a treatment's factors and parameters by the keys of a reference.
 func keysOf(t notebook.Treatment) map[string]string {
 	m := map[string]string{}
 	maps.Copy(m, t.Assigned())
@@ -27,27 +26,33 @@ func keysOf(t notebook.Treatment) map[string]string {
 	return m
 }
 
-func checkBaseline(want map[string]string) error {
-	for k, v := range want {
-		if k == "" {
-			return fmt.Errorf("the baseline has %q without a key: expected KEY=VALUE, with a key of %s or a parameter's name", v, strings.Join(baselineKeys, ", "))
-		}
-	}
-	return nil
-}
-
-// baseline is the row that a row's ratio is relative to; nil where there is none (bare metal was not measured).
+// baseline is the row that a row's ratio is relative to; nil where there is none: bare metal, or the environment that was named, was not
+// measured with the row's work.
 func (r *reader) baseline(t *tally) (*tally, error) {
 	if len(r.opt.Baseline) == 0 {
 		return r.bareMetal(t), nil
 	}
-	var found, could []*tally
+	found, err := r.candidates(t)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	if len(found) > 1 {
+		at := t.row.Treatment
+		return nil, fmt.Errorf("the reference %s names %d environments for %s at %s; name one of: %s", ReferenceText(r.opt.Baseline), len(found), at.Workload, at.Instance.Name, r.names(found))
+	}
+	if !found[0].row.Representative {
+		return nil, fmt.Errorf("the reference %s was emulated here, and its figures do not represent its cost; name one of: %s", ReferenceText(r.opt.Baseline), r.names(r.order))
+	}
+	return found[0], nil
+}
+
+// candidates are the rows that the reference of a row may be.
+func (r *reader) candidates(t *tally) (found []*tally, err error) {
 	for _, o := range r.order {
-		// The group has the parameters in it, which a baseline may choose.
+		// The group has the parameters in it, which a reference may choose.
 		if o.row.HostID != t.row.HostID || o.row.Treatment.AA || o.row.Treatment.Workload != t.row.Treatment.Workload || o.row.Metric != t.row.Metric || o.row.Image != t.row.Image {
 			continue
 		}
-		could = append(could, o)
 		ok, err := matches(&o.row, t.row.Treatment, r.opt.Baseline)
 		if err != nil {
 			return nil, err
@@ -64,22 +69,47 @@ func (r *reader) baseline(t *tally) (*tally, error) {
 	}
 	own(notebook.FactorNetwork.Name, func(o *tally) bool { return o.row.Treatment.Network == t.row.Treatment.Network })
 	own(notebook.FactorHostCores.Name, func(o *tally) bool { return o.row.HostCores == t.row.HostCores })
-	if len(found) == 1 {
-		return found[0], nil
+	return found, nil
+}
+
+// known is the error that no row has the reference; nil where one has, or none was named.
+func (r *reader) known() error {
+	if len(r.opt.Baseline) == 0 || len(r.order) == 0 || slices.ContainsFunc(r.order, func(t *tally) bool { return t.row.Baseline != "" }) {
+		return nil
 	}
-	what, list := "matches no treatment", could
-	if len(found) > 1 {
-		what, list = fmt.Sprintf("matches %d treatments", len(found)), found
+	return fmt.Errorf("the reference %s was not measured; name one of: %s", ReferenceText(r.opt.Baseline), r.names(r.order))
+}
+
+// names are the environments of rows that can be a reference, as it is named, each once.
+func (r *reader) names(rows []*tally) string {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(t *tally) bool { return t.row.Treatment.AA || !t.row.Representative })
+	differ := func(key string) bool {
+		return len(Distinct(rows, func(t *tally) string { return keysOf(t.row.Treatment)[key] })) > 1
 	}
-	names := Distinct(list, func(o *tally) string { return describe(o.row.Treatment) })
+	names := Distinct(rows, func(t *tally) string {
+		m := keysOf(t.row.Treatment)
+		maps.DeleteFunc(m, func(key, value string) bool {
+			if _, said := r.opt.Baseline[key]; said {
+				return value == ""
+			}
+			switch key {
+			case notebook.FactorPlatform.Name, notebook.FactorEngine.Name, notebook.FactorProvisioning.Name:
+				return value == ""
+			case notebook.FactorInstance.Name:
+				return true
+			}
+			return value == "" || !slices.Contains(baselineKeys, key) || !differ(key)
+		})
+		return ReferenceText(m)
+	})
 	const most = 20
 	if len(names) > most {
 		names = append(names[:most], fmt.Sprintf("and %d more", len(names)-most))
 	}
-	return nil, fmt.Errorf("the baseline %s %s for %s; expected one of: %s", Assignments(r.opt.Baseline), what, describe(t.row.Treatment), strings.Join(names, "; "))
+	return strings.Join(names, "; ")
 }
 
-// matches says whether the row is the baseline that want describes, for a row of the treatment t: what want does not say of
+// matches says whether the row is the reference that want describes, for a row of the treatment t: what want does not say of
 // the instance type, the factors that not all studies have and the parameters is as in t.
 func matches(row *Row, t notebook.Treatment, want map[string]string) (bool, error) {
 	o := row.Treatment
@@ -87,7 +117,7 @@ func matches(row *Row, t notebook.Treatment, want map[string]string) (bool, erro
 	maps.Copy(assigned, t.Assigned())
 	for _, k := range slices.Sorted(maps.Keys(want)) {
 		if _, known := assigned[k]; !known && !slices.Contains(baselineKeys, k) {
-			return false, fmt.Errorf("the baseline has the key %q, which is neither one of %s nor a parameter of %s", k, strings.Join(baselineKeys, ", "), t.Workload)
+			return false, fmt.Errorf("the reference has the key %q, which is neither one of %s nor a parameter of %s", k, strings.Join(baselineKeys, ", "), t.Workload)
 		}
 	}
 	has := keysOf(o)
@@ -105,23 +135,4 @@ func matches(row *Row, t notebook.Treatment, want map[string]string) (bool, erro
 	}
 	_, instance := want[notebook.FactorInstance.Name]
 	return (instance || o.Instance.SameSize(t.Instance)) && maps.Equal(o.Assigned(), assigned), nil
-}
-
-// describe writes a treatment the way that --baseline is written.
-func describe(t notebook.Treatment) string {
-	m := keysOf(t)
-	maps.DeleteFunc(m, func(k, v string) bool { return v == "" && slices.Contains(baselineKeys, k) })
-	return Assignments(m)
-}
-
-// Assignments writes keys and values as --baseline has them: the known keys in their order, then the others in the alphabet's.
-func Assignments(m map[string]string) string {
-	keys := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
-		return cmp.Or(cmp.Compare(Place(baselineKeys, a), Place(baselineKeys, b)), cmp.Compare(a, b))
-	})
-	var parts []string
-	for _, k := range keys {
-		parts = append(parts, k+"="+m[k])
-	}
-	return strings.Join(parts, ",")
 }

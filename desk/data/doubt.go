@@ -51,6 +51,8 @@ type (
 	}
 	// NoBareMetal: there is no ratio, because bare metal was not measured at this instance type.
 	NoBareMetal struct{ Instance string }
+	// NoReference: there is no ratio, because the environment that was named as the reference was not measured with this work.
+	NoReference struct{ Reference string }
 	// BaselineFailed: there is no ratio, because no trial of the baseline succeeded.
 	BaselineFailed struct{ Baseline Name }
 	// NoCommonRound: there is no ratio, because no round has a value of both.
@@ -160,6 +162,7 @@ func (UnsteadyHost) Doubt()       {}
 func (WithinUnsteadiness) Doubt() {}
 func (NarrowHost) Doubt()         {}
 func (NoBareMetal) Doubt()        {}
+func (NoReference) Doubt()        {}
 func (BaselineFailed) Doubt()     {}
 func (NoCommonRound) Doubt()      {}
 func (OneCommonRound) Doubt()     {}

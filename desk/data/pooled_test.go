@@ -29,7 +29,7 @@ func pooledFolder(t *testing.T, values map[string][]float64) string {
 }
 
 // Bare metal and its A/A control are the baseline together, by the means of both, or of the one that is there. The check is of bare metal
-// alone, and so is a baseline that was chosen.
+// alone.
 func TestTheControlIsPartOfTheBaseline(t *testing.T) {
 	dir := pooledFolder(t, map[string][]float64{"bm": {4, 4.2, 0, 4.1}, "aa": {4.4, 0, 4.2, 4.3}, "cn": {5, 5.1, 5.2, 5.3}})
 	s, err := data.Read([]string{dir}, data.Options{})
@@ -51,12 +51,42 @@ func TestTheControlIsPartOfTheBaseline(t *testing.T) {
 	if s.Base(cn) != bm || s.Verdict(bm) != "" || s.Verdict(cn) != stats.Slower {
 		t.Errorf("verdicts %q of bare metal, %q of the container", s.Verdict(bm), s.Verdict(cn))
 	}
-	chosen, err := data.Read([]string{dir}, data.Options{Baseline: map[string]string{"platform": "bm"}})
+	same, err := data.Read([]string{dir}, data.Options{Baseline: map[string]string{"platform": "bm"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q := chosen.Rows[2].Quotient(); q.N != 3 || math.Abs(q.Value-(5+5.1+5.3)/(4+4.2+4.1)) > 1e-9 {
-		t.Errorf("to a baseline that was chosen: %+v", q)
+	if same.Rows[2].Quotient() != cn.Quotient() || len(same.Baseline) > 0 {
+		t.Errorf("bare metal by name is another reference than without: %+v", same.Rows[2].Quotient())
+	}
+}
+
+// Where a container is the reference, it has its own rounds only. Bare metal keeps its control, and the check is of bare metal.
+func TestAnotherReferenceHasNoControl(t *testing.T) {
+	dir := pooledFolder(t, map[string][]float64{"bm": {4, 4.2, 4.1, 4.1}, "aa": {4.4, 0, 4.2, 4.3}, "cn": {5, 5.1, 5.2, 5.3}})
+	usual, err := data.Read([]string{dir}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := data.Read([]string{dir}, data.Options{Baseline: map[string]string{"platform": "cn", "engine": "crun"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cn, bm, aa := s.Rows[0], s.Rows[1], s.Rows[2]
+	if cn.Treatment.Platform != "cn" || bm.Treatment.AA || !aa.Treatment.AA || !cn.IsBaseline() || cn.Ratio != 1 {
+		t.Fatalf("the reference comes first, then bare metal and its control: %s, %s, %s", cn.Treatment.ID, bm.Treatment.ID, aa.Treatment.ID)
+	}
+	want := stats.Ratio([]float64{(4 + 4.4) / 2, 4.2, (4.1 + 4.2) / 2, (4.1 + 4.3) / 2}, []float64{5, 5.1, 5.2, 5.3}, stats.Sure(0))
+	if q := bm.Quotient(); math.Abs(q.Value-want.Value) > 1e-9 || math.Abs(q.AtLeast-want.AtLeast) > 1e-9 || q.N != 4 || s.Verdict(bm) != stats.Faster || s.Verdict(cn) != "" {
+		t.Errorf("%+v, want %+v; verdicts %q and %q", q, want, s.Verdict(bm), s.Verdict(cn))
+	}
+	if q := aa.Quotient(); q.N != 3 {
+		t.Errorf("the control alone: %+v", q)
+	}
+	if low, high := s.Bounds(bm, 2); low > bm.RatioAtLeast || high < bm.RatioAtMost {
+		t.Errorf("bounds of two rows are %v to %v, of one %v to %v", low, high, bm.RatioAtLeast, bm.RatioAtMost)
+	}
+	if a, b := s.AA[0], usual.AA[0]; a.Ratio != b.Ratio || a.Low != b.Low || a.Verdict != b.Verdict {
+		t.Errorf("the A/A check is %+v, and was %+v", a, b)
 	}
 }
 

@@ -24,8 +24,8 @@ func Read(dirs []string, opt Options) (*Summary, error) {
 	if len(dirs) == 0 {
 		return nil, errors.New("no results folder was named")
 	}
-	if err := checkBaseline(opt.Baseline); err != nil {
-		return nil, err
+	if maps.Equal(opt.Baseline, map[string]string{notebook.FactorPlatform.Name: notebook.BM}) { // of the same size, as without a name
+		opt.Baseline = nil
 	}
 	r := &reader{sum: &Summary{Kinds: opt.Kinds, margin: opt.Margin}, opt: opt, rows: map[Identity]*tally{}, quiet: map[string]string{}}
 	for _, dir := range dirs {
@@ -692,11 +692,8 @@ func (r *reader) bareMetal(t *tally) *tally {
 }
 
 // pool gives bare metal its A/A control as a second arm, whatever the check says: a baseline that depended on it would be a choice by the data.
-// A baseline that was chosen is a single row.
+// Another environment that is the reference has its own rounds only; bare metal keeps its second arm where it is compared with that.
 func (r *reader) pool() {
-	if len(r.opt.Baseline) > 0 {
-		return
-	}
 	for _, t := range r.order {
 		if t.row.Treatment.AA && t.row.Treatment.Platform == notebook.BM {
 			if bm := r.bareMetal(t); bm != nil {
@@ -714,6 +711,10 @@ func (r *reader) compare() error {
 			return err
 		}
 		row := &t.row
+		if base == nil && len(r.opt.Baseline) > 0 {
+			row.doubt(NoReference{ReferenceText(r.opt.Baseline)})
+			continue
+		}
 		if base == nil {
 			row.doubt(NoBareMetal{row.Treatment.Instance.Name})
 			continue
@@ -754,20 +755,22 @@ func (r *reader) compare() error {
 		}
 		r.short(t, base)
 	}
-	return nil
+	return r.known()
 }
 
-// sort brings together what is compared: host and workload, instance type, then bare metal, its A/A row and the rest
+// sort brings together what is compared: host and workload, instance type, then the reference, bare metal, its A/A row and the rest
 // as the study has them.
 func (r *reader) sort() {
 	rank := func(t *tally) int {
 		switch {
-		case t.row.Treatment.AA:
-			return 1
-		case t.row.Treatment.Platform == notebook.BM:
+		case t.row.IsBaseline():
 			return 0
+		case t.row.Treatment.AA:
+			return 2
+		case t.row.Treatment.Platform == notebook.BM:
+			return 1
 		}
-		return 2
+		return 3
 	}
 	groups := map[Identity]int{} // in the order in which they appear
 	for _, t := range r.order {

@@ -17,12 +17,11 @@ type Options struct {
 	// Kinds are the kinds of study that can be read, besides those that time work.
 	Kinds []Kind
 
-	// Baseline chooses what the ratios are relative to, instead of bare metal at the same instance type. Keys are
+	// Baseline chooses what the ratios are relative to, instead of bare metal at the same instance type: ParseReference makes one of a name. Keys are
 	// platform, engine, accelerator, kernel, provisioning, instance, network, isolation, machine, host_cores, or the name of a parameter of
-	// the workload. Without an instance, the baseline is looked for at each row's own instance type; without a network or
-	// host_cores, the row's own goes before others. It must match one treatment for
-	// each workload and its parameters; else Read says which there are. Values are as in the table; an empty value
-	// matches what has none. Empty map: bare metal.
+	// the workload. Without an instance, the reference is looked for at each row's own instance type; without a network or
+	// host_cores, the row's own goes before others. It must match one treatment for each workload and its parameters; else Read says which there
+	// are. A row for which it matches none has no ratio. An empty value matches what has none. Empty map: bare metal.
 	Baseline map[string]string
 
 	// Margin is how small a difference from the baseline does not matter, a share such as 0.01; 0 means the one that the first folder's study

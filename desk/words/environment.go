@@ -2,7 +2,10 @@ package words
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
+	"tare/desk/data"
 	"tare/notebook"
 )
 
@@ -42,7 +45,10 @@ func withLimit(t notebook.Treatment) string {
 	if flag := limitFlags[t.Engine][t.Provisioning]; flag != "" && t.Platform == notebook.CN {
 		return " with " + flag
 	}
-	if name := limit(t); name != "" {
+	switch name := limit(t); {
+	case t.Provisioning == notebook.Whole && name != "":
+		return " with the " + name
+	case name != "":
 		return " with a " + name
 	}
 	return ""
@@ -109,4 +115,38 @@ func Environment(t notebook.Treatment, network bool) string {
 		name += ", emulated"
 	}
 	return name
+}
+
+// InSentence names a treatment in a sentence: "Docker with --cpus", "a VM with a CPU set". Its network is named as in Environment.
+func InSentence(t notebook.Treatment, network bool) string {
+	name := join(", ", append([]string{product(t, true) + withLimit(t)}, details(t, network)...))
+	if !t.Representative() {
+		name += ", emulated"
+	}
+	return name
+}
+
+// ReferenceOf names what the ratios of folders are relative to, as the table does: "bare metal", "Docker, CPU quota (--cpus)".
+func ReferenceOf(s *data.Summary) string {
+	if len(s.Baseline) == 0 {
+		return "bare metal"
+	}
+	_, sized := s.Baseline[notebook.FactorInstance.Name]
+	var bases []*data.Row
+	for _, r := range s.Rows {
+		if b := s.Base(r); b != nil && !slices.Contains(bases, b) {
+			bases = append(bases, b)
+		}
+	}
+	names := data.Distinct(bases, func(b *data.Row) string {
+		name := Environment(b.Treatment, s.Networks(b.Treatment.Workload))
+		if sized {
+			name += " at " + size(b.Treatment.Instance)
+		}
+		return name
+	})
+	if len(names) == 0 {
+		return Plain(data.ReferenceText(s.Baseline))
+	}
+	return strings.Join(names, "; ")
 }

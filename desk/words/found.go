@@ -48,6 +48,9 @@ func tableOf(s *data.Summary, rows []*data.Row, all bool) ResultTable {
 	}
 	if len(s.Baseline) > 0 {
 		t.Change = "vs reference"
+		if !slices.ContainsFunc(rows, (*data.Row).IsBaseline) {
+			t.Of += " Reference: " + ReferenceOf(s) + "."
+		}
 	}
 	networks := s.Networks(first.Treatment.Workload)
 	scale := scaleOf(rows)

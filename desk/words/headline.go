@@ -46,7 +46,9 @@ func spotted(s *data.Summary) (told []*spot, more int) {
 	for _, rows := range named {
 		p := &spot{s: s, rows: rows, networks: s.Networks(rows[0].Treatment.Workload)}
 		p.t = tallied(rows, p.environment)
-		p.families = data.Together(p.t.ranked, func(a, b *data.Row) bool { return a.Treatment.Variant() == b.Treatment.Variant() })
+		p.families = data.Together(p.t.ranked, func(a, b *data.Row) bool {
+			return a.Treatment.Variant() == b.Treatment.Variant() && (a.Treatment.Provisioning == b.Treatment.Provisioning || !p.limited(a))
+		})
 		at := rows[0].Treatment
 		p.noun = cmp.Or(workNames[at.Workload], Plain(at.Workload))
 		p.work = p.noun
@@ -64,17 +66,22 @@ func spotted(s *data.Summary) (told []*spot, more int) {
 
 func (p *spot) environment(r *data.Row) string { return Environment(r.Treatment, p.networks) }
 
-// subject names a family: "Docker". Where it is compared with something other than bare metal, its limit tells it apart.
+// subject names a family: "Docker". Where the reference is of the same family, the limit tells the two apart: "Docker with --cpus".
 func (p *spot) subject(r *data.Row) string {
-	if len(p.s.Baseline) > 0 {
-		return p.environment(r)
+	if p.limited(r) {
+		return InSentence(r.Treatment, p.networks)
 	}
 	return join(", ", append([]string{product(r.Treatment, true)}, details(r.Treatment, p.networks)...))
 }
 
+// limited says whether the limit of a row is part of its name: the reference is the same but for that.
+func (p *spot) limited(r *data.Row) bool {
+	return len(p.s.Baseline) > 0 && slices.ContainsFunc(p.references(), func(b *data.Row) bool { return b.Treatment.Variant() == r.Treatment.Variant() })
+}
+
 // by names the limit of a row to follow a figure, where the subject does not.
 func (p *spot) by(r *data.Row) string {
-	if len(p.s.Baseline) > 0 {
+	if p.limited(r) {
 		return ""
 	}
 	return withLimit(r.Treatment)
@@ -89,15 +96,48 @@ func (p *spot) place() string {
 	return p.against() + " on " + host + " (95 % confidence)"
 }
 
-// against names the reference where that is not bare metal.
+// against names the reference where that is not bare metal of the same size.
 func (p *spot) against() string {
 	if len(p.s.Baseline) == 0 {
 		return ""
 	}
-	if i := slices.IndexFunc(p.rows, (*data.Row).IsBaseline); i >= 0 {
-		return " compared with " + p.environment(p.rows[i])
+	return " compared with " + p.reference()
+}
+
+// compared begins a sentence with the reference where that is not bare metal of the same size.
+func (p *spot) compared(sentence string) string {
+	if len(p.s.Baseline) == 0 {
+		return Capital(sentence)
 	}
-	return " compared with " + data.Assignments(p.s.Baseline)
+	return "Compared with " + p.reference() + ", " + sentence
+}
+
+// references are the rows that the place's are compared with.
+func (p *spot) references() (all []*data.Row) {
+	for _, r := range p.rows {
+		if b := p.s.Base(r); b != nil && !slices.Contains(all, b) {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// reference names what the place is compared with: "bare metal", "Docker with --cpus". Its size is named where it is another one.
+func (p *spot) reference() string {
+	if len(p.s.Baseline) == 0 {
+		return cmp.Or(phrases(p.rows[0]).Baseline, "bare metal")
+	}
+	names := data.Distinct(p.references(), func(b *data.Row) string {
+		name := p.subject(b)
+		if !b.Treatment.Instance.SameSize(p.rows[0].Treatment.Instance) {
+			name += " at " + size(b.Treatment.Instance)
+		}
+		return name
+	})
+	if len(names) == 0 {
+		return Plain(data.ReferenceText(p.s.Baseline))
+	}
+	return List(names)
 }
 
 // worst is how much a row may cost at most, a share, where the sentence covers so many rows.
@@ -252,12 +292,9 @@ func (p *spot) own() []string {
 	n := len(p.t.ranked)
 	first := p.t.ranked[0]
 	if answer := phrases(first).Answer; answer != nil {
-		at := Ranked{Work: p.noun, Rows: p.t.ranked, To: "bare metal", Named: func(r *data.Row) string { return p.subject(r) + p.by(r) }, Bounds: func(r *data.Row) (low, high float64) { return p.s.Bounds(r, 2*n) }}
+		at := Ranked{Work: p.noun, Rows: p.t.ranked, To: p.reference(), Named: func(r *data.Row) string { return p.subject(r) + p.by(r) }, Bounds: func(r *data.Row) (low, high float64) { return p.s.Bounds(r, 2*n) }}
 		if i := slices.IndexFunc(p.rows, (*data.Row).IsBaseline); i >= 0 {
 			at.Base = p.rows[i]
-		}
-		if len(p.s.Baseline) > 0 {
-			at.To = strings.TrimPrefix(p.against(), " compared with ")
 		}
 		if lines := answer(at); lines != nil {
 			return lines
@@ -301,7 +338,7 @@ func (p *spot) each() (found, open []string) {
 			}
 		}
 		if said != nil {
-			found = append(found, Capital(p.work)+" in "+p.subject(f[0])+" "+strings.Join(said, ", and ")+p.caveat(f)+p.against()+".")
+			found = append(found, p.compared(p.work+leading(f[0])+p.subject(f[0])+" "+strings.Join(said, ", and ")+p.caveat(f)+"."))
 		}
 		if small != nil {
 			within = append(within, Capital(p.subject(f[0]))+" "+boundVerb(f[0], false)+p.work+" "+strings.Join(small, ", and ")+p.place()+".")
@@ -311,9 +348,17 @@ func (p *spot) each() (found, open []string) {
 		}
 	}
 	if cannotTell != nil {
-		open = append(open, "This run cannot tell for "+p.work+": "+strings.Join(cannotTell, "; ")+p.against()+"."+p.settles(unsettled))
+		open = append(open, p.compared("this run cannot tell for "+p.work+": "+strings.Join(cannotTell, "; ")+".")+p.settles(unsettled))
 	}
 	return append(found, within...), open
+}
+
+// leading goes from the work to what runs it.
+func leading(r *data.Row) string {
+	if r.Treatment.Platform == notebook.BM {
+		return " on "
+	}
+	return " in "
 }
 
 // caveat is what limits the figures of rows, to follow them.
@@ -450,10 +495,7 @@ func lasting(s *data.Summary, rounds int) string {
 // unanswered says why nothing is known at the place, and what would help; empty: something is known.
 func (p *spot) unanswered() string {
 	t := p.t
-	to := cmp.Or(phrases(p.rows[0]).Baseline, "bare metal")
-	if len(p.s.Baseline) > 0 {
-		to = strings.TrimPrefix(p.against(), " compared with ")
-	}
+	to := p.reference()
 	check := p.s.Check(p.rows[0])
 	waiting := pending(p.rows)
 	doubtful := slices.ContainsFunc(p.rows, func(r *data.Row) bool { return r.Doubtful })
@@ -477,7 +519,7 @@ func (p *spot) unanswered() string {
 	case t.alone:
 		return "Only " + to + " was measured for " + p.work + ": there is nothing to compare with it." + again(p.s)
 	case t.unbounded:
-		return "Bare metal varied too much for any interval" + width(check) + ". Try `tare doctor --noise`, or a longer workload."
+		return Capital(p.reference()) + " varied too much for any interval" + width(check) + ". Try `tare doctor --noise`, or a longer workload."
 	case t.open > 0:
 		return "One round gives no interval for " + p.work + ": at least two are needed." + again(p.s)
 	}

@@ -93,7 +93,7 @@ func tighter(s *data.Summary) (command string, rounds int) {
 	}
 	first := filepath.Clean(s.Folders[0].Dir)
 	out := fmt.Sprintf("%s-%d", first, len(dirs)+1)
-	command = "sudo tare " + Shell(with(args, measuringFlags, "--rounds", fmt.Sprint(rounds), "--out", out)...) + " && tare summary " + Shell(append(dirs, out)...)
+	command = "sudo tare " + Shell(with(args, measuringFlags, "--rounds", fmt.Sprint(rounds), "--out", out)...) + " && tare summary " + Shell(append(append(dirs, out), toReference(s)...)...)
 	return command, rounds
 }
 
@@ -122,9 +122,18 @@ func next(s *data.Summary) ResultBlock {
 	if slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return s.Verdict(r) == stats.Slower && r.Trace != nil }) {
 		add("Why it is slower", "tare explain "+Shell(dirs(s)...), "")
 	}
-	add("Full report", "tare report "+Shell(dirs(s)...), "")
-	add("All details", "tare summary "+Shell(dirs(s)...)+" --verbose", "")
+	read := append(dirs(s), toReference(s)...)
+	add("Full report", "tare report "+Shell(read...), "")
+	add("All details", "tare summary "+Shell(append(read, "--verbose")...), "")
 	return b
+}
+
+// toReference are the words of a command that name the reference, where it is not bare metal.
+func toReference(s *data.Summary) []string {
+	if len(s.Baseline) == 0 {
+		return nil
+	}
+	return []string{"--against", data.ReferenceText(s.Baseline)}
 }
 
 func dirs(s *data.Summary) (all []string) {

@@ -1,0 +1,59 @@
+package data_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"tare/desk/data"
+)
+
+// A reference is named as bench names platforms and limits, or by keys and values, as --baseline has it.
+func TestParseReference(t *testing.T) {
+	for text, want := range map[string]map[string]string{
+		"":                    {},
+		"bm":                  {"platform": "bm"},
+		"cn:docker":           {"platform": "cn", "engine": "docker"},
+		"cn:docker:quota":     {"platform": "cn", "engine": "docker", "provisioning": "vanilla"},
+		"cn:set":              {"platform": "cn", "provisioning": "pinned"},
+		"cn:podman:set:host":  {"platform": "cn", "engine": "podman", "provisioning": "pinned", "network": "host"},
+		"vm:quota:kvm":        {"platform": "vm", "provisioning": "vanilla", "accelerator": "kvm"},
+		"cn,instance=1/1GB":   {"platform": "cn", "instance": "1/1GB"},
+		"platform=cn,rate=10": {"platform": "cn", "rate": "10"},
+	} {
+		got, err := data.ParseReference(text)
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"docker":          `unknown platform "docker"; allowed: bm, cn, vm, vmcn`,
+		"cn:":             "an empty part",
+		"cn:docker:crun":  "two values of engine, docker and crun",
+		"cn:quota:set":    "two values of provisioning, vanilla and pinned",
+		"cn,docker":       `"docker" must be KEY=VALUE`,
+		"=red":            "without a key",
+		"cn,platform=vm":  "two values of platform",
+		"cn:docker,a=b,c": `"c" must be KEY=VALUE`,
+	} {
+		if _, err := data.ParseReference(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// What is printed of a reference names the same one again.
+func FuzzParseReference(f *testing.F) {
+	for _, text := range []string{"cn:docker:set,instance=1/1GB", "vm:qemu:quota:tcg", "platform=cn,provisioning=vanilla", "platform=cn,engine=quota", "cn,engine=a:b,network="} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		keys, err := data.ParseReference(text)
+		if err != nil {
+			return
+		}
+		if again, err := data.ParseReference(data.ReferenceText(keys)); err != nil || !maps.Equal(again, keys) {
+			t.Errorf("%q is written as %q, which is %v, %v", text, data.ReferenceText(keys), again, err)
+		}
+	})
+}
