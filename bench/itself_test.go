@@ -47,12 +47,12 @@ func TestWidened(t *testing.T) {
 func TestReport(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, c := range []struct {
-		took, narrow float64 // Tare's; and how much too narrow hyperfine's intervals of ± 1 % are
-		broken       bool
-	}{{3, 3, false}, {1, 1, false}, {3, 1, true}, {30, 1, true}} {
+		took, narrow, half float64 // Tare's time; how much too narrow hyperfine's intervals are; half of their width
+		broken             bool
+	}{{3, 3, 0.01, false}, {1, 1, 0.01, false}, {3, 0.9, 0.01, false}, {12, 1, 0.02, true}, {30, 1, 0.01, true}} {
 		var rounds []tried
 		for range 10 {
-			rounds = append(rounds, tried{simulated(rng, 1, c.took, 0.01, 1), simulated(rng, 3, 6, 0.01, c.narrow), simulated(rng, 2, 6, 0.01, 1)})
+			rounds = append(rounds, tried{simulated(rng, 1, c.took, 0.01, 1), simulated(rng, 3, 6, c.half, c.narrow), simulated(rng, 2, 6, 0.01, 1)})
 		}
 		if err := report(rounds, spent{runs: 1}); (err != nil) != c.broken {
 			t.Errorf("%+v: %v", c, err)
@@ -62,20 +62,22 @@ func TestReport(t *testing.T) {
 
 // A pair counts by the typical width of its containers, and the median of the pairs counts.
 func TestJudgeTurns(t *testing.T) {
-	pair := func(times float64) turnsPair {
-		return turnsPair{turned{[]float64{0.01, 0.04}, 9}, turned{[]float64{0.02 / times, 0.02 / times}, 9}}
+	pair := func(times, most float64) turnsPair {
+		return turnsPair{turned{halves: []float64{0.01, 0.04}, most: []float64{most, most}}, turned{halves: []float64{0.02 / times, 0.02 / times}}}
 	}
 	for _, c := range []struct {
 		times  []float64
+		most   float64
 		busy   bool
 		broken bool
 	}{
-		{[]float64{1, 1.5, 2.6, 3, 4}, false, false}, {[]float64{1, 1.5, 2.4, 3, 4}, false, true},
-		{[]float64{1, 1.5, 2.4, 3, 4}, true, false}, {[]float64{1, 1.5, 1.9, 3, 4}, true, true},
+		{[]float64{1, 1.5, 2.6, 3, 4}, 5, false, false}, {[]float64{1, 1.5, 2.4, 3, 4}, 5, false, true},
+		{[]float64{1, 1.5, 2.4, 3, 4}, 5, true, false}, {[]float64{1, 1.5, 1.9, 3, 4}, 5, true, true},
+		{[]float64{1, 1.5, 1.9, 3, 4}, 1.8, true, false}, // no order could do it
 	} {
 		var pairs []turnsPair
 		for _, times := range c.times {
-			pairs = append(pairs, pair(times))
+			pairs = append(pairs, pair(times, c.most))
 		}
 		if err := judgeTurns(pairs, c.busy); (err != nil) != c.broken {
 			t.Errorf("%+v: %v", c, err)
