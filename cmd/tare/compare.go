@@ -31,6 +31,7 @@ func compareCommand() *cobra.Command {
 		Long: `Compares two folders of results of the same study, measured before and after something changed: a kernel, an engine's
 version, the host. Each folder's ratio to bare metal is compared, so a host that was slower as a whole changes nothing; bare
 metal's own change is shown as the host's. Where a folder lacks bare metal, means are compared, and the output says so.
+With --against another environment takes the place of bare metal.
 
 Each treatment that both folders have costs more by at least the margin M (a ratio of 1+M), costs less by it (a ratio of
 1/(1+M)), makes no difference as large, or is open, with about how many rounds would settle it. The answers are corrected for
@@ -42,6 +43,7 @@ It is the same ratio, relative to bare metal where both folders have it. Standar
 metric is better, the cost is the value before over the value after, so that ratio>1.03 is a loss there too.`,
 		Example: `  tare compare before after
   tare compare before after --margin 2% --fail-if 'ratio>1.03'
+  tare compare before after --against cn:docker
   tare compare before after --format markdown >note.md
   tare compare before after --figure changes.svg`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -60,13 +62,17 @@ metric is better, the cost is the value before over the value after, so that rat
 	}
 	c.Flags().StringVar(&o.format, "format", "table", "table, json, or markdown: a short note for a pull request")
 	c.Flags().StringVar(&o.margin, "margin", "1%", "how small a change does not matter")
+	o.against.flag(c)
 	c.Flags().StringVar(&o.figure, "figure", "", "file for a figure of the changes: .svg or .pdf")
 	c.Flags().StringVar(&o.failIf, "fail-if", "", "end with status 3 where this is so of a treatment: ratio>NUMBER or ratio<NUMBER")
 	return c
 }
 
 // comparing is what `tare compare` was asked for.
-type comparing struct{ format, margin, figure, failIf string }
+type comparing struct {
+	format, margin, figure, failIf string
+	against                        reference
+}
 
 func (o comparing) run(before, after string) error {
 	var gate func(*compare.Comparison) bool
@@ -108,7 +114,11 @@ func (o comparing) compare(before, after string) (*compare.Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	old, new, err := readBoth(before, after, data.Options{Kinds: kinds.All})
+	to, err := o.against.parse()
+	if err != nil {
+		return nil, err
+	}
+	old, new, err := readBoth(before, after, data.Options{Kinds: kinds.All, Baseline: to})
 	if err != nil {
 		return nil, err
 	}

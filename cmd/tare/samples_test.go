@@ -35,7 +35,7 @@ var together = map[string][]string{
 	"compare.md":   {"compare timing timing-again --format markdown"},
 	"several.txt":  {"summary timing timing-again", "claims timing timing-again", "advise timing timing-again"},
 	"baseline.txt": {"summary timing --baseline platform=cn,engine=docker,provisioning=vanilla,instance=1/1GB"},
-	"against.txt":  {"summary timing --against cn:docker", "summary timing --against cn:docker:set", "summary timing --against vm"},
+	"against.txt":  {"summary timing --against cn:docker", "summary timing --against cn:docker:set", "summary timing --against vm", "compare timing timing-again --against cn:docker:quota", "compare timing timing-again --against cn"},
 	"cost.txt":     {"advise timing --prefer cost --exclude bm"},
 	"changes.txt":  {"report timing timing-again --out OUT --margin 2%"},
 	"report.txt":   {"report timing timing-again --out OUT --pool --tolerance 5%"},

@@ -34,7 +34,7 @@ func OfComparison(c *compare.Comparison) Figure {
 			m.Missing = words.NotInBoth
 		}
 		marks = append(marks, m)
-		m.Words += ", " + words.ChangeMark(x)
+		m.Words += ", " + words.ChangeMark(c, x)
 		said = append(said, m)
 	}
 	f := Figure{File: "comparison", Title: words.ComparisonTitle, Lead: words.Compared(c), How: words.ChangeMarks(c, share)}

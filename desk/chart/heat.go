@@ -31,7 +31,7 @@ func Heat(s *data.Summary) *Figure {
 	if len(h.rows) < manyWorkloads || len(h.columns) == 0 {
 		return nil
 	}
-	f := &Figure{File: "heat", Title: words.HeatTitle, How: words.HeatMarks}
+	f := &Figure{File: "heat", Title: words.HeatTitle, How: words.HeatMarks(s)}
 	const mostName, tall, head = 170, 22, 34
 	wide := 0.0
 	for _, r := range h.rows {

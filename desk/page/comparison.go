@@ -93,7 +93,7 @@ func comparisonOf(c *compare.Comparison, f *chart.Figure) *comparisonPart {
 	alone.Lead = "" // the page begins with it
 	p := &comparisonPart{Said: plain(words.Compared(c)), Margin: words.MarginText(c.Margin), Figure: inPage(&alone, "figure-comparison"), Level: words.ChangedLevel(c)}
 	p.Figure.Heading = f.Title
-	lines := [][]string{{"configuration", "host", "metric", "unit", "mean_before", "mean_after", "ratio", "ratio_low", "ratio_high", "relative_to_bare_metal", "level", "verdict"}}
+	lines := [][]string{{"configuration", "host", "metric", "unit", "mean_before", "mean_after", "ratio", "ratio_low", "ratio_high", "relative", "level", "verdict"}}
 	add := func(x compare.Change, host bool) {
 		row := changeRow(c, x)
 		p.Rows = append(p.Rows, row)
@@ -140,7 +140,7 @@ func changeRow(c *compare.Comparison, x compare.Change) comparisonRow {
 		row.Verdict = words.NotVMsCost
 		return row
 	case x.Answer == "":
-		row.Verdict = words.HostsChange
+		row.Verdict = words.HostsChange(c)
 		return row
 	}
 	row.Verdict, row.Sign, row.Class = words.VerdictOf(x.Old, x.Answer), verdictSigns[x.Answer], string(x.Answer)

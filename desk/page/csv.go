@@ -92,7 +92,7 @@ func (t *secondaryTable) CSV() *sheet {
 
 // CSV is the table as a sheet.
 func (t severalPart) CSV() *sheet {
-	head := []string{"metric", "unit", "better", "bare metal"}
+	head := []string{"metric", "unit", "better", t.Reference}
 	for _, h := range t.Heads {
 		head = append(head, h, "interval", "published")
 	}

@@ -34,7 +34,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 	page := template.New("page").Funcs(template.FuncMap{
 		"bytes": words.Bytes, "comparison": words.Comparison, "count": words.Count[int], "duration": words.Duration, "lines": words.PlainLines,
 		"measured": words.Measured, "message": words.Message, "metric": metricWords, "omissions": words.Omissions, "plain": plain, "platform": words.Platform, "published": words.Published,
-		"region": words.Region, "mitigations": words.Mitigations, "selectors": words.Selectors, "settings": words.Settings, "sentence": words.Sentence, "stop": words.Stop, "text": words.Text,
+		"region": words.Region, "mitigations": words.Mitigations, "selectors": words.Selectors, "settings": words.Settings, "sentence": words.Sentence, "capital": words.Capital, "stop": words.Stop, "text": words.Text,
 		"thousands": words.Thousands[int],
 		"class":     func(a claims.Answer) string { return classes[a] },
 		"commands":  commands,

@@ -55,7 +55,7 @@ func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]s
 	whys := chart.OfAccounts(accounts)
 	several := s.Several()
 	ofSeveral := chart.OfSeveral(several)
-	page, err := render(s, figs, severals(several, ofSeveral), why(acc, accounts, whys), opt)
+	page, err := render(s, figs, severals(s, several, ofSeveral), why(acc, accounts, whys), opt)
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 // "cloud-benchmarking", Tables I to III).
 type severalPart struct {
 	ID, Title string
+	Reference string       // what the treatments are compared with
 	Figures   []pageFigure // none: it is only a table
 	Heads     []string     // treatments
 	Rows      []severalRow
@@ -38,9 +39,9 @@ type severalCell struct {
 }
 
 // severals makes the parts.
-func severals(all []*data.Several, figs [][]chart.Figure) (parts []severalPart) {
+func severals(s *data.Summary, all []*data.Several, figs [][]chart.Figure) (parts []severalPart) {
 	for i, v := range all {
-		p := severalPart{ID: fmt.Sprintf("several-%d", i+1), Title: plain(v.Name + ": " + v.Title + " – " + v.Rows[0].Treatment.Instance.Name)}
+		p := severalPart{ID: fmt.Sprintf("several-%d", i+1), Reference: plain(words.ReferenceOf(s)), Title: plain(v.Name + ": " + v.Title + " – " + v.Rows[0].Treatment.Instance.Name)}
 		for j := range figs[i] {
 			id := p.ID + "-figure"
 			if j > 0 {
@@ -52,7 +53,7 @@ func severals(all []*data.Several, figs [][]chart.Figure) (parts []severalPart) 
 		}
 		var columns []int
 		for j, r := range v.Rows {
-			if r.Treatment.Platform != notebook.BM {
+			if len(s.Baseline) == 0 && r.Treatment.Platform != notebook.BM || len(s.Baseline) > 0 && !r.IsBaseline() {
 				columns = append(columns, j)
 				p.Heads = append(p.Heads, words.Described(r.Treatment, true))
 			}
@@ -72,7 +73,11 @@ func severals(all []*data.Several, figs [][]chart.Figure) (parts []severalPart) 
 				}
 			}
 			for _, k := range columns {
-				row.Cells = append(row.Cells, p.cell(a, a.Rows[k], v.Published(a, v.Rows[k].Treatment)))
+				published := math.NaN()
+				if len(s.Baseline) == 0 { // what was published is against bare metal
+					published = v.Published(a, v.Rows[k].Treatment)
+				}
+				row.Cells = append(row.Cells, p.cell(a, a.Rows[k], published))
 			}
 			p.Rows = append(p.Rows, row)
 		}
@@ -81,7 +86,7 @@ func severals(all []*data.Several, figs [][]chart.Figure) (parts []severalPart) 
 	return parts
 }
 
-// cell is how much more than bare metal a treatment has of a metric, and what was published of it; NaN: nothing.
+// cell is how much more than the reference a treatment has of a metric, and what was published of it; NaN: nothing.
 func (t *severalPart) cell(a *data.OnAxis, r *data.Row, published float64) severalCell {
 	c := severalCell{Change: show.Value{Value: "–", Interval: "–"}, Published: "–"}
 	if r != nil {

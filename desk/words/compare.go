@@ -107,7 +107,7 @@ func Changed(c *compare.Comparison, x compare.Change) string {
 	case x.Relative:
 		said += "; the mean " + Signed(Number(100*(x.Means.Value-1), 1)) + " %"
 	case mixed:
-		said += "; of the means, because a folder lacks bare metal here"
+		said += "; of the means, because a folder has no ratio to " + reference(c) + " with an interval"
 	}
 	return ChangedWhere(c, x) + ": " + said
 }
@@ -216,13 +216,13 @@ func ChangedLevel(c *compare.Comparison) string {
 	means := len(c.Changes) - relative
 	var b strings.Builder
 	if relative > 0 {
-		b.WriteString("What is compared is each folder's ratio to bare metal, so a host that was faster or slower as a whole changes nothing. ")
+		b.WriteString("What is compared is each folder's ratio to " + reference(c) + ", so a host that was faster or slower as a whole changes nothing. ")
 		if means > 0 {
-			fmt.Fprintf(&b, "Of %s a folder lacks bare metal: there the means are compared. ", Count(means, compared(c)))
+			fmt.Fprintf(&b, "Of %s a folder has no such ratio with an interval: there the means are compared. ", Count(means, compared(c)))
 		}
-		b.WriteString("Bare metal's own change is the host's. ")
+		b.WriteString("The change of " + reference(c) + " itself is " + whose(c) + ". ")
 	} else {
-		b.WriteString("No bare metal was measured beside these in both folders, so means are compared. ")
+		b.WriteString("The folders do not both have ratios to " + reference(c) + " with intervals, so means are compared. ")
 	}
 	fmt.Fprintf(&b, "Intervals are corrected for %s. At most %[2]s of such comparisons name a change that is none, and at most %[2]s call a change of %[3]s no difference",
 		Count(len(c.Changes), compared(c)), Percent(stats.Alpha, 0), margin(c.Margin))
@@ -235,7 +235,7 @@ func ChangedLevel(c *compare.Comparison) string {
 		b.WriteString(".")
 	}
 	if len(c.Host) > 0 {
-		b.WriteString(" The interval of bare metal's own change takes rounds as independent.")
+		b.WriteString(" The interval of that change takes rounds as independent.")
 	}
 	return b.String()
 }
@@ -264,8 +264,19 @@ func Changes(c *compare.Comparison) (all []Section) {
 		}
 		return lines
 	}
-	return append(all, Section{"Bare metal itself, which is the host's change", changed(c, c.Host)},
+	return append(all, Section{Capital(reference(c)) + " itself, which is " + whose(c), changed(c, c.Host)},
 		Section{"Only in the first folder", only(c.Old, c.Gone)}, Section{"Only in the second folder", only(c.New, c.Added)})
+}
+
+// reference names what the ratios of both folders are relative to: "bare metal", "Docker with --cpus".
+func reference(c *compare.Comparison) string { return referenceOf(c.Old, " or ", InSentence) }
+
+// whose says whose change that of the reference is.
+func whose(c *compare.Comparison) string {
+	if len(c.Old.Baseline) == 0 {
+		return "the host's change"
+	}
+	return "the change of the host and of that environment"
 }
 
 func changed(c *compare.Comparison, changes []compare.Change) (lines []string) {

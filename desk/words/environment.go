@@ -127,7 +127,10 @@ func InSentence(t notebook.Treatment, network bool) string {
 }
 
 // ReferenceOf names what the ratios of folders are relative to, as the table does: "bare metal", "Docker, CPU quota (--cpus)".
-func ReferenceOf(s *data.Summary) string {
+func ReferenceOf(s *data.Summary) string { return referenceOf(s, "; ", Environment) }
+
+// referenceOf names them in some form.
+func referenceOf(s *data.Summary, and string, named func(notebook.Treatment, bool) string) string {
 	if len(s.Baseline) == 0 {
 		return "bare metal"
 	}
@@ -139,7 +142,7 @@ func ReferenceOf(s *data.Summary) string {
 		}
 	}
 	names := data.Distinct(bases, func(b *data.Row) string {
-		name := Environment(b.Treatment, s.Networks(b.Treatment.Workload))
+		name := named(b.Treatment, s.Networks(b.Treatment.Workload))
 		if sized {
 			name += " at " + size(b.Treatment.Instance)
 		}
@@ -148,5 +151,5 @@ func ReferenceOf(s *data.Summary) string {
 	if len(names) == 0 {
 		return Plain(data.ReferenceText(s.Baseline))
 	}
-	return strings.Join(names, "; ")
+	return strings.Join(names, and)
 }

@@ -42,13 +42,17 @@ func Redrawn(name, heading, where string) string {
 func Baseline(rows []*data.Row) string {
 	i := slices.IndexFunc(rows, (*data.Row).IsBaseline)
 	if i < 0 {
-		return "the baseline"
+		return "the reference"
 	}
 	t := rows[i].Treatment
 	if t.Platform == notebook.BM {
 		return Platform(t.Platform)
 	}
-	return Described(t, false) + " at " + Plain(t.Instance.Name)
+	name := Environment(t, false)
+	if slices.ContainsFunc(rows, func(r *data.Row) bool { return r.Baseline == t.ID && !r.Treatment.Instance.SameSize(t.Instance) }) {
+		name += " at " + Plain(t.Instance.Name)
+	}
+	return name
 }
 
 // Provisionings says how marks tell ways of provisioning apart: which are pale, and which are solid.
@@ -104,10 +108,11 @@ func ChangeMarks(c *compare.Comparison, perCent bool) string {
 		no = "0"
 	}
 	said := "Each mark is the change of a configuration’s mean from before to after. "
+	to := reference(c)
 	if len(c.Host) > 0 {
-		said = "Each mark is the change of a configuration’s ratio to bare metal, or of its mean where a folder lacks bare metal. Bare metal’s own mark is the host’s change. "
+		said = "Each mark is the change of a configuration’s ratio to " + to + ", or of its mean where a folder has no such ratio. The mark of " + to + " itself is " + whose(c) + ". "
 	}
-	said += "Intervals are corrected for all that is compared. The line at " + no + " is no change; the thin lines are the margin of " + margin(c.Margin) + ". Grey names: inconclusive, or bare metal."
+	said += "Intervals are corrected for all that is compared. The line at " + no + " is no change; the thin lines are the margin of " + margin(c.Margin) + ". Grey names: inconclusive, or " + to + "."
 	if slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return x.Old.Metric.MoreIsBetter() }) {
 		said += " Where more is better, what is below " + no + " is worse."
 	}
@@ -115,9 +120,9 @@ func ChangeMarks(c *compare.Comparison, perCent bool) string {
 }
 
 // ChangeMark gives a change's answer, which its mark does not show.
-func ChangeMark(x compare.Change) string {
+func ChangeMark(c *compare.Comparison, x compare.Change) string {
 	if x.Answer == "" {
-		return "which is the host's change"
+		return "which is " + whose(c)
 	}
 	return answered(x)
 }

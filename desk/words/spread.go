@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/desk/compare"
 	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
@@ -22,10 +23,14 @@ const (
 	SpreadMarks = "Each dot is one run. The vertical line is the mean over rounds, the horizontal line its 95 % interval. Point at a dot to see which run it is."
 	RoundMarks  = "Each point is one round’s mean, against the same configuration’s mean over all rounds. What moves all lines alike is the host."
 	TimeMarks   = "Each dot is one run, at the time when it began, against its configuration’s mean."
-	HeatMarks   = "Each cell is a change against bare metal. Orange: slower by more than the margin. Blue: faster by more than the margin. A frame: by 10 % or more. A question mark: inconclusive."
 	OwnMean     = "its own mean"
 	Undisturbed = "No round was disturbed."
 )
+
+// HeatMarks says how to read the cells of a heat map.
+func HeatMarks(s *data.Summary) string {
+	return "Each cell is a change against " + ReferenceOf(s) + ". Orange: slower by more than the margin. Blue: faster by more than the margin. A frame: by 10 % or more. A question mark: inconclusive."
+}
 
 // Shaded says what the shaded rounds of a figure are; n of them.
 func Shaded(n int) string {
@@ -68,8 +73,13 @@ func InPerCent(q stats.Quotient) (change, interval string) {
 	return change, interval
 }
 
-// HostsChange is what the change of bare metal, to which others are relative, is.
-const HostsChange = "the host’s change"
+// HostsChange is what the change of the reference, to which others are relative, is.
+func HostsChange(c *compare.Comparison) string {
+	if len(c.Old.Baseline) == 0 {
+		return "the host’s change"
+	}
+	return Reference
+}
 
 // Reference is what the verdict on a baseline is.
 const Reference = "reference"
