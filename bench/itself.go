@@ -267,7 +267,7 @@ func alike(ctx context.Context, dir string) error {
 			wrong = wrong || q.Verdict(stats.Margin) == stats.Slower || q.Verdict(stats.Margin) == stats.Faster
 		}
 		last := at(len(x))
-		for count, is := range map[*int]bool{&atEnd: !last.Contains(1), &everAt: ever, &decidedWrong: wrong, &precise: stats.Precise(last, narrowly)} {
+		for count, is := range map[*int]bool{&atEnd: last.HasInterval() && !last.Contains(1), &everAt: ever, &decidedWrong: wrong, &precise: stats.Precise(last, narrowly)} {
 			if is {
 				*count++
 			}
