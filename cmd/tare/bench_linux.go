@@ -161,8 +161,8 @@ func (b *benching) serve(spec *studyfile.Spec) error {
 		spec.Design.Trials = 2
 		return nil
 	}
-	spec.Design.Rounds = studyfile.Rounds{Floor: 3, Cap: 10, Emulated: 1}
-	return spec.Measure("capacity", map[string]string{"objective": b.objective})
+	spec.Design.Rounds, spec.Design.Precision = studyfile.Rounds{Floor: 3, Cap: 20, Emulated: 1}, "5%"
+	return spec.Measure("capacity", map[string]string{"objective": b.objective, "hold": "2s"}) // short, so that guests take turns
 }
 
 // use is the command, or the service, that is measured.

@@ -275,6 +275,11 @@ func (r *running) finish(run *study.Run, reason *notebook.Message, published []c
 	case reason.Is("cap-on-rounds") && run.Plan.Study.Design.Looks() > 0:
 		fmt.Fprintf(os.Stderr, "%d rounds were not enough to know every ratio as well as was asked: the first lines say what is open.\n", run.Plan.Study.Design.Cap)
 	case reason.Is("time-budget"):
+		for _, note := range run.Notes() {
+			if note.Is("nothing-compared") && !r.known.Seeks() { // otherwise all notes are above
+				fmt.Fprintf(os.Stderr, "tare: %s\n", words.Message(note))
+			}
+		}
 		fmt.Fprintf(os.Stderr, "The time budget is used up; the same command with --out %s continues.\n", r.out)
 	}
 	if n := run.Failed(); n > 0 {

@@ -114,6 +114,7 @@ func TestSentencesOfMessages(t *testing.T) {
 		{say("length-would-do", "param", "n", "length", "600", "then", 0.012), "n: 600 would bring about ± 1.2 %"},
 		{say("longer-hardly-helps", "then", 0.05, "times", 10), "longer work would hardly help, because the host's noise changes slowly (± 5 % at 10 times the length)"},
 		{say("longer-would-bring", "then", 0.05, "times", 10), "10 times the length would bring about ± 5 %"},
+		{say("nothing-compared", "rounds", 2, "minutes", 3), "nothing can be compared: an interval needs 2 rounds; a time budget 3 min longer would do"},
 		{say("given-up", "treatment", "w cn", "rounds", 2, "cause", exit), "w cn: given up after 2 rounds in which every trial failed: exit status 3: no such file"},
 		{say("counter-fell", "figure", "lo.sent_bytes", "from", "network net:[1]", "was", 220, "is", 100), "lo.sent_bytes of network net:[1] fell from 220 to 100"},
 		{say("counter-gone", "from", "cpu.stat"), "cpu.stat was there before the trial and not after it"},

@@ -39,6 +39,7 @@ type Rules struct {
 	Untraced string // why no tracer may watch; empty: tracers may
 	LoadHere string // why --load-from is not allowed; empty: it is
 
+	Turns      bool // a trial is made in parts (Parted), so guests that are alive at the same time can take turns
 	Search     bool // one trial consists of many loads or runs, and the study file fixes the number of trials
 	Crowd      bool // a trial has several guests at once, so what the host does outside the first guest means nothing
 	Untimed    bool // a trial times no work: its duration is not a cost of the treatment
@@ -242,6 +243,14 @@ type Subject interface {
 	// Trial makes one trial. over: the guest can no longer be used. An error ends the study: something is left that would disturb
 	// the next measurement. If ctx ends first, the result is meaningless.
 	Trial(ctx context.Context, s Step) (tr notebook.Trial, over bool, err error)
+}
+
+// Parted is a Subject that makes a trial in parts of some seconds. Between two parts, other guests have their turns.
+type Parted interface {
+	Subject
+	// Part makes the next part of a trial. more: further parts follow, and tr says only how long the parts took so far. Otherwise the
+	// results are Trial's.
+	Part(ctx context.Context, s Step) (tr notebook.Trial, more, over bool, err error)
 }
 
 // Role is the purpose of a trial.

@@ -38,6 +38,7 @@ type attempt struct {
 	preparing time.Duration     // making and removing the guest, and warm-ups
 	working   time.Duration     // time of measured trials
 	trials    int               // measured trials
+	under     underway          // the trial of which parts are done
 	lastCause *notebook.Message // why the last one failed
 }
 
@@ -150,11 +151,14 @@ func (a *attempt) warm(ctx context.Context) error {
 	return nil
 }
 
-// turn does the next trial.
-func (a *attempt) turn(ctx context.Context) error {
+// turn does the next trial, or the next part of it. more: further parts follow.
+func (a *attempt) turn(ctx context.Context) (more bool, err error) {
 	s := a.todo[0]
+	if of, is := a.subject.(measure.Parted); is && a.guest.Together > 1 {
+		return a.part(ctx, of, s)
+	}
 	a.todo = a.todo[1:]
-	return a.step(ctx, s)
+	return false, a.step(ctx, s)
 }
 
 // step does a trial and records it.
@@ -164,6 +168,11 @@ func (a *attempt) step(ctx context.Context, s measure.Step) error {
 	}
 	start := time.Now()
 	tr, over, terr := a.trial(ctx, s)
+	return a.done(ctx, s, tr, over, terr, time.Since(start))
+}
+
+// done records a trial that took so long.
+func (a *attempt) done(ctx context.Context, s measure.Step, tr notebook.Trial, over bool, terr error, took time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Canceled // a trial that Tare cut short says nothing about the platform
 	}
@@ -171,7 +180,7 @@ func (a *attempt) step(ctx context.Context, s measure.Step) error {
 	if err := a.record(tr); err != nil {
 		return err
 	}
-	if took := time.Since(start); s.Counts() {
+	if s.Counts() {
 		a.working, a.trials = a.working+took, a.trials+1
 	} else {
 		a.preparing += took

@@ -130,25 +130,46 @@ func (l *live) turns(ctx context.Context, shifts int) (late bool, err error) {
 		if pass > 0 && !l.Deadline.IsZero() && began.Add(l.longest).After(l.Deadline) {
 			return true, nil
 		}
-		for _, i := range turns(l.Plan.Study.Seed, l.round, l.pass, l.guests[0].t.ID, len(l.guests)) {
-			a := l.guests[i]
-			its := (pass+1)*quota[i]/most > pass*quota[i]/most // evenly among the passes
-			if !its || a.over {
-				continue
+		its := map[*attempt]bool{} // those that have a trial in the pass, or parts of one
+		for i, a := range l.guests {
+			its[a] = (pass+1)*quota[i]/most > pass*quota[i]/most // evenly among the passes
+		}
+		for more := true; more; l.pass++ {
+			if late := !l.Deadline.IsZero() && time.Now().After(l.Deadline); late && l.parted() {
+				return true, nil
 			}
-			if l.Settle != nil && l.together > 1 {
-				if err := l.Settle(ctx); err != nil {
-					return false, err
-				}
-			}
-			if err := a.turn(ctx); err != nil {
+			if more, err = l.once(ctx, its); err != nil {
 				return false, err
 			}
 		}
-		l.pass++
 		l.longest = max(l.longest, time.Since(began))
 	}
 	return false, nil
+}
+
+// parted reports whether a trial is under way of which parts are done.
+func (l *live) parted() bool {
+	return slices.ContainsFunc(l.guests, func(a *attempt) bool { return a.under.parts > 0 })
+}
+
+// once gives each of these guests a turn, in random order. more: some have further parts of their trials to do, and remain.
+func (l *live) once(ctx context.Context, its map[*attempt]bool) (more bool, err error) {
+	for _, i := range turns(l.Plan.Study.Seed, l.round, l.pass, l.guests[0].t.ID, len(l.guests)) {
+		a := l.guests[i]
+		if !its[a] || a.over {
+			continue
+		}
+		if l.Settle != nil && l.together > 1 {
+			if err := l.Settle(ctx); err != nil {
+				return false, err
+			}
+		}
+		if its[a], err = a.turn(ctx); err != nil {
+			return false, err
+		}
+		more = more || its[a]
+	}
+	return more, nil
 }
 
 // remove removes a guest and judges its treatment.

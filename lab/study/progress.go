@@ -118,6 +118,16 @@ func (p *progress) begun(id string, round int) (n int) {
 	return n
 }
 
+// complete is in how many of these rounds the treatment did all its trials.
+func (p *progress) complete(id string, rounds int) (n int) {
+	for round := range rounds {
+		if d := p.cells[cell{id, round}]; d != nil && d.trials >= p.trials(id, round) {
+			n++
+		}
+	}
+	return n
+}
+
 // sums returns a treatment's values in these rounds, by round, and the rounds in order.
 func (p *progress) sums(id string, rounds int) (order []int, of map[int]stats.Sum) {
 	of = map[int]stats.Sum{}
@@ -153,8 +163,8 @@ func (c costs) add(id string, trials int, preparing, working time.Duration) {
 	c.of[id] = cost{was.guests + 1, was.trials + trials, was.preparing + preparing, was.working + working}
 }
 
-// lasts is about how long a guest of the treatment takes in the round. A treatment that had no guest yet may take as long as the
-// longest of the others.
+// lasts is about how long a guest of the treatment takes in the round. A treatment that had no guest yet is taken to be as quick as the
+// quickest of the others: it is measured once before any is measured twice, so only the end of the time may keep it from that.
 func (c costs) lasts(id string, round int) (d time.Duration) {
 	if of := c.of[id]; of.guests > 0 {
 		trials := c.progress.trials(id, round)
@@ -164,7 +174,9 @@ func (c costs) lasts(id string, round int) (d time.Duration) {
 		return of.guest() + time.Duration(trials)*of.trial()
 	}
 	for _, of := range c.of {
-		d = max(d, (of.preparing+of.working)/time.Duration(of.guests))
+		if each := (of.preparing + of.working) / time.Duration(of.guests); d == 0 || each < d {
+			d = each
+		}
 	}
 	return d
 }

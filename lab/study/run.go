@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -93,9 +94,15 @@ func (r *Run) Do(ctx context.Context) (reason *notebook.Message, err error) {
 				inRound = append(inRound, t)
 			}
 		}
+		if round == 0 && !r.Deadline.IsZero() { // whatever there is time for can then be compared
+			inRound = r.baselinesFirst(inRound)
+		}
 		for _, b := range r.Plan.batches(inRound, r.rule.baselines) {
 			over = false
 			if reason, err := r.batch(ctx, b, round, open); reason != nil || err != nil {
+				if reason.Is("time-budget") {
+					r.reportNothing(round + 1)
+				}
 				return reason, err
 			}
 		}
@@ -116,6 +123,43 @@ func (r *Run) open(round int) (open []question, known bool, err error) {
 	}
 	open, known = r.rule.open(round)
 	return open, known, nil
+}
+
+// baselinesFirst begins a round with the baselines. Otherwise the order stays.
+func (r *Run) baselinesFirst(round []notebook.Treatment) []notebook.Treatment {
+	slices.SortStableFunc(round, func(a, b notebook.Treatment) int {
+		first := func(t notebook.Treatment) int { // as a key to sort by
+			if r.rule.shared[t.ID] {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Compare(first(a), first(b))
+	})
+	return round
+}
+
+// comparable is the number of rounds that two treatments need for an interval of their ratio.
+const comparable = 2
+
+// reportNothing says, where the time was too short to compare anything, about how much more would do.
+func (r *Run) reportNothing(rounds int) {
+	var more time.Duration
+	compares := false
+	for _, t := range r.Plan.Study.Treatments {
+		if b, ok := r.rule.baseline(t); ok && b.ID != t.ID && !t.AA {
+			if q, _ := r.rule.ratio(t, rounds); q.HasInterval() {
+				return
+			}
+			compares = true
+		}
+		for n := r.progress.complete(t.ID, rounds); n < comparable && !r.progress.gaveUp[t.ID]; n++ {
+			more += r.costs.lasts(t.ID, n)
+		}
+	}
+	if compares {
+		r.notes = append(r.notes, notebook.Say("nothing-compared", "rounds", comparable, "minutes", max(1, math.Ceil(more.Minutes()))))
+	}
 }
 
 // reportPreparation reports work that is mostly preparation, except for a kind whose guests have only one trial each.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tare/lab/crowd"
@@ -278,5 +279,32 @@ func TestAServiceBesideNeighbours(t *testing.T) {
 		if c := tr.Company; tr.Failure != nil || tr.Value != 0.02 || tr.Figures["p99"] != 0.05 || c == nil || len(c.Neighbours) != 2 || c.Neighbours[1].Busy != notebook.BusyIO || c.Neighbours[1].Moved == 0 {
 			t.Errorf("%+v, beside %+v", tr, c)
 		}
+	}
+}
+
+// Where time is short, a run begins with what the others are compared with, and it says what time would do if nothing can be compared.
+func TestABudgetBeginsWithTheBaseline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for seed := range uint64(8) {
+			l, book := levels(seed, time.Second, 10*time.Second, 0, 0, same), &fakeBook{}
+			p := fakePlan(notebook.Design{Floor: 3, Cap: 3, Trials: 1, Order: notebook.OrderSequential}, cnT, aaT, bmT)
+			p.Study.Seed = seed
+			r := &Run{Plan: p, Lab: l, Book: book, Deadline: time.Now().Add(30 * time.Second)}
+			reason, err := r.Do(t.Context())
+			if err != nil || !reason.Is("time-budget") || len(book.guests) != 2 || book.guests[0].Treatment != p.Study.Treatments[2].ID {
+				t.Fatalf("seed %d: %q, %v, guests %+v; want bare metal and another", seed, reason, err, book.guests)
+			}
+			if len(r.Notes()) == 0 || !r.Notes()[len(r.Notes())-1].Equal(notebook.Say("nothing-compared", "rounds", 2, "minutes", 1)) {
+				t.Errorf("notes %q", r.Notes())
+			}
+		}
+	})
+}
+
+// A treatment that was not measured yet is begun although one of the others takes long.
+func TestAnUnknownGuestIsNotTheLongest(t *testing.T) {
+	c := costs{newProgress(&notebook.Study{}), map[string]cost{"quick": {1, 1, time.Second, time.Second}, "slow": {2, 2, 2 * time.Minute, 4 * time.Minute}}}
+	if got := c.lasts("unknown", 0); got != 2*time.Second {
+		t.Errorf("an unknown guest lasts %v, want 2s", got)
 	}
 }

@@ -83,10 +83,10 @@ func (p *Plan) onHostsPort(t notebook.Treatment) bool {
 // joins reports whether a guest of the treatment may be alive next to others. Virtual machines and whole systems work unasked: their
 // timers take CPU time from the guest whose turn it is. So do busy neighbours. A trial that begins with a cold cache must not follow
 // another guest's. A service that is asked from another machine has the host's port for itself. A kind of study has guests of its own
-// in a trial.
+// in a trial, except where its trials are made in parts.
 func (p *Plan) joins(t notebook.Treatment) bool {
 	switch {
-	case p.Study.Design.Order == notebook.OrderSequential, p.config != nil:
+	case p.Study.Design.Order == notebook.OrderSequential, p.config != nil && !p.rules.Turns:
 		return false
 	case p.Study.LoadFrom != "" && p.readyOf(t).Workload.Service != nil:
 		return false // each guest is asked at the host's port

@@ -11,7 +11,7 @@ const body = request.body ? encoding.b64decode(request.body) : null;
 const rate = +__ENV.RATE;
 const seconds = +__ENV.SECONDS;
 // Making users takes a second of CPU time for a thousand. These wait for half a second of answers, and longer at low rates.
-const users = Math.min(Math.max(Math.min(2 * rate, 400), rate / 2, 20), 2000);
+const users = Math.min(Math.max(Math.min(2 * rate, 400), Math.ceil(rate / 2), 20), 2000);
 
 export const options = {
   scenarios: {

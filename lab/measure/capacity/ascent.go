@@ -18,8 +18,14 @@ import (
 // repeated, and two of three steps at a rate decide. After the first decided miss, every rate needs two steps that agree, also
 // where the first meets the objective, and each step is held until enough requests were sent. If all rates below a miss meet the
 // objective, the missed rate is tried again.
+//
+// Where an earlier search has found about where the capacity is, the search begins there. It looks for a rate that meets the objective
+// and one that misses it with strides that grow, first of 10 %, and halves what lies between them until that is 10 % too. Every rate
+// needs two steps that agree.
 type ascent struct {
 	record.Config
+	start  int           // where an earlier search found the capacity, less half a stride; 0: nothing is known
+	stride float64       // factor of the next stride from start; 0: the first
 	met    []record.Step // the rates that met the objective, rising
 	firm   int           // the last of met, if two steps agree on it; else 0
 	missed record.Step   // the lowest rate that missed the objective; zero: none yet
@@ -40,7 +46,7 @@ func (a *ascent) last() record.Step {
 func (a *ascent) next() (rate int, seconds float64, ok bool) {
 	rate, ok = a.rate()
 	seconds = a.HoldS
-	if len(a.tries) > 0 || a.missed.Rate > 0 { // the rate is near the capacity
+	if len(a.tries) > 0 || a.near() { // the rate is near the capacity
 		seconds = a.long(rate)
 	}
 	return rate, seconds, ok
@@ -52,7 +58,9 @@ func (a *ascent) rate() (rate int, ok bool) {
 	case len(a.tries) > 0:
 		return a.tries[0].Rate, true
 	case low == 0 && high == 0:
-		return a.From, true
+		return min(max(cmp.Or(a.start, a.From), a.From), a.To), true
+	case a.start > 0:
+		return a.around(low, high)
 	case low == 0 || high == 0 && low >= a.To:
 		return 0, false
 	case high == 0:
@@ -66,6 +74,36 @@ func (a *ascent) rate() (rate int, ok bool) {
 	}
 	return high, !a.sure
 }
+
+// near reports whether the search is so near the capacity that every rate needs two steps that agree.
+func (a *ascent) near() bool { return a.missed.Rate > 0 || a.start > 0 }
+
+// around is the next rate of a search that began where an earlier one ended.
+func (a *ascent) around(low, high int) (rate int, ok bool) {
+	switch {
+	case low == 0 && high <= a.From, high == 0 && low >= a.To:
+		return 0, false
+	case low == 0:
+		return max(a.From, min(high-1, int(math.Round(float64(high)/a.further())))), true
+	case high == 0:
+		return min(a.To, max(low+1, int(math.Round(float64(low)*a.further())))), true
+	}
+	rate = int(math.Round(math.Sqrt(float64(low) * float64(high))))
+	return rate, float64(high) > 1.02*a.first()*float64(low) && low < rate && rate < high // rates are whole numbers
+}
+
+// first is the factor of the first stride.
+func (a *ascent) first() float64 { return 1 + min(a.Raise, 0.1) }
+
+// further is the factor of the next stride: each is as long as all before it and the first once more.
+func (a *ascent) further() float64 {
+	now := cmp.Or(a.stride, a.first())
+	a.stride = now * now
+	return now
+}
+
+// begins is where the next search of a service of this capacity begins: its first stride then has the capacity in its middle.
+func (a *ascent) begins(capacity float64) int { return int(capacity / math.Sqrt(a.first())) }
 
 const (
 	beyond   = 2   // requests of a step that should take longer than the objective's percentile; two steps decide a rate
@@ -85,7 +123,7 @@ func (a *ascent) long(rate int) float64 {
 // take adds the result of a step.
 func (a *ascent) take(s record.Step) {
 	a.tries = append(a.tries, s)
-	met, near := 0, a.missed.Rate > 0
+	met, near := 0, a.near()
 	for _, t := range a.tries {
 		if t.Met {
 			met++

@@ -4,7 +4,6 @@ package capacity
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"regexp"
 	"strings"
@@ -24,6 +23,7 @@ var Kind = measure.Kind{
 	Name: record.Name,
 	Rules: measure.Rules{
 		Search:   true,
+		Turns:    true,
 		Untraced: "a trial that seeks a capacity is many loads, and cannot be traced",
 	},
 	Part: measure.PartOf(file.config),
@@ -47,7 +47,7 @@ const (
 var metricOK = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.]{0,39}$`)
 
 func (f file) config() (measure.Config, error) {
-	out := config{Config: record.Config{From: cmp.Or(f.From, 10), To: cmp.Or(f.To, mostRate), Raise: 0.5, HoldS: 10}}
+	out := config{found: map[string]int{}, Config: record.Config{From: cmp.Or(f.From, 10), To: cmp.Or(f.To, mostRate), Raise: 0.5, HoldS: 10}}
 	metric, text, ok := strings.Cut(f.Objective, "=")
 	bound, err := time.ParseDuration(text)
 	if !ok || err != nil || bound <= 0 || !metricOK.MatchString(metric) {
@@ -76,6 +76,7 @@ func (f file) config() (measure.Config, error) {
 type config struct {
 	measure.Defaults
 	record.Config
+	found map[string]int // where the next search begins, by place; nil: nothing is remembered
 }
 
 // Record implements measure.Config.
@@ -99,83 +100,7 @@ func (c config) Metrics(*workload.Workload, []string) (notebook.Metric, []notebo
 
 // Subject implements measure.Config.
 func (c config) Subject(b measure.Bench, of measure.Cell) measure.Subject {
-	return &subject{measure.NewPlain(b, of), c.Config}
-}
-
-type subject struct {
-	*measure.Plain
-	record.Config
-}
-
-// Trial implements measure.Subject: it searches for the capacity. A step that does not count runs only one step of the search.
-func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Trial, over bool, err error) {
-	tr, over = s.climb(ctx, s.Service(), !step.Counts())
-	return tr, over, nil
-}
-
-// climb searches for the capacity of a service; short: it runs only one step. over: the guest, or the place of its load, can no
-// longer be used, and the trial's failure says why.
-func (u *subject) climb(ctx context.Context, s *crowd.Service, short bool) (tr notebook.Trial, over bool) {
-	a := ascent{Config: u.Config}
-	var seen record.Seen
-	defer func() { tr.Seen = seen }()
-	tr.Start = time.Now().UTC()
-	ahead, bound, err := s.Clock(ctx)
-	if err != nil {
-		tr.Failure = crowd.Silent(err, s.Place)
-		return tr, true
-	}
-	var used ruler.Result
-	for ctx.Err() == nil {
-		rate, seconds, ok := a.next()
-		if !ok {
-			break
-		}
-		if a.missed.Rate > 0 || len(a.tries) > 0 { // the service may still be working on requests that it could not answer in time
-			if tr.Failure = s.Await(ctx); tr.Failure != nil {
-				return tr, true
-			}
-		}
-		order := open(s, rate, seconds)
-		tr.Command = order.Argv
-		asking, enough := s.During(ctx)
-		res, host, err := s.Place.Ruler().Run(asking, order)
-		enough()
-		switch {
-		case s.Over():
-			tr.Failure = notebook.Say("service-ended", "cause", s.How())
-			return tr, true
-		case err != nil:
-			tr.Failure = crowd.Silent(err, s.Place)
-			return tr, true
-		}
-		tr.ElapsedS, tr.HostS = tr.ElapsedS+res.Elapsed.Seconds(), tr.HostS+host.Seconds()
-		used.UserS, used.SystemS = used.UserS+res.UserS, used.SystemS+res.SystemS
-		if len(tr.Warnings) == 0 {
-			tr.Warnings = crowd.Saturated(s.Usage(res, 0, 0), res.Elapsed)
-		}
-		step := stepOf(res, rate, a.Config)
-		if seconds > a.HoldS {
-			step.HoldS = seconds
-		}
-		a.take(step)
-		seen.Steps = append(seen.Steps, step)
-		if short {
-			tr.Failure = step.Failure
-			return tr, false
-		}
-	}
-	tr.Load = s.Usage(used, ahead, bound)
-	later, laterBound, err := s.Clock(ctx)
-	if err != nil {
-		tr.Failure = crowd.Silent(err, s.Place)
-		return tr, true
-	}
-	rate, cause := a.capacity()
-	if tr.Failure = cmp.Or(crowd.Wander(ahead, bound, later, laterBound, time.Duration(tr.HostS*float64(time.Second))), cause); tr.Failure == nil {
-		tr.Value, tr.Figures = 1/rate, map[string]float64{record.PerSecond.Name: rate}
-	}
-	return tr, false
+	return &subject{Plain: measure.NewPlain(b, of), config: c}
 }
 
 // open is the order that runs one step of a search.

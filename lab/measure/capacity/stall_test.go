@@ -92,3 +92,56 @@ func TestARateThatDecidesIsHeldLonger(t *testing.T) {
 		}
 	}
 }
+
+// A search that begins where the last one ended finds the same capacity as one that climbs, in fewer steps, where the host stalls too.
+func TestASearchBeginsWhereTheLastEnded(t *testing.T) {
+	for _, c := range []struct{ power, noise, stalls, most float64 }{{8, 0.1, 0, 5}, {8, 0.1, 0.02, 6}, {2, 0.3, 0.02, 9}} {
+		g := rand.New(rand.NewPCG(7, 8))
+		config := record.Config{Metric: "p99", Bound: 0.05, From: 10, To: mostRate, Raise: 0.5, HoldS: 2}
+		start, sum, squares, steps := 640, 0.0, 0.0, 0.0
+		const searches = 3000
+		for range searches {
+			a := ascent{Config: config, start: start}
+			for rate, _, ok := a.next(); ok; rate, _, ok = a.next() {
+				tail := 0.05 * math.Pow(float64(rate)/1000, c.power) * math.Exp(c.noise*g.NormFloat64())
+				if g.Float64() < c.stalls {
+					tail *= 1e9
+				}
+				steps += 1.0 / searches
+				a.take(record.Step{Rate: rate, Tail: tail, Met: tail <= a.Bound})
+			}
+			got, cause := a.capacity()
+			if cause != nil {
+				t.Fatal(cause)
+			}
+			start = a.begins(got)
+			sum, squares = sum+math.Log(got/1000), squares+math.Pow(math.Log(got/1000), 2)
+		}
+		mean := sum / searches
+		spread := math.Sqrt(squares/searches - mean*mean)
+		t.Logf("power %g, noise %g: %.3f, spread %.3f, %.1f steps", c.power, c.noise, math.Exp(mean), spread, steps)
+		if math.Abs(mean) > 0.03 || spread > 1.5*max(c.noise/c.power, 0.02) || steps > c.most {
+			t.Errorf("noise %g, stalls %g: %.3f of the capacity, spread %.3f, %.1f steps", c.noise, c.stalls, math.Exp(mean), spread, steps)
+		}
+	}
+}
+
+// A search finds a capacity far from where it began, as in another environment, and says so where there is none in reach.
+func TestASearchThatBeganFarAway(t *testing.T) {
+	for _, c := range []struct {
+		capacity, start float64
+		most            int // steps
+	}{{1000, 953, 4}, {1000, 20, 24}, {1000, 30000, 24}, {11, 1000, 26}, {5, 1000, 40}, {2e6, 1000, 40}} {
+		a := ascent{Config: record.Config{Metric: "p99", Bound: 0.05, From: 10, To: mostRate, Raise: 0.5, HoldS: 2}, start: int(c.start)}
+		steps := 0
+		for rate, _, ok := a.next(); ok; rate, _, ok = a.next() {
+			tail := 0.05 * math.Pow(float64(rate)/c.capacity, 8)
+			a.take(record.Step{Rate: rate, Tail: tail, Throughput: float64(rate), Met: tail <= a.Bound})
+			steps++
+		}
+		got, cause := a.capacity()
+		if within := c.capacity >= 10 && c.capacity <= mostRate; steps > c.most || within != (cause == nil) || within && math.Abs(got/c.capacity-1) > 0.05 {
+			t.Errorf("from %g: %g in %d steps (%s), want %g", c.start, got, steps, cause, c.capacity)
+		}
+	}
+}

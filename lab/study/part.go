@@ -1,0 +1,90 @@
+package study
+
+import (
+	"context"
+	"time"
+
+	"tare/lab/crowd"
+	"tare/lab/measure"
+	"tare/notebook"
+)
+
+// underway is what was observed while the parts of a trial were made.
+type underway struct {
+	took, elapsed float64 // seconds: in all, and of the trial itself
+	throttled     float64
+	beside        *notebook.Beside // nil: one of the parts is not known
+	parts         int
+	confined      *notebook.Confined
+	failure       *notebook.Message // the guest left its CPUs
+}
+
+// part makes the next part of a trial, in which the same is observed as in a whole trial. A trial in parts has no neighbours.
+func (a *attempt) part(ctx context.Context, of measure.Parted, s measure.Step) (more bool, err error) {
+	if ctx.Err() != nil {
+		return false, context.Canceled
+	}
+	start, g, service := time.Now(), of.Guest(), of.Service()
+	held, stayed := crowd.Throttled(g), crowd.Stayed(g, service)
+	since := crowd.BesideGuests(service.Guests(g)...)
+	tr, more, over, terr := of.Part(ctx, s)
+	u := &a.under
+	u.add(since(), held())
+	if ctx.Err() != nil {
+		return false, context.Canceled
+	}
+	own := notebook.Trial{ElapsedS: tr.ElapsedS - u.elapsed}
+	stayed(&own)
+	u.stayed(own)
+	u.elapsed = tr.ElapsedS
+	u.took += time.Since(start).Seconds()
+	if more && terr == nil {
+		return true, nil
+	}
+	u.into(&tr)
+	took := time.Duration(u.took * float64(time.Second))
+	a.under, a.todo = underway{}, a.todo[1:]
+	return false, a.done(ctx, s, tr, over, terr, took)
+}
+
+// add adds what the host did in a part.
+func (u *underway) add(beside *notebook.Beside, throttled float64) {
+	u.throttled += throttled
+	switch {
+	case u.parts == 0:
+		u.beside = beside
+	case beside == nil:
+		u.beside = nil
+	case u.beside != nil:
+		u.beside.Add(beside)
+	}
+	u.parts++
+}
+
+// stayed adds whether the guest stayed on its CPUs in a part. The first part in which it did not is the one that is recorded.
+func (u *underway) stayed(part notebook.Trial) {
+	c := part.Confined
+	switch {
+	case u.failure != nil:
+	case u.confined == nil || part.Failure != nil || c == nil:
+		u.confined, u.failure = c, part.Failure
+	default:
+		sum := *c
+		sum.UsedS += u.confined.UsedS
+		if sum.ForeignS != nil && u.confined.ForeignS != nil {
+			both := *sum.ForeignS + *u.confined.ForeignS
+			sum.ForeignS = &both
+		} else {
+			sum.ForeignS = nil
+		}
+		u.confined = &sum
+	}
+}
+
+// into writes what was observed into the trial's record.
+func (u *underway) into(tr *notebook.Trial) {
+	tr.Beside, tr.ThrottledS, tr.Confined = u.beside, u.throttled, u.confined
+	if tr.Failure == nil {
+		tr.Failure = u.failure
+	}
+}
