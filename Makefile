@@ -5,8 +5,8 @@ export CGO_ENABLED = 0
 # One set of flags for all, so that the go command compiles each package once. What debuggers read is a sixth of the compiler's work,
 # and neither the program nor `go test` keeps it.
 export GOFLAGS += -buildvcs=false -trimpath -gcflags=all=-dwarf=false
-RELEASE := $(shell git describe --tags --always --dirty 2>/dev/null)
-LDFLAGS := -s -w -X main.release=$(RELEASE)
+COMMIT := $(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null)
+LDFLAGS := -s -w -X main.release=$(COMMIT)
 
 .PHONY: build install quickstart test fuzz bench lint cross generate cuda
 

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -82,6 +81,7 @@ container (cn), in a VM (vm) and in a container in a VM (vmcn), with a CPU quota
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetVersionTemplate(thisBuild().String())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	for _, c := range deskCommands() {
@@ -125,30 +125,6 @@ func nothing(c *cobra.Command, args []string) error {
 	}
 	return nil
 }
-
-// version is the module's version, or the commit that the program was built from.
-func version() string {
-	if release != "" {
-		return release
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	v := info.Main.Version
-	if v == "" || v == "(devel)" {
-		v = "devel"
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-				v += " " + s.Value[:12]
-			}
-		}
-	}
-	return v
-}
-
-// release is set by the linker: see the Makefile.
-var release string
 
 func oneOf(what, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {
