@@ -22,17 +22,13 @@ func hasWords(path string) bool {
 // mostWords is how many words a label may have; a text of more is a sentence.
 const mostWords = 4
 
-// Reasons why a text may stay where it is.
-const (
-	className  = "a class of samples is named where its functions are listed"
-	errorsPart = "it is part of an error"
-)
+// className is a reason why a text may stay where it is.
+const className = "a class of samples is named where its functions are listed"
 
 // permittedTexts are long texts outside desk/words. The names that metrics had in earlier folders need no permission.
 var permittedTexts = map[string]string{
 	"Go's garbage collection and allocation": className,
 	"pipes and sockets of the host":          className,
-	"the size of a page, 2M or 1G,":          errorsPart,
 }
 
 var (

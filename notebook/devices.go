@@ -47,8 +47,8 @@ func DeviceKinds(list string) (kinds []string) {
 	return kinds
 }
 
-// parseDevices reads a list of devices with commas between them, or the name of a set, and gives it in the order of Devices. The error says
-// what was expected.
+// parseDevices reads a comma-separated list of devices, or the name of a set, and returns the list in the order of Devices. The error says
+// what is wrong and what is allowed.
 func parseDevices(text string) (string, error) {
 	if set, ok := deviceSets[text]; ok {
 		return set, nil
@@ -61,12 +61,12 @@ func parseDevices(text string) (string, error) {
 			continue
 		}
 		if slices.Contains(kinds, d.Kind) {
-			return "", fmt.Errorf("one device for %s", d.Kind)
+			return "", fmt.Errorf("two devices for %s; only one is allowed", d.Kind)
 		}
 		list, kinds = append(list, d.Word), append(kinds, d.Kind)
 	}
-	if len(list) != len(asked) { // one is unknown, or stands there twice
-		return "", fmt.Errorf("%s, or a list with commas of %s, each once,", VirtManager, strings.Join(words, ", "))
+	if len(list) != len(asked) { // a word is unknown or repeated
+		return "", fmt.Errorf("must be %s, or a comma-separated list of %s, each at most once", VirtManager, strings.Join(words, ", "))
 	}
 	return strings.Join(list, ","), nil
 }

@@ -33,7 +33,7 @@ var instanceSize = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([0-9]{1,5}(?:\.[0-9]{1,3})?)/([0-9]{1,9}[KMGT]B)$`)
 })
 
-// ParseMemory reads a size such as 512MB, in bytes; a GB is 2^30 bytes. Its errors say what was expected.
+// ParseMemory reads a size such as 512MB, in bytes; a GB is 2^30 bytes. Its errors say what is allowed.
 func ParseMemory(text string) (int64, error) {
 	digits := strings.TrimRight(text, "KMGTB")
 	n, err := strconv.ParseInt(digits, 10, 64)
@@ -41,11 +41,11 @@ func ParseMemory(text string) (int64, error) {
 	if unit := int64(1) << (10 * power); err == nil && len(text) == len(digits)+2 && power > 0 && n <= mostMemory/unit && n*unit >= leastMemory {
 		return n * unit, nil
 	}
-	return 0, fmt.Errorf("%q: a size from 32MB to 1024TB was expected", text)
+	return 0, fmt.Errorf("%q: must be a size from 32MB to 1024TB", text)
 }
 
 // ParseInstance reads an instance type: a name of InstanceTypes, in letters of either case, or cores/memory like
-// 0.5/1GB, where a GB is 2^30 bytes, as the platforms' own tools have it. Its errors say what was expected.
+// 0.5/1GB, where a GB is 2^30 bytes, as the platforms' own tools have it. Its errors say what is allowed.
 func ParseInstance(text string) (Instance, error) {
 	if i := slices.IndexFunc(InstanceTypes, func(i Instance) bool { return strings.EqualFold(i.Name, text) }); i >= 0 {
 		return InstanceTypes[i], nil
@@ -56,15 +56,15 @@ func ParseInstance(text string) (Instance, error) {
 		for _, i := range InstanceTypes {
 			names = append(names, i.Name)
 		}
-		return Instance{}, fmt.Errorf("unknown instance %q: %s, or cores/memory like 0.5/1GB was expected", text, strings.Join(names, ", "))
+		return Instance{}, fmt.Errorf("unknown instance %q; use %s, or CPUs/memory such as 0.5/1GB", text, strings.Join(names, ", "))
 	}
 	cores, err := strconv.ParseFloat(m[1], 64)
 	if err != nil || cores < leastCores || cores > mostCores {
-		return Instance{}, fmt.Errorf("instance %q: %g to %d cores were expected", text, leastCores, mostCores)
+		return Instance{}, fmt.Errorf("instance %q: must have from %g to %d CPUs", text, leastCores, mostCores)
 	}
 	memory, err := ParseMemory(m[2])
 	if err != nil {
-		return Instance{}, fmt.Errorf("instance %q: from 32MB to 1024TB of memory were expected", text)
+		return Instance{}, fmt.Errorf("instance %q: must have from 32MB to 1024TB of memory", text)
 	}
 	return Instance{Name: text, Cores: cores, Memory: memory}, nil
 }

@@ -48,5 +48,5 @@ func ExampleParseInstance() {
 	// Output:
 	// 4 cores, 16384 MiB
 	// 0.5 cores, 1024 MiB
-	// instance "0/1GB": 0.01 to 65536 cores were expected
+	// instance "0/1GB": must have from 0.01 to 65536 CPUs
 }

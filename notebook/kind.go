@@ -157,7 +157,7 @@ func joined(v any, other []byte) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !bytes.HasPrefix(other, []byte("{")):
-		return nil, fmt.Errorf("%.40s: an object was expected", other)
+		return nil, fmt.Errorf("%.40s is not a JSON object", other)
 	case bytes.Equal(other, []byte("{}")):
 		return one, nil
 	case bytes.Equal(one, []byte("{}")):

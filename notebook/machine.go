@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -89,21 +90,21 @@ func ParseMachine(text string) (Machine, error) {
 	var seen []string
 	for _, w := range strings.Fields(text) {
 		key, value, _ := strings.Cut(w, "=")
-		want := ""
+		var wrong error
 		number := func(n *int) {
 			var err error
 			if *n, err = strconv.Atoi(value); err != nil || *n < 1 || *n > mostParts {
-				want = fmt.Sprintf("a number from 1 to %d", mostParts)
+				wrong = fmt.Errorf("must be a number from 1 to %d", mostParts)
 			}
 		}
 		among := func(s *string, all []string) {
 			if *s = value; !slices.Contains(all, value) {
-				want = strings.Join(all, ", ")
+				wrong = fmt.Errorf("must be one of %s", strings.Join(all, ", "))
 			}
 		}
 		word := func(b *bool, is bool) {
 			if *b = is; w != key {
-				want = "no value"
+				wrong = fmt.Errorf("takes no value; write %s", key)
 			}
 		}
 		switch key {
@@ -117,13 +118,10 @@ func ParseMachine(text string) (Machine, error) {
 			word(&m.NoVhost, true)
 		case "huge-pages":
 			if m.HugePages = pageSizes[value]; m.HugePages == 0 {
-				want = "the size of a page, 2M or 1G,"
+				wrong = errors.New("must be a page size, 2M or 1G")
 			}
 		case "devices":
-			var err error
-			if m.Devices, err = parseDevices(value); err != nil {
-				want = err.Error()
-			}
+			m.Devices, wrong = parseDevices(value)
 		case "sockets":
 			number(&m.Sockets)
 		case "threads":
@@ -131,21 +129,21 @@ func ParseMachine(text string) (Machine, error) {
 		case "nodes":
 			number(&m.Nodes)
 		default:
-			return Machine{}, fmt.Errorf("machine %q: unknown word %q; usual, or words of cache=, aio=, %s, huge-pages=, sockets=, threads=, nodes=, devices= and %s were expected", text, w, noIOThread, noVhost)
+			return Machine{}, fmt.Errorf("machine %q: unknown word %q; use usual, or words from cache=, aio=, %s, huge-pages=, sockets=, threads=, nodes=, devices= and %s", text, w, noIOThread, noVhost)
 		}
 		switch {
-		case want != "":
-			return Machine{}, fmt.Errorf("machine %q: %s=%s: %s was expected", text, key, value, want)
+		case wrong != nil:
+			return Machine{}, fmt.Errorf("machine %q: %s=%s: %w", text, key, value, wrong)
 		case slices.Contains(seen, key):
-			return Machine{}, fmt.Errorf("machine %q: %s stands there twice", text, key)
+			return Machine{}, fmt.Errorf("machine %q: %s is given twice; give it once", text, key)
 		}
 		seen = append(seen, key)
 	}
 	switch d := m.Disk; {
 	case d.AIO == AIONative && !d.Direct():
-		return Machine{}, fmt.Errorf("machine %q: aio=native works past the page cache alone: cache=none or cache=directsync was expected with it", text)
+		return Machine{}, fmt.Errorf("machine %q: aio=native bypasses the page cache; it needs cache=none or cache=directsync", text)
 	case m.Sockets%m.Nodes != 0:
-		return Machine{}, fmt.Errorf("machine %q: a NUMA node has whole sockets: sockets=%d, or a multiple of it, was expected with nodes=%[2]d", text, m.Nodes)
+		return Machine{}, fmt.Errorf("machine %q: a NUMA node consists of whole sockets; nodes=%[2]d needs sockets=%[2]d or a multiple of it", text, m.Nodes)
 	}
 	return m, nil
 }

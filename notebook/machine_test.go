@@ -41,21 +41,21 @@ func TestParseMachine(t *testing.T) {
 		t.Errorf("the usual machine is written %q, want nothing", text)
 	}
 	for text, want := range map[string]string{
-		"aio=native":                 "cache=none or cache=directsync was expected with it",
-		"cache=unsafe":               "cache=unsafe: writeback, none, directsync was expected",
-		"cache=none cache=writeback": "cache stands there twice",
+		"aio=native":                 "it needs cache=none or cache=directsync",
+		"cache=unsafe":               "cache=unsafe: must be one of writeback, none, directsync",
+		"cache=none cache=writeback": "cache is given twice",
 		"none":                       `unknown word "none"`,
 		"threads=2 usual":            `unknown word "usual"`,
-		"no-iothread=1":              "no value was expected",
-		"huge-pages":                 "huge-pages=: the size of a page, 2M or 1G, was expected",
+		"no-iothread=1":              "takes no value; write no-iothread",
+		"huge-pages":                 "huge-pages=: must be a page size, 2M or 1G",
 		"huge-pages=4K":              "2M or 1G",
-		"devices=":                   "devices=: virt-manager, or a list with commas of qxl, cirrus, spice, vnc, ich6, ich9, usb, balloon, each once, was expected",
-		"devices=qxl,floppy":         "devices=qxl,floppy: virt-manager, or a list",
-		"devices=usb,usb":            "each once, was expected",
-		"devices=qxl,cirrus":         "devices=qxl,cirrus: one device for video was expected",
-		"sockets=0":                  "sockets=0: a number from 1 to 1024 was expected",
-		"threads=two":                "threads=two: a number",
-		"nodes=2":                    "a NUMA node has whole sockets: sockets=2, or a multiple of it, was expected with nodes=2",
+		"devices=":                   "devices=: must be virt-manager, or a comma-separated list of qxl, cirrus, spice, vnc, ich6, ich9, usb, balloon, each at most once",
+		"devices=qxl,floppy":         "devices=qxl,floppy: must be virt-manager, or a comma-separated list",
+		"devices=usb,usb":            "each at most once",
+		"devices=qxl,cirrus":         "devices=qxl,cirrus: two devices for video; only one is allowed",
+		"sockets=0":                  "sockets=0: must be a number from 1 to 1024",
+		"threads=two":                "threads=two: must be a number",
+		"nodes=2":                    "a NUMA node consists of whole sockets; nodes=2 needs sockets=2 or a multiple of it",
 	} {
 		if m, err := ParseMachine(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %+v, %v; want one line with %q", text, m, err, want)

@@ -62,7 +62,7 @@ var neighbourOK = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 
 // ParseNeighbours reads what Neighbours.Text writes.
 func ParseNeighbours(text string) (n Neighbours, err error) {
-	wrong := fmt.Errorf("%q: none, cpu:N, io:N, work:N, several with a plus between them, or one of them as N/core alone, N from 0 to %d, was expected", text, MostNeighbours)
+	wrong := fmt.Errorf("%q: must be none, cpu:N, io:N or work:N, several joined with \"+\" (cpu:1+io:1), or one kind that fills the host (cpu:N/core); N is 0 to %d", text, MostNeighbours)
 	if text == "none" {
 		return n, nil
 	}
@@ -74,7 +74,7 @@ func ParseNeighbours(text string) (n Neighbours, err error) {
 			return Neighbours{}, wrong
 		}
 		seen[m[1]] = true
-		count, _ := strconv.Atoi(m[2]) // digits alone, of which there are few
+		count, _ := strconv.Atoi(m[2]) // the expression allows only four digits
 		switch {
 		case count > MostNeighbours || m[3] != "" && count == 0:
 			return Neighbours{}, wrong
@@ -91,7 +91,7 @@ func ParseNeighbours(text string) (n Neighbours, err error) {
 	return n, nil
 }
 
-// NeighboursOf are those of a treatment's guest; a text that is none is none.
+// NeighboursOf returns the neighbours of a treatment's guest. An invalid text means none.
 func NeighboursOf(t Treatment) Neighbours {
 	n, err := ParseNeighbours(FactorNeighbours.Of(t))
 	if err != nil {

@@ -35,7 +35,7 @@ type Folder struct {
 }
 
 // Read reads a study's folder, which may be in use by a writer. What is not a study's folder, one of a newer Tare, and
-// one that was changed or damaged are errors that name the file, the line and what was expected. A last line without
+// one that was changed or damaged are errors that name the file, the line and what is wrong. A last line without
 // its end is passed over: it never was a finished record (Folder.Torn says so of a trial).
 func Read(dir string) (*Folder, error) {
 	f := &Folder{Dir: dir}

@@ -165,7 +165,7 @@ func unused(dir string) error {
 func Open(dir string) (*Writer, error) {
 	root, err := durable.OpenFolder(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		_, err := Read(dir) // which says what was expected
+		_, err := Read(dir) // which says what is wrong
 		return nil, err
 	}
 	if err != nil {

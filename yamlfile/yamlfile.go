@@ -51,15 +51,15 @@ func Line(text []byte, path ...any) string {
 	return fmt.Sprint(":", line)
 }
 
-// Decode decodes one YAML document into v. A key that v does not have is an error. Errors read "FILE:LINE: what
-// was expected".
+// Decode decodes one YAML document into v. A key that v does not have is an error. Errors read "FILE:LINE: what is
+// wrong; what is allowed".
 func Decode(where string, text []byte, v any) error {
 	if len(text) > MaxBytes {
 		return fmt.Errorf("%s: is %d bytes long, at most %d are read", where, len(text), MaxBytes)
 	}
 	var doc yaml.Node
 	if yaml.Unmarshal(text, &doc) == nil { // else Decode says why
-		if n := crowded(&doc); n != nil {
+		if n := overfull(&doc); n != nil {
 			return fmt.Errorf("%s:%d: has %d keys here; at most %d are allowed", where, n.Line, len(n.Content)/2, maxKeys)
 		}
 	}
@@ -165,7 +165,7 @@ func Unknown(key string, known []string) string {
 }
 
 // ErrScalars is the error of Scalars.
-var ErrScalars = errors.New("a value or a list of values was expected")
+var ErrScalars = errors.New("must be a value or a list of values")
 
 // Scalars returns the text of a scalar, or the texts of a list of scalars.
 func Scalars(n *yaml.Node) (all []string, err error) {
@@ -187,18 +187,18 @@ func Share(text string) (float64, error) {
 	digits, ok := strings.CutSuffix(text, "%")
 	percent, err := strconv.ParseFloat(digits, 64)
 	if err != nil || !ok || !(percent > 0 && percent <= 100) {
-		return 0, fmt.Errorf("%q: a share like 3%% was expected", text)
+		return 0, fmt.Errorf("%q is not a share; write a percentage above 0%% and at most 100%%, such as 3%%", text)
 	}
 	return percent / 100, nil
 }
 
-// crowded gives a mapping with more keys than maxKeys; nil: none is.
-func crowded(n *yaml.Node) *yaml.Node {
+// overfull returns a mapping with more keys than maxKeys, or nil.
+func overfull(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.MappingNode && len(n.Content) > 2*maxKeys {
 		return n
 	}
 	for _, part := range n.Content {
-		if found := crowded(part); found != nil {
+		if found := overfull(part); found != nil {
 			return found
 		}
 	}
@@ -219,7 +219,7 @@ func yamlError(err error, known map[string][]string) (line int, text string) {
 	if m := unknownKey.FindStringSubmatch(text); m != nil {
 		text = Unknown(m[1], known[m[2]])
 	} else if m := otherKind.FindStringSubmatch(text); m != nil {
-		text = found(m[1], m[2]) + ": " + expected(m[3], known[m[3]]) + " was expected"
+		text = found(m[1], m[2]) + ": must be " + allowed(m[3], known[m[3]])
 	}
 	return max(line, 0), strings.Join(strings.Fields(text), " ")
 }
@@ -235,15 +235,15 @@ func found(kind, value string) string {
 	return strconv.Quote(value)
 }
 
-// expected says in words what a type is read from; keys are a structure's.
-func expected(of string, keys []string) string {
+// allowed says in words what a type is read from; keys are a structure's.
+func allowed(of string, keys []string) string {
 	switch {
 	case len(keys) > 0:
 		return "{" + strings.Join(keys, ": …, ") + ": …}"
 	case strings.HasPrefix(of, "[]"):
 		return "a list"
 	case strings.HasPrefix(of, "map["):
-		return "keys with values, {KEY: …},"
+		return "keys with values, {KEY: …}"
 	case of == "bool":
 		return "true or false"
 	case of == "string":

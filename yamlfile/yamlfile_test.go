@@ -59,15 +59,15 @@ func TestDecode(t *testing.T) {
 		"name: a\ncolour: b":               "f.yaml:2: unknown key colour: the keys here are name, list, rounds, also, params, title, kind, kinds",
 		"rounds: {flor: 3}":                "f.yaml:1: unknown key flor: did you mean floor? The keys here are floor, cap, share, quick",
 		"also:\n- floor: 2\n- cpa: 3":      "f.yaml:3: unknown key cpa: did you mean cap? The keys here are floor, cap, share, quick",
-		"name: a\nlist: {a: b}":            "f.yaml:2: keys with values: a list was expected",
-		"name: a\nlist: 5\nfoo: 2":         `f.yaml:2: "5": a list was expected`,
-		"rounds: {floor: two}":             `f.yaml:1: "two": a whole number was expected`,
-		"rounds: {floor: [2]}":             "f.yaml:1: a list: a whole number was expected",
-		"rounds: {share: a \"few\" or so}": `f.yaml:1: "a \"few\"...": a number was expected`,
-		"rounds: {quick: maybe}":           `f.yaml:1: "maybe": true or false was expected`,
-		"rounds: 5":                        `f.yaml:1: "5": {floor: …, cap: …, share: …, quick: …} was expected`,
-		"name: [a]":                        "f.yaml:1: a list: text was expected",
-		"params: [a]":                      "f.yaml:1: a list: keys with values, {KEY: …}, was expected",
+		"name: a\nlist: {a: b}":            "f.yaml:2: keys with values: must be a list",
+		"name: a\nlist: 5\nfoo: 2":         `f.yaml:2: "5": must be a list`,
+		"rounds: {floor: two}":             `f.yaml:1: "two": must be a whole number`,
+		"rounds: {floor: [2]}":             "f.yaml:1: a list: must be a whole number",
+		"rounds: {share: a \"few\" or so}": `f.yaml:1: "a \"few\"...": must be a number`,
+		"rounds: {quick: maybe}":           `f.yaml:1: "maybe": must be true or false`,
+		"rounds: 5":                        `f.yaml:1: "5": must be {floor: …, cap: …, share: …, quick: …}`,
+		"name: [a]":                        "f.yaml:1: a list: must be text",
+		"params: [a]":                      "f.yaml:1: a list: must be keys with values, {KEY: …}",
 		"a: [":                             "f.yaml:2: did not find expected node content",
 		"name: \x00":                       "f.yaml: control characters",
 		strings.Repeat("#", 2<<20):         "at most 1048576 are read",
@@ -110,8 +110,8 @@ func ExampleDecode() {
 		Rounds int    `yaml:"rounds"`
 	}
 	fmt.Println(Decode("mine.yaml", []byte("name: mine\nround: 5\n"), &study))
-	fmt.Printf("mine.yaml%s: rounds: 1 to 100 were expected\n", Line([]byte("name: mine\nrounds: 0\n"), "rounds"))
+	fmt.Printf("mine.yaml%s: rounds: 0: must be from 1 to 100\n", Line([]byte("name: mine\nrounds: 0\n"), "rounds"))
 	// Output:
 	// mine.yaml:2: unknown key round: did you mean rounds? The keys here are name, rounds
-	// mine.yaml:2: rounds: 1 to 100 were expected
+	// mine.yaml:2: rounds: 0: must be from 1 to 100
 }

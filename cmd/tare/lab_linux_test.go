@@ -42,7 +42,7 @@ func TestFlagsOfARun(t *testing.T) {
 		{[]string{"quick", "--explain", "io"}, `run: one study was expected; tracers are named with an equals sign: --explain=io`},
 		{[]string{"quick", "--rounds", "x"}, "--rounds \"x\": a whole number was expected; see `run --help`"},
 		{[]string{"quick", "--time-budget", "5"}, "--time-budget \"5\": a time such as 90s, 10m or 1h30m was expected; see `run --help`"},
-		{[]string{"quick", "--vm-kernel", "main.go"}, "--vm-kernel: kernel main.go: it is no kernel: a bzImage (vmlinuz), or an uncompressed vmlinux, for x86-64 was expected"},
+		{[]string{"quick", "--vm-kernel", "main.go"}, "--vm-kernel: kernel main.go: it is not a kernel; give a bzImage (vmlinuz) or an uncompressed vmlinux for x86-64"},
 		{[]string{"quick", "--vm-kernel="}, `--vm-kernel is empty: is a variable unset?`},
 		{[]string{"--explain"}, `run: one study was expected, by its name (tare study list) or its file`},
 		{[]string{"--explain", "no-such-study"}, `no-such-study`}, // its own word, and not a tracer

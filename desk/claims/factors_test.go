@@ -100,7 +100,7 @@ func TestAFactorThatCannotBe(t *testing.T) {
 	for of, want := range map[string]string{
 		"cache: hot":                         `f.yaml:2: ratio: of: cache: "hot": one of cold, warm was expected`,
 		"accelerator: xen":                   `f.yaml:2: ratio: of: accelerator: "xen": one of kvm, kvm-emulated, tcg was expected`,
-		"neighbours: many":                   `f.yaml:2: ratio: of: neighbours: "many": none, cpu:N, io:N, work:N`,
+		"neighbours: many":                   `f.yaml:2: ratio: of: neighbours: "many": must be none, cpu:N, io:N or work:N`,
 		"rate: fast":                         `f.yaml:2: ratio: of: rate: "fast": must be a number (1/s), such as 8, or 8 or more`,
 		"rate: x or more":                    `f.yaml:2: ratio: of: rate: "x or more" must begin with a number, as in 1 or more`,
 		"cache: cold, params: {cache: warm}": `f.yaml:2: ratio: of: cache: is under params too: remove one of the two`,

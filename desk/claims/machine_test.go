@@ -42,7 +42,7 @@ func TestMachineOfAClaim(t *testing.T) {
 		}
 	}
 	const file = `{paper: p, groups: [{name: g, claims: [{id: a, place: b, finding: c, hypothesis: {ratio: {of: {machine: devices=floppy}, higher: 2%}}}]}]}`
-	if _, err := Parse("f.yaml", []byte(file)); err == nil || !strings.Contains(err.Error(), "devices=floppy: virt-manager, or a list") {
+	if _, err := Parse("f.yaml", []byte(file)); err == nil || !strings.Contains(err.Error(), "devices=floppy: must be virt-manager, or a comma-separated list") {
 		t.Errorf("devices=floppy: %v", err)
 	}
 }

@@ -90,7 +90,7 @@ func TestParse(t *testing.T) {
 		{"paper: p\nwithout:\n- {platform: lxc, why: w}", `mine.yaml:3: without: platform: "lxc"`},
 		{"paper: p\nwithout:\n- {color: red, why: w}", "mine.yaml:3: unknown key color"},
 		{oneClaim("      ratio: 3"), "mine.yaml:11: "},
-		{oneClaim("      ratio: {of: {platform: {}}, higher: 2%}"), "mine.yaml:11: a value or a list of values was expected"},
+		{oneClaim("      ratio: {of: {platform: {}}, higher: 2%}"), "mine.yaml:11: must be a value or a list of values"},
 		{"paper: p\ngroups:\n- name: g\n  about: {workload: x, platform: cn}\n  claims:\n  - &c {id: c, place: p, finding: f, hypothesis: {ratio: {of: {}, higher: 2%}}}\n  - {id: c, place: p, finding: f, hypothesis: {ratio: {of: {}, higher: 2%}}}", `mine.yaml:7: id: "c" is there twice`},
 		{strings.Repeat("#", 2<<20), "mine.yaml: is 2097152 bytes long"},
 	} {

@@ -123,13 +123,13 @@ func (h Held) Used() (u Used, err error) {
 func (u *Used) parse(text string, cpus []int) error {
 	fields := strings.Fields(text)
 	if len(fields) != len(cpus) {
-		return fmt.Errorf("%d numbers: one for each of %d CPUs was expected", len(fields), len(cpus))
+		return fmt.Errorf("%d numbers; must be one for each of %d CPUs", len(fields), len(cpus))
 	}
 	u.By = map[int]time.Duration{}
 	for i, f := range fields {
 		ns, err := strconv.ParseInt(f, 10, 64)
 		if err != nil || ns < 0 || ns > math.MaxInt64-int64(u.All) {
-			return fmt.Errorf("%.30q: a number of nanoseconds was expected", f)
+			return fmt.Errorf("%.30q: must be a number of nanoseconds", f)
 		}
 		u.By[cpus[i]] = time.Duration(ns)
 		u.All += time.Duration(ns)

@@ -83,7 +83,7 @@ func TestKernelMemoryOfAProcess(t *testing.T) {
 	}
 	got, known, err := KernelMemory([]int{cmd.Process.Pid})
 	if err != nil || !known || got < 16<<10 || got > 64<<20 {
-		t.Errorf("%d bytes, %v, %v; 16 KiB to 64 MiB were expected", got, known, err)
+		t.Errorf("%d bytes, %v, %v; want 16 KiB to 64 MiB", got, known, err)
 	}
 	if got, known, err := KernelMemory([]int{os.Getpid()}); err != nil || known || got != 0 {
 		t.Errorf("of this program itself: %d, %v, %v", got, known, err)

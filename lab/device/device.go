@@ -63,10 +63,10 @@ type Hook struct {
 	specs.Hook
 }
 
-// Check says what is wrong in a device's name: VENDOR/CLASS=DEVICE is expected, as in nvidia.com/gpu=0.
+// Check says what is wrong with a device's name. It must be VENDOR/CLASS=DEVICE, as in nvidia.com/gpu=0.
 func Check(name string) error {
 	if _, _, _, err := parser.ParseQualifiedName(name); err != nil {
-		return fmt.Errorf("%q: a device's name as CDI has it, VENDOR/CLASS=DEVICE, was expected: %w", name, err)
+		return fmt.Errorf("%q is not a CDI device name; write VENDOR/CLASS=DEVICE: %w", name, err)
 	}
 	return nil
 }
@@ -179,16 +179,16 @@ func read(c *cdispecs.ContainerEdits) (e Edits, err error) {
 			return Edits{}, fmt.Errorf("its description wants a mount of type %q at %s; files and folders of the host can be given", m.Type, m.ContainerPath)
 		}
 		if p := m.ContainerPath; p != path.Clean(p) || !path.IsAbs(p) || p == "/" {
-			return Edits{}, fmt.Errorf("its description wants a mount at %q; a path below the root was expected", p)
+			return Edits{}, fmt.Errorf("its description wants a mount at %q; must be a path below the root", p)
 		}
 		if _, err := os.Stat(m.HostPath); err != nil {
-			return Edits{}, fmt.Errorf("its description wants what is not there: %w", err)
+			return Edits{}, fmt.Errorf("its description wants a mount of a missing file: %w", err)
 		}
 		e.Mounts = append(e.Mounts, Mount{Host: m.HostPath, Path: m.ContainerPath, ReadOnly: slices.Contains(m.Options, "ro"), Options: m.Options})
 	}
 	for _, h := range c.Hooks {
 		if !filepath.IsAbs(h.Path) {
-			return Edits{}, fmt.Errorf("its description wants %q run; a program's absolute path was expected", h.Path)
+			return Edits{}, fmt.Errorf("its description wants a hook that runs %q; must be a program's absolute path", h.Path)
 		}
 		e.Hooks = append(e.Hooks, Hook{When: h.HookName, Hook: specs.Hook{Path: h.Path, Args: h.Args, Env: h.Env, Timeout: h.Timeout}})
 	}
@@ -202,7 +202,7 @@ func node(d *cdispecs.DeviceNode) (n Node, err error) {
 		n.Host = n.Path
 	}
 	if n.Path != path.Clean(n.Path) || !strings.HasPrefix(n.Path, "/dev/") {
-		return n, fmt.Errorf("its description wants a device file at %q; a path below /dev was expected", n.Path)
+		return n, fmt.Errorf("its description wants a device file at %q; must be a path below /dev", n.Path)
 	}
 	if n.Access == "" {
 		n.Access = "rwm"
@@ -213,7 +213,7 @@ func node(d *cdispecs.DeviceNode) (n Node, err error) {
 	}
 	kind := is.Mode & unix.S_IFMT
 	if kind != unix.S_IFCHR && kind != unix.S_IFBLK {
-		return n, fmt.Errorf("its description names %s, which is no device", n.Host)
+		return n, fmt.Errorf("its description names %s, which is not a device", n.Host)
 	}
 	n.Block = kind == unix.S_IFBLK
 	n.Major, n.Minor = unix.Major(is.Rdev), unix.Minor(is.Rdev)

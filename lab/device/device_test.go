@@ -44,7 +44,7 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e.String() != "v.org/c=d,v.org/c=e" || e.None() || strings.Join(e.Env, " ") != "OF=all D=1 E=1" {
-		t.Errorf("%s with the environment %q: what is of all devices was expected once, then each device's own", e, e.Env)
+		t.Errorf("%s with the environment %q; want the common variable once, then each device's own", e, e.Env)
 	}
 	null := Node{Host: "/dev/null", Path: "/dev/null", Major: 1, Minor: 3, Access: "rwm", Mode: 0o666}
 	zero := Node{Host: "/dev/zero", Path: "/dev/own/zero", Major: 1, Minor: 5, Access: "r", Mode: 0o640, GID: 7}
@@ -81,7 +81,7 @@ func TestWhatIsWrongWithADevice(t *testing.T) {
 		"another described":   {one("{env: [A=1]}"), "v.org/c=f", []string{"no device v.org/c=f", "described are v.org/c=d, v.org/c=e"}},
 		"broken file":         {map[string]string{"bad.json": `{"cdiVersion": `}, "v.org/c=d", []string{"no device v.org/c=d", "bad.json"}},
 		"node gone":           {one("{deviceNodes: [{path: /dev/no-such-device}]}"), "v.org/c=d", []string{"v.org/c=d", "/dev/no-such-device", "no such file"}},
-		"node is a file":      {one("{deviceNodes: [{path: /dev/x, hostPath: /etc/passwd}]}"), "v.org/c=d", []string{"/etc/passwd", "no device"}},
+		"node is a file":      {one("{deviceNodes: [{path: /dev/x, hostPath: /etc/passwd}]}"), "v.org/c=d", []string{"/etc/passwd", "not a device"}},
 		"node outside":        {one("{deviceNodes: [{path: /dev/../etc/x, hostPath: /dev/null}]}"), "v.org/c=d", []string{"/dev/../etc/x", "below /dev"}},
 		"other numbers":       {one("{deviceNodes: [{path: /dev/null, type: c, major: 9, minor: 9}]}"), "v.org/c=d", []string{"9:9", "1:3", "written again"}},
 		"other type":          {one("{deviceNodes: [{path: /dev/null, type: b}]}"), "v.org/c=d", []string{"/dev/null", "type b"}},
@@ -102,7 +102,7 @@ func TestWhatIsWrongWithADevice(t *testing.T) {
 			}
 			for _, want := range c.want {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q: %q was expected in it", err, want)
+					t.Errorf("%q does not contain %q", err, want)
 				}
 			}
 		})

@@ -79,7 +79,7 @@ func TestWhatIsWrongWithAHook(t *testing.T) {
 			}
 			for _, want := range c.want {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q: %q was expected in it", err, want)
+					t.Errorf("%q does not contain %q", err, want)
 				}
 			}
 			if took := time.Since(start); took > time.Minute {

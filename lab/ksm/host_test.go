@@ -256,7 +256,7 @@ func TestPagesAreMergedAndTakenApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Merge(j, setting); err == nil || !strings.Contains(err.Error(), "merges pages already") {
+		if _, err := Merge(j, setting); err == nil || !strings.Contains(err.Error(), "KSM is already active") {
 			t.Errorf("a second one at once: %v", err)
 		}
 		k, err := m.Settle(ctx)

@@ -70,7 +70,7 @@ func (t Tree) number(name string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s says %q: a number was expected", t.path(name), text)
+		return 0, fmt.Errorf("%s says %q; must be a number", t.path(name), text)
 	}
 	return n, nil
 }
@@ -108,7 +108,7 @@ func Merge(j *journal.Journal, setting string) (*Merging, error) { return Host.m
 func (t Tree) merge(j *journal.Journal, setting string) (*Merging, error) {
 	files, ok := settings[setting]
 	if !ok {
-		return nil, fmt.Errorf("%q: %s was expected", setting, strings.Join(notebook.KSMSettings, " or "))
+		return nil, fmt.Errorf("%q: must be %s", setting, strings.Join(notebook.KSMSettings, " or "))
 	}
 	if err := t.idle(); err != nil {
 		return nil, err
@@ -151,14 +151,14 @@ const undoTimeout = 30 * time.Second
 func (t Tree) idle() error {
 	is, err := proc.Setting(t.path(run))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("this kernel merges no pages (there is no %s): start one with CONFIG_KSM, or leave ksm out of the study's memory", t.path(run))
+		return fmt.Errorf("this kernel has no KSM (%s does not exist); boot a kernel with CONFIG_KSM, or remove ksm from the study's memory", t.path(run))
 	}
 	if err != nil {
 		return err
 	}
 	n, err := t.number("pages_shared")
 	if err == nil && (is == merging || n > 0) {
-		err = fmt.Errorf("this host merges pages already (%s says %s, pages_shared %d), so nothing is weighed without: end what has it do so (ksmtuned, say), and: echo %s >%[1]s",
+		err = fmt.Errorf("KSM is already active on this host (%s says %s, pages_shared %d), so memory without KSM cannot be measured; stop ksmtuned or whatever started it, then: echo %s >%[1]s",
 			t.path(run), is, n, apart)
 	}
 	return err

@@ -169,13 +169,13 @@ func TestRefused(t *testing.T) {
 		setting string
 		want    string
 	}{
-		"another setting": {nil, "on", `"on": paper or kernel was expected`},
+		"another setting": {nil, "on", `"on": must be paper or kernel`},
 		"no KSM": {func(tree Tree) { os.RemoveAll(tree.path("")) }, notebook.KSMPaper,
-			"this kernel merges no pages (there is no ROOT/run): start one with CONFIG_KSM, or leave ksm out of the study's memory"},
+			"this kernel has no KSM (ROOT/run does not exist); boot a kernel with CONFIG_KSM, or remove ksm from the study's memory"},
 		"it merges already": {func(tree Tree) { tree.put(t, run, "1") }, notebook.KSMKernel,
-			"this host merges pages already (ROOT/run says 1, pages_shared 0), so nothing is weighed without: end what has it do so (ksmtuned, say), and: echo 2 >ROOT/run"},
+			"KSM is already active on this host (ROOT/run says 1, pages_shared 0), so memory without KSM cannot be measured; stop ksmtuned or whatever started it, then: echo 2 >ROOT/run"},
 		"pages stay merged": {func(tree Tree) { tree.put(t, "pages_shared", "5") }, notebook.KSMPaper, "(ROOT/run says 0, pages_shared 5)"},
-		"no number":         {func(tree Tree) { tree.put(t, "pages_shared", "many") }, notebook.KSMPaper, `ROOT/pages_shared says "many": a number was expected`},
+		"no number":         {func(tree Tree) { tree.put(t, "pages_shared", "many") }, notebook.KSMPaper, `ROOT/pages_shared says "many"; must be a number`},
 		"a value that is not taken": {func(tree Tree) {
 			if err := errors.Join(os.Remove(tree.path(sleep)), os.Symlink(os.DevNull, tree.path(sleep))); err != nil {
 				t.Error(err)

@@ -307,8 +307,8 @@ func Work() error {
 	for range 100_000 {
 		x = x*6364136223846793005 + 1442695040888963407 + uint64(memory[x%size])
 	}
-	if x == 0 { // it is used, and the steps are made
-		return errors.New("no such sum was expected")
+	if x == 0 { // so that the compiler keeps the steps
+		return errors.New("the sum is 0, which these steps cannot give")
 	}
 	return unix.Munmap(memory)
 }

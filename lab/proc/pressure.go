@@ -37,7 +37,7 @@ func parsePressure(text string) (time.Duration, error) {
 	_, total, ok := strings.Cut(line, " total=")
 	us, err := strconv.ParseUint(total, 10, 52)
 	if !ok || !strings.HasPrefix(line, "some ") || err != nil {
-		return 0, fmt.Errorf("%.80q: some, and a total, were expected", line)
+		return 0, fmt.Errorf("%.80q: must be a line with \"some\" and a total", line)
 	}
 	return time.Duration(us) * time.Microsecond, nil
 }
@@ -69,7 +69,7 @@ func (t Tree) MaxTasks() (int, error) {
 func parseTasks(loadavg string) (int, error) {
 	fields := strings.Fields(loadavg)
 	if len(fields) != 5 {
-		return 0, fmt.Errorf("%.60q: five fields were expected", loadavg)
+		return 0, fmt.Errorf("%.60q: must have five fields", loadavg)
 	}
 	_, all, _ := strings.Cut(fields[3], "/")
 	n, err := strconv.ParseUint(all, 10, 31)

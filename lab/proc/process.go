@@ -75,7 +75,7 @@ func PageTables(pid int) (int64, error) {
 	}
 	kib, err := strconv.ParseInt(strings.TrimSuffix(field, " kB"), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("/proc/%d/status: VmPTE: %q: a number of kB was expected", pid, field)
+		return 0, fmt.Errorf("/proc/%d/status: VmPTE: %q: must be a number of kB", pid, field)
 	}
 	return kib << 10, nil
 }
@@ -95,7 +95,7 @@ func statFields(stat string, numbers ...int) (of []uint64, err error) {
 	for _, n := range numbers {
 		v, err := strconv.ParseUint(fields[n-3], 10, 63)
 		if err != nil {
-			return nil, fmt.Errorf("field %d: %.60q: a number was expected", n, fields[n-3])
+			return nil, fmt.Errorf("field %d: %.60q: must be a number", n, fields[n-3])
 		}
 		of = append(of, v)
 	}

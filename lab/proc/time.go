@@ -3,7 +3,6 @@
 package proc
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -64,13 +63,13 @@ func parseCPUTime(stat string, cpus []int) (c CPUTime, err error) {
 func (c *CPUTime) add(numbers string) error {
 	fields := strings.Fields(numbers)
 	if len(fields) < 8 {
-		return errors.New("eight numbers were expected")
+		return fmt.Errorf("%.60q: must be at least eight numbers", numbers)
 	}
 	// user, nice, system, idle, iowait, irq, softirq, steal; what follows is of VMs, and in user and nice too.
 	for i, text := range fields[:8] {
 		n, err := strconv.ParseUint(text, 10, 63)
 		if err != nil {
-			return fmt.Errorf("%.60q: a number was expected", text)
+			return fmt.Errorf("%.60q: must be a number", text)
 		}
 		d := time.Duration(n) * Tick
 		c.All += d
@@ -174,7 +173,7 @@ func Demanded(pids []int) (d Demand, err error) {
 func parseSchedstat(text string) (ran, waited time.Duration, err error) {
 	fields := strings.Fields(text)
 	if len(fields) != 3 {
-		return 0, 0, fmt.Errorf("%.60q: three numbers were expected", text)
+		return 0, 0, fmt.Errorf("%.60q: must be three numbers", text)
 	}
 	for i, to := range []*time.Duration{&ran, &waited} {
 		n, err := strconv.ParseUint(fields[i], 10, 62)

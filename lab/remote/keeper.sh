@@ -4,10 +4,10 @@ set -u
 umask 077
 trap "" HUP INT TERM PIPE
 fail() { echo "$1" >&2; exit 1; }
-[ "$(id -u)" = 0 ] || fail "user $(id -un) is not root there, and a load needs root for its root file system: name ssh://root@… with a key that root accepts"
-[ "$(uname -m)" = "$1" ] || fail "it is $(uname -m), and the load is of the same programs as the service, for $1: a machine of this kind was expected"
+[ "$(id -u)" = 0 ] || fail "user $(id -un) is not root there, and a load needs root for its root file system; name ssh://root@… with a key that root accepts"
+[ "$(uname -m)" = "$1" ] || fail "it is $(uname -m), and the load uses the service's programs, which are for $1; name a machine of that architecture"
 for program in unshare mount tar mknod flock; do
-	command -v "$program" >/dev/null || fail "it has no program $program: install it there (util-linux, tar, coreutils)"
+	command -v "$program" >/dev/null || fail "it has no program $program; install it there (util-linux, tar, coreutils)"
 done
 base=/var/lib/tare-load
 mkdir -p "$base" || exit 1

@@ -165,7 +165,7 @@ func (c *connection) why() error {
 // isHere says what is wrong with the address that the machine sees this host by.
 func (m *Machine) isHere(a netip.Addr) error {
 	if !a.Is4() {
-		return fmt.Errorf("it is reached over IPv6 (from %s), and guests have IPv4 addresses: name it by its IPv4 address", a)
+		return fmt.Errorf("it is reached over IPv6 (from %s), and guests have IPv4 addresses; name it by its IPv4 address", a)
 	}
 	if m.here.IsValid() && a != m.here {
 		return fmt.Errorf("it sees this host as %s now, and as %s before", a, m.here)
@@ -174,7 +174,7 @@ func (m *Machine) isHere(a netip.Addr) error {
 	if err != nil || link != "" {
 		return err
 	}
-	return fmt.Errorf("it sees this host as %s, which is no address of it: behind address translation nothing there can ask a guest here", a)
+	return fmt.Errorf("it sees this host as %s, which is not one of this host's addresses; behind address translation it cannot reach a guest here", a)
 }
 
 // greeting is what a keeper says of itself.
@@ -203,7 +203,7 @@ func hear(r io.Reader) (g greeting, err error) {
 				return g, nil
 			}
 		}
-		return g, fmt.Errorf("it said %.200q: tare-load, a folder and the two ends of the connection were expected", lines.Text())
+		return g, fmt.Errorf("it said %.200q; must be tare-load, a folder and the two ends of the connection", lines.Text())
 	}
 	return g, cmp.Or(lines.Err(), io.EOF)
 }

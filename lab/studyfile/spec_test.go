@@ -91,7 +91,7 @@ func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
 		{"no trials", "rounds: {floor: 2, cap: 3}", "trials: 0", `s.yaml:12: design: trials: 0: a number from 1 to 100000 was expected`},
 		{"not a number", "floor: 2", "floor: two", `s.yaml:12: `},
 		{"malformed", "instances: [1/1GB", "instances: [[1/1GB", `s.yaml`},
-		{"a list for a value", "millions: [10, 20]", "millions: {a: b}", `s.yaml:4: a value or a list of values was expected`},
+		{"a list for a value", "millions: [10, 20]", "millions: {a: b}", `s.yaml:4: must be a value or a list of values`},
 		{"bad name", "name: small", "name: Small!", `s.yaml:1: name: "Small!": lower-case letters`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -313,7 +313,7 @@ design: {rounds: {floor: 2, cap: 3}}
 		t.Errorf("treatments\n%q\nwant\n%q", got, want)
 	}
 	for _, c := range []struct{ from, to, want string }{
-		{"cache=none aio=native", "aio=native", `s.yaml:5: machine "aio=native": aio=native works past the page cache alone: cache=none or cache=directsync was expected with it`},
+		{"cache=none aio=native", "aio=native", `s.yaml:5: machine "aio=native": aio=native bypasses the page cache; it needs cache=none or cache=directsync`},
 		{"cache=none aio=native", "unsafe", `s.yaml:5: machine "unsafe": unknown word "unsafe"; `},
 		{"- platform: bm", "- {platform: bm, machines: [cache=none]}", `s.yaml:4: machines: a guest of bm is none: a platform with virtual machines was expected`},
 		{"platform: vm", "platform: cn, engines: [crun]", `s.yaml:5: machines: a guest of cn is none`},

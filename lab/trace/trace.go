@@ -119,7 +119,7 @@ type Kit struct {
 func Open(names []string) (*Kit, error) {
 	for _, n := range names {
 		if !slices.Contains(notebook.TracerNames, n) {
-			return nil, fmt.Errorf("tracer %q: one of %s was expected", n, strings.Join(notebook.TracerNames, ", "))
+			return nil, fmt.Errorf("unknown tracer %q; must be one of %s", n, strings.Join(notebook.TracerNames, ", "))
 		}
 	}
 	k := &Kit{tracers: named(names), missing: map[string]string{}, loaded: map[string][]string{}}
@@ -514,7 +514,7 @@ func (t *Trace) seen(p *notebook.Trace) error {
 	}
 	p.Lost += int64(k.missed() - k.misses)
 	if l.Spans > spans {
-		return fmt.Errorf("%d trials were seen where one was expected", l.Spans-1)
+		return fmt.Errorf("%d trials were seen; must be one", l.Spans-1)
 	}
 	if l.Open != 0 { // the process has outlived the trial, or the trial was cut short
 		l.End = clock()

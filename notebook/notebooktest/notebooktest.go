@@ -128,11 +128,11 @@ func Treatment(words string) notebook.Treatment {
 		case t.Engine == "":
 			t.Engine = w
 		default:
-			panic(fmt.Sprintf("notebooktest: treatment %q: %q: a treatment's words were expected", words, w))
+			panic(fmt.Sprintf("notebooktest: treatment %q: %q is not a word of a treatment", words, w))
 		}
 	}
 	if t.Platform == "" || t.Instance.Cores == 0 {
-		panic(fmt.Sprintf("notebooktest: treatment %q: a platform and an instance type were expected", words))
+		panic(fmt.Sprintf("notebooktest: treatment %q: must have a platform and an instance type", words))
 	}
 	return t
 }
@@ -269,7 +269,7 @@ func add(dir string, records iter.Seq[any]) error {
 		case notebook.Session:
 			name = "sessions"
 		default:
-			return fmt.Errorf("notebooktest: a %T was given; a notebook.Guest, Trial or Session was expected", r)
+			return fmt.Errorf("notebooktest: a %T cannot be written; use a notebook.Guest, Trial or Session", r)
 		}
 		if err := files[name].Encode(r); err != nil {
 			return err

@@ -156,9 +156,9 @@ func (g *guest) check(s engine.Spec) error {
 	}
 	switch {
 	case !slices.Contains(notebook.Rungs, g.layer):
-		return fmt.Errorf("layers up to %q: one of %s was expected", g.layer, strings.Join(notebook.Rungs, ", "))
+		return fmt.Errorf("layers up to %q: must be one of %s", g.layer, strings.Join(notebook.Rungs, ", "))
 	case s.Instance.Memory <= 0:
-		return fmt.Errorf("layers with %d bytes of memory: want more than 0", s.Instance.Memory)
+		return fmt.Errorf("layers with %d bytes of memory; must be more than 0", s.Instance.Memory)
 	case g.has("network") && g.network == notebook.NetHost:
 		return g.cannot("the host's network", "it has a network namespace; ask for a lower layer")
 	}

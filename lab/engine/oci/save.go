@@ -209,7 +209,7 @@ func (g *container) noInput() error {
 	}
 	var files []string
 	if err := json.Unmarshal(text, &files); err != nil || len(files) <= streamFD {
-		return fmt.Errorf("%s's %s is %q: a list of the standard files was expected", g.driver.Kind.Program, name, text)
+		return fmt.Errorf("%s's %s is %q; must be a list of the standard files", g.driver.Kind.Program, name, text)
 	}
 	files[streamFD] = os.DevNull
 	if text, err = json.Marshal(files); err != nil {

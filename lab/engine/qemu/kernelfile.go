@@ -33,9 +33,9 @@ func NamedKernel(path string) (Kernel, error) {
 	case err != nil:
 		return refuse("%w", errors.Unwrap(err))
 	case !st.Mode().IsRegular():
-		return refuse("a file was expected: a bzImage (vmlinuz), or an uncompressed vmlinux")
+		return refuse("it is not a file; give a bzImage (vmlinuz) or an uncompressed vmlinux")
 	case st.Size() > maxKernel:
-		return refuse("it has %d bytes, and no kernel has more than %d", st.Size(), maxKernel)
+		return refuse("it has %d bytes; a kernel has at most %d", st.Size(), maxKernel)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -101,13 +101,13 @@ func releaseOf(data []byte) (string, error) {
 	case at(0x202, "HdrS"):
 		return bzImage(data)
 	case at(0x38, "ARM\x64"):
-		return "", errors.New("it is a kernel for arm64; one for x86-64 was expected")
+		return "", errors.New("it is a kernel for arm64; give one for x86-64")
 	case at(0x38, "RSC\x05"):
-		return "", errors.New("it is a kernel for RISC-V; one for x86-64 was expected")
+		return "", errors.New("it is a kernel for RISC-V; give one for x86-64")
 	case len(data) == 0:
-		return "", errors.New("it is empty; a bzImage (vmlinuz) or an uncompressed vmlinux was expected")
+		return "", errors.New("it is empty; give a bzImage (vmlinuz) or an uncompressed vmlinux")
 	}
-	return "", errors.New("it is no kernel: a bzImage (vmlinuz), or an uncompressed vmlinux, for x86-64 was expected")
+	return "", errors.New("it is not a kernel; give a bzImage (vmlinuz) or an uncompressed vmlinux for x86-64")
 }
 
 // Offsets in a bzImage's header (Documentation/arch/x86/boot.rst of the kernel).
@@ -122,7 +122,7 @@ const (
 
 func bzImage(data []byte) (string, error) {
 	if len(data) < bootHeaderEnd {
-		return "", errors.New("it is truncated: its header is not whole")
+		return "", errors.New("it is truncated: its header is incomplete")
 	}
 	sects := int(data[setupSects])
 	if sects == 0 {
@@ -132,7 +132,7 @@ func bzImage(data []byte) (string, error) {
 		return "", fmt.Errorf("it is truncated: it has %d bytes of %d", len(data), want)
 	}
 	if v := binary.LittleEndian.Uint16(data[bootVersion:]); v < 0x20c || data[xLoadFlags]&1 == 0 {
-		return "", errors.New("it is a kernel for 32-bit x86, or an old one; one for x86-64 was expected")
+		return "", errors.New("it is an old kernel, or one for 32-bit x86; give one for x86-64")
 	}
 	where := 0x200 + int(binary.LittleEndian.Uint16(data[kernelVersion:]))
 	if where >= len(data) {
@@ -150,7 +150,7 @@ var (
 
 func saneRelease(text []byte) (string, error) {
 	if len(text) > 64 || !release.Match(text) {
-		return "", fmt.Errorf("its release is %.70q: one like 6.12.1 was expected", text)
+		return "", fmt.Errorf("its release is %.70q; must be a release such as 6.12.1", text)
 	}
 	return string(text), nil
 }
@@ -161,10 +161,10 @@ const pvhEntry = 18
 func vmlinux(data []byte) (string, error) {
 	f, err := elf.NewFile(bytes.NewReader(data))
 	if err != nil {
-		return "", fmt.Errorf("it is no kernel, or truncated: %w", err)
+		return "", fmt.Errorf("it is truncated or not a kernel: %w", err)
 	}
 	if f.Machine != elf.EM_X86_64 || f.Class != elf.ELFCLASS64 {
-		return "", fmt.Errorf("it is for %s; a kernel for x86-64 was expected", f.Machine)
+		return "", fmt.Errorf("it is for %s; give a kernel for x86-64", f.Machine)
 	}
 	pvh := false
 	for _, p := range f.Progs {

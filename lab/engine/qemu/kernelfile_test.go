@@ -56,7 +56,7 @@ func TestNamedKernel(t *testing.T) {
 		{"a vmlinux", aVmlinux(elf.EM_X86_64, pvhEntry), "6.1.2-test", ""},
 		{"a signed bzImage", append(aBzImage("6.12.1"), "signature"...), "6.12.1", ""},
 		{"nothing", nil, "", "it is empty"},
-		{"a text", []byte("no kernel\n"), "", "it is no kernel"},
+		{"a text", []byte("no kernel\n"), "", "it is not a kernel"},
 		{"a cut bzImage", aBzImage("6.12.1")[:2600], "", "it is truncated: it has 2600 bytes of 2624"},
 		{"a cut header", aBzImage("6.12.1")[:0x220], "", "it is truncated"},
 		{"a cut vmlinux", aVmlinux(elf.EM_X86_64, pvhEntry)[:130], "", "it is truncated: it has 130 bytes of at least 140"},
@@ -81,7 +81,7 @@ func TestNamedKernel(t *testing.T) {
 			t.Errorf("%s: %v; want one line with %q", c.what, err, c.says)
 		}
 	}
-	for path, says := range map[string]string{"/nowhere/vmlinuz": "no such file", t.TempDir(): "a file was expected"} {
+	for path, says := range map[string]string{"/nowhere/vmlinuz": "no such file", t.TempDir(): "it is not a file"} {
 		if _, err := NamedKernel(path); err == nil || !strings.Contains(err.Error(), says) || strings.Count(err.Error(), path) != 1 {
 			t.Errorf("%s: %v; want %q", path, err, says)
 		}

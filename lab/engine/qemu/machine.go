@@ -354,7 +354,7 @@ func (m *machine) pin(ctx context.Context, cpus, allowed []int) error {
 		return err
 	}
 	if len(vcpus) != len(cpus) {
-		return fmt.Errorf("%d vCPUs to pin to %d CPUs: one for each was expected", len(vcpus), len(cpus))
+		return fmt.Errorf("%d vCPUs to pin to %d CPUs; must be one CPU for each vCPU", len(vcpus), len(cpus))
 	}
 	for i, tid := range vcpus {
 		if err := setAffinity(tid, cpus[i:i+1]); err != nil {

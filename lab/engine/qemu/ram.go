@@ -45,7 +45,7 @@ func placed(said string) (uint64, error) {
 	_, at, ok := strings.Cut(said, ") is 0x")
 	host, err := strconv.ParseUint(at, 16, 64)
 	if !ok || err != nil || host == 0 || host%frames.Size != 0 {
-		return 0, fmt.Errorf("gpa2hva: %.100q: the place of a page was expected", said)
+		return 0, fmt.Errorf("gpa2hva: %.100q is not the address of a page", said)
 	}
 	return host, nil
 }
@@ -68,7 +68,7 @@ func pieces(memory uint64, ask func(guest uint64) (host uint64, err error)) (all
 			continue
 		}
 		if host == 0 {
-			return nil, fmt.Errorf("%d of %d bytes are not at %#x, where they were expected", left, memory, guest)
+			return nil, fmt.Errorf("QEMU has no memory at %#[3]x, where %[1]d of %[2]d bytes must be", left, memory, guest)
 		}
 		// The most of it that lies in one row: what is there at low is, and what is there at high is not.
 		low, high := uint64(grain), left+grain
