@@ -22,10 +22,30 @@ func main() {
 	os.Exit(run(os.Args[1:]))
 }
 
-// exit is the status to end with after a failure that has been reported already.
+// exit is the status to end with after a failure that has been reported already. docs/commands.md lists them all.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// What a failure that has not been reported yet ends with.
+const (
+	wentWrong   = 1
+	wrongUse    = 2
+	interrupted = 130
+)
+
+// misuse is an error in the command line.
+type misuse struct{ error }
+
+func (m misuse) Unwrap() error { return m.error }
+
+// asUse marks an error as one in the command line; nil stays nil.
+func asUse(err error) error {
+	if err == nil {
+		return nil
+	}
+	return misuse{err}
+}
 
 // ending are the signals by which a user ends a program.
 var ending = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
@@ -38,7 +58,10 @@ func run(args []string) int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	root := rootCommand()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	command, err := root.ExecuteContextC(ctx)
+	if command == root { // it only finds the command that was named
+		err = asUse(err)
+	}
 	var status exit
 	switch {
 	case err == nil:
@@ -49,11 +72,14 @@ func run(args []string) int {
 		return 0 // whoever read the output, such as head, has enough
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		fmt.Fprintln(os.Stderr, "tare: interrupted")
-		return 130
+		return interrupted
 	}
 	said := strings.TrimSpace(strings.Replace(words.Error(err), "\n\nDid you mean this?\n\t", "; did you mean ", 1)) // cobra's, of an unknown command
 	fmt.Fprintln(os.Stderr, "tare:", plain(short(strings.ReplaceAll(said, "\n", "; "))))                             // one line, also of joined errors
-	return 1
+	if errors.As(err, new(misuse)) || strings.HasPrefix(said, "--") {                                                // an error that begins with a flag is about its value
+		return wrongUse
+	}
+	return wentWrong
 }
 
 // short leaves out the middle of an error that quotes very long text, of a damaged file say: how it begins says what is wrong, and its
@@ -89,7 +115,21 @@ container (cn), in a VM (vm) and in a container in a VM (vmcn), with a CPU quota
 		root.AddCommand(c)
 	}
 	root.AddCommand(labCommands()...)
+	markUse(root)
 	return root
+}
+
+// markUse has the checks of a command's arguments, and of those below it, fail as errors in the command line.
+func markUse(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error { return asUse(check(c, args)) }
+	}
+	if check := c.PreRunE; check != nil {
+		c.PreRunE = func(c *cobra.Command, args []string) error { return asUse(check(c, args)) }
+	}
+	for _, below := range c.Commands() {
+		markUse(below)
+	}
 }
 
 // flagError says in words what was expected of a flag.
@@ -107,7 +147,7 @@ func flagError(c *cobra.Command, err error) error {
 	if none := (*pflag.ValueRequiredError)(nil); errors.As(err, &none) {
 		err = fmt.Errorf("--%s: a value was expected after it", none.GetSpecifiedName())
 	}
-	return fmt.Errorf("%w; see `%s --help`", err, c.CommandPath())
+	return asUse(fmt.Errorf("%w; see `%s --help`", err, c.CommandPath()))
 }
 
 // folders are the arguments of a command that reads results.

@@ -65,6 +65,52 @@ func TestACommandLineThatIsWrong(t *testing.T) {
 	}
 }
 
+// Scripts tell by the exit status whether the command line was wrong, or what it was about.
+func TestExitStatuses(t *testing.T) {
+	silent(t)
+	for line, want := range map[string]int{
+		"--version":                             0,
+		"version":                               0,
+		"help summary":                          0,
+		"summary --help":                        0,
+		"schema study":                          0,
+		"__complete sum":                        0,
+		"measure":                               2,
+		"--fast":                                2,
+		"summary":                               2,
+		"summary R --fast":                      2,
+		"summary R --format xml":                2,
+		"summary R --margin none":               2,
+		"compare R":                             2,
+		"compare R S --fail-if ratio>high":      2,
+		"compare R S --fail-if=":                2,
+		"compare R S --against cn:none:none":    2,
+		"advise R --pick first":                 2,
+		"advise R --prefer none":                2,
+		"schema plan":                           2,
+		"summary testdata/none":                 1,
+		"compare testdata/none testdata/none-2": 1,
+	} {
+		if got := run(strings.Fields(line)); got != want {
+			t.Errorf("tare %s ends with %d, want %d", line, got, want)
+		}
+	}
+}
+
+// silent keeps what commands print out of a test's output.
+func silent(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr := os.Stdout, os.Stderr
+	os.Stdout, os.Stderr = null, null
+	t.Cleanup(func() {
+		os.Stdout, os.Stderr = stdout, stderr
+		null.Close()
+	})
+}
+
 // `tare … | head` is no failure worth a word: the reader has what it wanted.
 func TestAReaderThatIsGoneIsNoFailure(t *testing.T) {
 	r, w, err := os.Pipe()

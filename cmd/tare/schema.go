@@ -21,7 +21,7 @@ find the schema by a line in the file: # yaml-language-server: $schema=study.jso
 		Example: "  tare schema study >study.json", ValidArgs: names,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(names, args[0]) {
-				return fmt.Errorf("schema %q: must be one of %s", strings.Join(args, " "), strings.Join(names, ", "))
+				return asUse(fmt.Errorf("schema %q: must be one of %s", strings.Join(args, " "), strings.Join(names, ", ")))
 			}
 			text, err := fs.ReadFile(schemas.FS, args[0]+".json")
 			if err == nil {
