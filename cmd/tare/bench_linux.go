@@ -148,20 +148,21 @@ func (b *benching) spec(ctx context.Context, argv []string) (*studyfile.Spec, er
 	return spec, spec.Complete(session.Known)
 }
 
-// serve makes the study one of a service: of its response times at a rate, or of its capacity.
+// serve makes the study one of a service: of its response times at a rate, or of its capacity. Its rounds take some 30 s, so their number
+// is fixed: looking after each of a few long rounds would make intervals several times as wide. Five take bare metal and one container
+// 3 minutes on two cores.
 func (b *benching) serve(spec *studyfile.Spec) error {
 	spec.Title = "Your own service"
+	spec.Design.Rounds, spec.Design.Precision = studyfile.Rounds{Floor: 5, Cap: 5, Emulated: 1}, ""
 	switch {
 	case b.set("rate") && b.set("objective"):
 		return errors.New("bench: --rate measures response times, and --objective seeks a capacity: give only one of them")
 	case b.set("rate") && b.rate < 1:
 		return fmt.Errorf("--rate %d: must be at least 1 request a second", b.rate)
 	case b.set("rate"):
-		spec.Design.Rounds, spec.Design.Precision = studyfile.Rounds{Floor: 3, Cap: 20, Emulated: 1}, "5%"
 		spec.Design.Trials = 2
 		return nil
 	}
-	spec.Design.Rounds, spec.Design.Precision = studyfile.Rounds{Floor: 3, Cap: 20, Emulated: 1}, "5%"
 	return spec.Measure("capacity", map[string]string{"objective": b.objective, "hold": "2s"}) // short, so that guests take turns
 }
 

@@ -12,7 +12,8 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// TestACapacity: the capacity of a user's own service, a small web server in the user's own image, is sought over HTTP. Other tests run beside this one, so
+// TestACapacity: the capacity of a user's own service, a small web server in the user's own image, is sought over HTTP. Each search begins
+// where the rehearsal found it. Other tests run beside this one, so
 // that the objective is one which a busy host meets at the least rate.
 func TestACapacity(t *testing.T) {
 	h := newHost(t)
@@ -27,7 +28,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 1m}
 	out := h.must("run", "./study.yaml", "--out", "R")
 	for _, tr := range h.trials("R") {
 		steps := notebooktest.Seen[capacity.Seen](&tr).Steps
-		if tr.Failure != nil || len(steps) < 3 || steps[0].Rate != 10 || !steps[0].Met || tr.Figures["capacity_rate"] < 10 || tr.Value*tr.Figures["capacity_rate"] < 0.999 || tr.Load == nil {
+		if tr.Failure != nil || len(steps) < 4 || tr.Figures["capacity_rate"] < 10 || tr.Value*tr.Figures["capacity_rate"] < 0.999 || tr.Load == nil {
 			t.Errorf("trial %+v", tr)
 		}
 		missed := 0
@@ -36,8 +37,8 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 1m}
 				missed++
 			}
 		}
-		if missed == 0 {
-			t.Errorf("the objective was never missed: %+v", steps)
+		if missed == 0 || missed == len(steps) {
+			t.Errorf("the objective was missed in %d of %+v, want some", missed, steps)
 		}
 	}
 	if !strings.Contains(out, "capacity") {
