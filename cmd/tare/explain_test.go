@@ -59,7 +59,7 @@ type explainedAccount struct {
 func (e *explained) aFifth(t testing.TB) *explainedAccount {
 	t.Helper()
 	for i, a := range e.Accounts {
-		if a.Platform == "cn" && a.Instance == "0.2/256MB" && strings.Contains(a.Name, "vanilla") {
+		if a.Platform == "cn" && a.Instance == "0.2/256MB" && strings.Contains(a.Name, "CPU quota") {
 			return &e.Accounts[i]
 		}
 	}

@@ -179,8 +179,8 @@ func (p *progress) draw() {
 	if p.all > 0 {
 		full = cells * p.done / p.all
 	}
-	line := fmt.Sprintf("[%s%s] round %d%s  %s %s", strings.Repeat("#", full), strings.Repeat(".", cells-full), p.round+1,
-		p.left, words.Treatment(p.treatment, true), p.treatment.Instance.Name)
+	line := fmt.Sprintf("[%s%s] round %d%s  %s, %s", strings.Repeat("#", full), strings.Repeat(".", cells-full), p.round+1,
+		p.left, words.Short(p.treatment, true), p.treatment.Instance.Name)
 	if r := p.ratios[p.treatment.ID]; r != "" {
 		line += "  " + r
 	}

@@ -17,9 +17,9 @@ func TestProgressNamesTheTreatment(t *testing.T) {
 		t    notebook.Treatment
 		want string
 	}{
-		{notebook.Treatment{Platform: "bm", Instance: large}, "bm large"},
-		{notebook.Treatment{Platform: "bm", AA: true, Instance: large}, "bm again (A/A) large"},
-		{notebook.Treatment{Platform: "vm", Engine: "qemu", Accelerator: "tcg", Provisioning: "pinned", Instance: large}, "vm pinned tcg large"},
+		{notebook.Treatment{Platform: "bm", Instance: large}, "bare metal, large"},
+		{notebook.Treatment{Platform: "bm", AA: true, Instance: large}, "bare metal again (A/A control), large"},
+		{notebook.Treatment{Platform: "vm", Engine: "qemu", Accelerator: "tcg", Provisioning: "pinned", Instance: large}, "VM, CPU set, emulated, large"},
 	} {
 		path := filepath.Join(t.TempDir(), "screen")
 		f, err := os.Create(path)

@@ -32,18 +32,18 @@ func TestGolden(t *testing.T) {
 		return i + 1
 	}
 	for _, f := range []struct{ file, format, name string }{
-		{"pinned.docker.sh", "docker", "pinned docker container at large"},
-		{"vanilla.docker.sh", "docker", "vanilla docker container at large"},
-		{"pinned.compose.yaml", "compose", "pinned docker container at large"},
-		{"vanilla.compose.yaml", "compose", "vanilla docker container at large"},
-		{"pinned.kubernetes.yaml", "kubernetes", "pinned docker container at large"},
-		{"vanilla.kubernetes.yaml", "kubernetes", "vanilla docker container at large"},
-		{"pinned.libvirt.xml", "libvirt", "pinned VM at large"},
-		{"vanilla.libvirt.xml", "libvirt", "vanilla VM at large"},
-		{"vmcn.libvirt.xml", "libvirt", "pinned container in a VM at large"},
+		{"pinned.docker.sh", "docker", "Docker with --cpuset-cpus at large"},
+		{"vanilla.docker.sh", "docker", "Docker with --cpus at large"},
+		{"pinned.compose.yaml", "compose", "Docker with --cpuset-cpus at large"},
+		{"vanilla.compose.yaml", "compose", "Docker with --cpus at large"},
+		{"pinned.kubernetes.yaml", "kubernetes", "Docker with --cpuset-cpus at large"},
+		{"vanilla.kubernetes.yaml", "kubernetes", "Docker with --cpus at large"},
+		{"pinned.libvirt.xml", "libvirt", "VM with a CPU set at large"},
+		{"vanilla.libvirt.xml", "libvirt", "VM at large"},
+		{"vmcn.libvirt.xml", "libvirt", "container in a VM with a CPU set at large"},
 		{"bm.systemd.service", "systemd", "bare metal at large"},
-		{"pinned.systemd.service", "systemd", "pinned docker container at large"},
-		{"vanilla.systemd.service", "systemd", "vanilla docker container at large"},
+		{"pinned.systemd.service", "systemd", "Docker with --cpuset-cpus at large"},
+		{"vanilla.systemd.service", "systemd", "Docker with --cpus at large"},
 	} {
 		golden.Check(t, f.file, []byte(apply(t, a, f.format, at(f.name))))
 	}
@@ -66,7 +66,7 @@ func names(r Ranking) []string {
 
 func TestRankedByTheUpperEnd(t *testing.T) {
 	r := read(t, Options{}, usual().write(t)).Rankings[0]
-	want := []string{"bare metal at large", "pinned docker container at large", "vanilla docker container at large", "pinned VM at large", "vanilla VM at large", "pinned container in a VM at large"}
+	want := []string{"bare metal at large", "Docker with --cpuset-cpus at large", "Docker with --cpus at large", "VM with a CPU set at large", "VM at large", "container in a VM with a CPU set at large"}
 	if !slices.Equal(names(r), want) {
 		t.Errorf("%q", names(r))
 	}
@@ -75,7 +75,7 @@ func TestRankedByTheUpperEnd(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if !strings.Contains(Why(r), "Bare metal at large: execution time 3.998 (3.97") || !strings.Contains(Why(r), "times faster than pinned docker container at large") {
+	if !strings.Contains(Why(r), "Bare metal at large: execution time 3.998 (3.97") || !strings.Contains(Why(r), "times faster than Docker with --cpuset-cpus at large") {
 		t.Error(Why(r))
 	}
 	// A mean that is a little smaller, with a much wider interval, comes after.
@@ -115,11 +115,11 @@ func wild(t *testing.T, dir, treatment string) {
 func TestPreferCost(t *testing.T) {
 	l := newLab(8).add("bm", one, 8).add("bm", large, 5).add("cn/docker/pinned", one, 8.4).add("cn/docker/pinned", large, 5.2)
 	dir := l.write(t)
-	if got := names(read(t, Options{}, dir).Rankings[0]); got[0] != "bare metal at large" || got[3] != "pinned docker container at 1/1GB" {
+	if got := names(read(t, Options{}, dir).Rankings[0]); got[0] != "bare metal at large" || got[3] != "Docker with --cpuset-cpus at 1/1GB" {
 		t.Errorf("latency: %q", got)
 	}
 	r := read(t, Options{Prefer: Cost}, dir).Rankings[0]
-	if got := names(r); got[0] != "bare metal at 1/1GB" || got[1] != "pinned docker container at 1/1GB" || got[2] != "bare metal at large" {
+	if got := names(r); got[0] != "bare metal at 1/1GB" || got[1] != "Docker with --cpuset-cpus at 1/1GB" || got[2] != "bare metal at large" {
 		t.Errorf("cost: %q", got)
 	}
 	if c := r.Choices[2]; !(c.Value > 9.9 && c.Value < 10.1 && c.Against.Value > 1.24 && c.Against.Value < 1.26) || !strings.Contains(Why(r), "core-seconds") {
@@ -132,7 +132,7 @@ func TestTies(t *testing.T) {
 	l := newLab(8).add("vmcn/crun/kvm/vanilla", large, 4).add("cn/docker/pinned", large, 4).add("cn/docker/vanilla", large, 4.01).add("bm", large, 4.005).
 		add("vm/qemu/kvm/vanilla", large, 4).add("cn/crun/pinned", large, 5)
 	r := read(t, Options{}, l.write(t)).Rankings[0]
-	want := []string{"bare metal at large", "vanilla docker container at large", "pinned docker container at large", "vanilla VM at large", "vanilla crun container in a VM at large", "pinned crun container at large"}
+	want := []string{"bare metal at large", "Docker with --cpus at large", "Docker with --cpuset-cpus at large", "VM at large", "crun in a VM at large", "crun with a CPU set at large"}
 	if !slices.Equal(names(r), want) {
 		t.Errorf("%q", names(r))
 	}
@@ -173,7 +173,7 @@ func TestWhatIsBadlyKnownIsNoGoodChoice(t *testing.T) {
 	wild(t, dir, "bm/1/1GB")
 	a := read(t, Options{}, dir)
 	c := a.Rankings[0].Choices
-	if got := names(a.Rankings[0]); got[0] != "vanilla docker container at large" || got[3] != "bare metal at 1/1GB" || !c[3].Tied || c[3].Near || !c[1].Near || c[2].Tied {
+	if got := names(a.Rankings[0]); got[0] != "Docker with --cpus at large" || got[3] != "bare metal at 1/1GB" || !c[3].Tied || c[3].Near || !c[1].Near || c[2].Tied {
 		t.Errorf("%q %+v", got, c)
 	}
 	if out := text(t, a); c[3].Low != 0 || !strings.Contains(out, "0.6 (0.0 to 1.") || strings.Contains(out, "-") && strings.Contains(out, "(-") {
@@ -223,10 +223,10 @@ func TestNotRanked(t *testing.T) {
 		return ""
 	}
 	r := read(t, Options{}, usual().write(t)).Rankings[0]
-	if got := reason(r, "pinned lxc container at large"); !strings.Contains(got, "left out: no lxc-start") {
+	if got := reason(r, "LXC with a CPU set at large"); !strings.Contains(got, "left out: no lxc-start") {
 		t.Error(got)
 	}
-	if got := reason(r, "pinned emulated VM at large"); !strings.Contains(got, "software emulation") {
+	if got := reason(r, "VM with a CPU set at large, emulated"); !strings.Contains(got, "software emulation") {
 		t.Error(got)
 	}
 	// Bare metal differed from itself by ten percent, and the container from it by no more.
@@ -234,7 +234,7 @@ func TestNotRanked(t *testing.T) {
 	l.add("cn/crun/pinned", large, 4)
 	l.add("vm/qemu/kvm/pinned", large, 9).add("vm/qemu/kvm/vanilla", large, 3)
 	l.fail = func(id string, round, trial int) string {
-		// A tenth of the vanilla container's trials fail, a little more of the pinned VM's, and a round of the vanilla one's.
+		// A tenth of the vanilla container's trials fail, a little more of the VM with a CPU set's, and a round of the vanilla one's.
 		some := id == "cn/docker/vanilla/large" && round < 3 && trial == 0 || id == "vm/qemu/kvm/pinned/large" && round < 4 && trial == 1
 		if id == "cn/crun/pinned/large" || some || id == "vm/qemu/kvm/vanilla/large" && round == 5 {
 			return "killed"
@@ -244,15 +244,15 @@ func TestNotRanked(t *testing.T) {
 	l.add("cn/docker/vanilla", one, 9)
 	l.last().HostCores = 4
 	r = read(t, Options{}, l.write(t)).Rankings[0]
-	if got := names(r); !slices.Equal(got, []string{"bare metal at large", "vanilla docker container at large"}) {
+	if got := names(r); !slices.Equal(got, []string{"bare metal at large", "Docker with --cpus at large"}) {
 		t.Errorf("%q", got)
 	}
 	for name, want := range map[string]string{
-		"pinned docker container at large":  "not to be trusted",
-		"pinned crun container at large":    "every trial failed: killed",
-		"pinned VM at large":                "4 of 30 trials failed: killed",
-		"vanilla VM at large":               "3 of 30 trials failed: killed",
-		"vanilla docker container at 1/1GB": "with 4 of the host's 8 CPUs online",
+		"Docker with --cpuset-cpus at large":  "not to be trusted",
+		"crun with a CPU set at large":    "every trial failed: killed",
+		"VM with a CPU set at large":                "4 of 30 trials failed: killed",
+		"VM at large":               "3 of 30 trials failed: killed",
+		"Docker with --cpus at 1/1GB": "with 4 of the host's 8 CPUs online",
 	} {
 		if got := reason(r, name); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", name, got)
@@ -329,7 +329,7 @@ func TestChoosing(t *testing.T) {
 	if r := read(t, Options{Workload: "ffmpeg", Instance: "1/1GB"}, dir).Rankings[0]; len(r.Choices) != 1 || !strings.Contains(Why(r), "nothing else can be ranked") {
 		t.Errorf("%+v", r)
 	}
-	if r := read(t, Options{Workload: "ffmpeg", Instance: "2/8GB", Exclude: []string{"bm", "pinned", "vmcn"}}, dir).Rankings[0]; !slices.Equal(names(r), []string{"vanilla docker container at large", "vanilla VM at large"}) {
+	if r := read(t, Options{Workload: "ffmpeg", Instance: "2/8GB", Exclude: []string{"bm", "pinned", "vmcn"}}, dir).Rankings[0]; !slices.Equal(names(r), []string{"Docker with --cpus at large", "VM at large"}) {
 		t.Errorf("%q", names(r))
 	}
 	for want, o := range map[string]Options{
@@ -363,7 +363,7 @@ func TestWhatAFormatCannotExpress(t *testing.T) {
 		want   string
 	}{
 		{"docker", 1, "docker cannot express number 1 of the ranking, bare metal at large; systemd fits"},
-		{"compose", 4, "compose cannot express number 4 of the ranking, pinned VM at large; libvirt fits"},
+		{"compose", 4, "compose cannot express number 4 of the ranking, VM with a CPU set at large; libvirt fits"},
 		{"libvirt", 2, "docker, compose, kubernetes and systemd fit"},
 		{"docker", 7, "--pick 7: the ranking of ffmpeg has 1 to 6"},
 		{"toml", 1, "one of docker, compose, kubernetes, libvirt, systemd was expected"},
@@ -373,7 +373,7 @@ func TestWhatAFormatCannotExpress(t *testing.T) {
 		}
 	}
 	// Without a number it is the best that the format has words for, and says so.
-	if out := apply(t, a, "docker", 0); !strings.Contains(out, "# Pinned docker container at large, number 2 of 6") || !strings.Contains(out, "# Number 1, bare metal at large, cannot be expressed in docker; systemd fits.") {
+	if out := apply(t, a, "docker", 0); !strings.Contains(out, "# Docker with --cpuset-cpus at large, number 2 of 6") || !strings.Contains(out, "# Number 1, bare metal at large, cannot be expressed in docker; systemd fits.") {
 		t.Error(out)
 	}
 	bare := read(t, Options{Exclude: []string{"cn", "vm", "vmcn"}}, usual().write(t))
@@ -497,7 +497,7 @@ func TestReasonsInCommon(t *testing.T) {
 	}
 	l.study.LeftOut = append(l.study.LeftOut, notebook.LeftOut{Treatment: notebook.Treatment{ID: "x", Workload: "mpi", Platform: "bm", Instance: one}, Reason: notebook.TextMessage("another")})
 	out := text(t, read(t, Options{}, l.write(t)))
-	if strings.Count(out, why) != 1 || strings.Count(out, "- vanilla VM at large, pinned VM at large: see [1]\n") != 2 ||
+	if strings.Count(out, why) != 1 || strings.Count(out, "- VM at large, VM with a CPU set at large: see [1]\n") != 2 ||
 		!strings.Contains(out, "\n[1] left out: "+why+"\n") || !strings.Contains(out, "- bare metal at 1/1GB: left out: another\n") {
 		t.Error(out)
 	}

@@ -26,9 +26,9 @@ func TestMoreIsBetter(t *testing.T) {
 		first, last string // treatments
 		says        string
 	}{
-		{at, bm, vanilla, "times as much as pinned VM"},
-		{of("triad bandwidth"), bm, vm, "times as much as vanilla docker container"},
-		{of("latency"), bm, vanilla, "times faster than pinned VM"},
+		{at, bm, vanilla, "times as much as VM with a CPU set"},
+		{of("triad bandwidth"), bm, vm, "times as much as Docker with --cpus"},
+		{of("latency"), bm, vanilla, "times faster than VM with a CPU set"},
 		{advise.Options{}, bm, "stream cn docker pinned 1/4GB", "copy bandwidth 20"},
 		// 15 of one core are more for each than 20 of two.
 		{advise.Options{Prefer: advise.Cost}, "stream bm 1/4GB", vanilla, "copy bandwidth per core 14.97"},

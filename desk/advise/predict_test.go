@@ -39,7 +39,7 @@ func TestPredicted(t *testing.T) {
 		if c.Predicted != (c.Treatment.Instance.Cores == 24 && c.Treatment.Platform != "bm") {
 			t.Errorf("%s: predicted %v", c.named(), c.Predicted)
 		}
-		if c.named() == "vanilla docker container at 24/24GB" {
+		if c.named() == "Docker with --cpus at 24/24GB" {
 			found = true
 			if want := 100.0 / 24 * ratio(24); !(c.Low < want && want < c.High && c.High/c.Low < 1.2) || c.Rank != 2 {
 				t.Errorf("%+v, want %g", c, want)
@@ -70,7 +70,7 @@ func TestPredicted(t *testing.T) {
 func TestPredictedRatios(t *testing.T) {
 	a := read(t, Options{Instance: "12/12GB"}, growing().write(t))
 	r := a.Rankings[0]
-	if want := []string{"bare metal at 12/12GB", "vanilla docker container at 12/12GB", "pinned VM at 12/12GB"}; !r.ByRatio || !slices.Equal(names(r), want) {
+	if want := []string{"bare metal at 12/12GB", "Docker with --cpus at 12/12GB", "VM with a CPU set at 12/12GB"}; !r.ByRatio || !slices.Equal(names(r), want) {
 		t.Fatalf("%v %q", r.ByRatio, names(r))
 	}
 	if c := r.Choices[1]; !c.Predicted || !(math.Abs(c.Value-ratio(12)) < 0.02) || c.Value != c.Ratio || c.Tied {

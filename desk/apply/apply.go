@@ -210,7 +210,7 @@ func settingOf(r *advise.Ranking, c *advise.Choice, format string) (*setting, er
 			s.CPUs = host[:n]
 			say(words.ExampleCPUSet(s.CPUs))
 		default:
-			return nil, fmt.Errorf("%s is pinned to %d CPUs, and the folder records neither its guests' nor so many of the host", words.Choice(c.Treatment, r.Networks), n)
+			return nil, fmt.Errorf("%s has %d CPUs, and the folder records neither its guests' nor so many of the host", words.Choice(c.Treatment, r.Networks), n)
 		}
 		s.Others = slices.DeleteFunc(slices.Clone(host), func(p int) bool { return slices.Contains(s.CPUs, p) })
 	}

@@ -23,7 +23,7 @@ func ExampleWrite() {
 		log.Fatal(err)
 	}
 	// Output:
-	// # Vanilla docker container at 1/1GB, number 1 of 4 for cpu{millions=100} on vm.
+	// # Docker with --cpus at 1/1GB, number 1 of 4 for cpu{millions=100} on vm.
 	// # Measured: execution time 0.39 (0.20 to 0.58) s.
 	// # YOUR-IMAGE is a placeholder: write your image there.
 	// docker run --cpus=1 --memory=1g --memory-swap=1g --shm-size=512m YOUR-IMAGE

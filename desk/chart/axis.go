@@ -42,7 +42,7 @@ func ticks(low, high float64, n int) []tick {
 // Mark is a value with its interval, in a figure.
 type Mark struct {
 	Group       string   // its place on the figure's axis, as the instance type: the heading over it and those that follow
-	Names       []string // "container, docker, pinned", and where there is little room "cn docker pinned"
+	Names       []string // "Docker, CPU set (--cpuset-cpus)", and where there is little room "Docker, CPU set"
 	under       [2]string
 	style       style
 	Value       float64

@@ -20,7 +20,7 @@ func OfComparison(c *compare.Comparison) Figure {
 		network := c.Old.Networks(x.Old.Treatment.Workload)
 		m := Mark{
 			Group: words.Work(x.Old.Treatment) + " at " + words.Plain(x.Old.Treatment.Instance.Name),
-			Names: []string{words.Environment(x.Old.Treatment, network), words.Treatment(x.Old.Treatment, network)}, under: words.Brief(x.Old.Treatment),
+			Names: []string{words.Environment(x.Old.Treatment, network), words.Short(x.Old.Treatment, network)}, under: words.Brief(x.Old.Treatment),
 			style: newStyles(c.Old.Rows, network).of(x.Old.Treatment, network), Value: x.Ratio.Value, Low: x.Ratio.Low, High: x.Ratio.High,
 			Words: words.Measured(x.Ratio.Value, x.Ratio.Low, x.Ratio.High, ""), Faint: x.Answer == stats.Inconclusive || x.Answer == "", Plain: x.Answer == stats.Slower || x.Answer == stats.Faster,
 		}

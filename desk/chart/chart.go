@@ -71,7 +71,7 @@ func OfPanels(panels []*Panel, more ...Drawing) (list []Figure) {
 // OfAccounts draws the figures of each account.
 func OfAccounts(accounts []*Account) [][]Figure {
 	return drawn(accounts, ofAccounts, func(a *Account, i int) string {
-		return fmt.Sprintf("why-%d-%s", i, Slug(words.Treatment(a.Row.Treatment, false)+" "+a.Row.Treatment.Instance.Name))
+		return fmt.Sprintf("why-%d-%s", i, Slug(words.Short(a.Row.Treatment, false)+" "+a.Row.Treatment.Instance.Name))
 	})
 }
 

@@ -296,7 +296,7 @@ func (p *Panel) Mark(i int) Mark {
 	low := data.Floor(row.Metric, row.MeanLow)
 	m := Mark{
 		Group: p.Places[i],
-		Names: []string{words.Environment(row.Treatment, p.named) + host, words.Treatment(row.Treatment, p.named) + host},
+		Names: []string{words.Environment(row.Treatment, p.named) + host, words.Short(row.Treatment, p.named) + host},
 		under: words.Brief(row.Treatment),
 		style: newStyles(p.Rows, p.named).of(row.Treatment, p.named),
 		Value: row.Mean, Low: low, High: row.MeanHigh,
@@ -339,7 +339,7 @@ func (p *Panel) bars(emulated bool) (marks []Mark) {
 func (p *Panel) hosts() []string {
 	type key struct{ place, label string }
 	n := map[key]int{}
-	at := func(i int) key { return key{p.Places[i], words.Described(p.Rows[i].Treatment, p.named)} }
+	at := func(i int) key { return key{p.Places[i], words.Environment(p.Rows[i].Treatment, p.named)} }
 	for i := range p.Rows {
 		n[at(i)]++
 	}

@@ -29,7 +29,7 @@ func radar(v *data.Several, stem string) *Figure {
 			some = some || stats.Finite(own[j])
 		}
 		if some {
-			lines = append(lines, Mark{Names: []string{words.Described(r.Treatment, true), words.Treatment(r.Treatment, true)}, style: place.of(r.Treatment, true)})
+			lines = append(lines, Mark{Names: []string{words.Environment(r.Treatment, true), words.Short(r.Treatment, true)}, style: place.of(r.Treatment, true)})
 			shares = append(shares, own)
 		}
 	}

@@ -76,7 +76,7 @@ func fallOf(a *Account, k float64) *Fall {
 		at += e.Value
 		w.Bars = append(w.Bars, b)
 	}
-	w.Bars = append(w.Bars, Mark{Names: []string{words.Treatment(a.Row.Treatment, false)}, Value: k * a.Elapsed.Value, Plain: true, Words: noZero(k*a.Elapsed.Value, d),
+	w.Bars = append(w.Bars, Mark{Names: []string{words.Short(a.Row.Treatment, false)}, Value: k * a.Elapsed.Value, Plain: true, Words: noZero(k*a.Elapsed.Value, d),
 		Low: k * (a.Elapsed.Value - a.Overhead.Value + a.Overhead.Low), High: k * (a.Elapsed.Value - a.Overhead.Value + a.Overhead.High),
 		style: style{platform: hue(a.Row.Treatment), solid: a.Row.Treatment.Provisioning != notebook.Vanilla, emulated: !a.Row.Representative}})
 	w.span()

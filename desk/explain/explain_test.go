@@ -85,7 +85,7 @@ func TestThrottled(t *testing.T) {
 	if !vm.Emulated || !strings.Contains(sentence(vm), "does not represent a VM's cost") {
 		t.Error(sentence(vm))
 	}
-	if len(a.Versus) != 1 || !strings.HasPrefix(sentence(a.Versus[0]), "cn docker pinned 1/1GB is faster than vanilla here because 96 % (") || !strings.Contains(sentence(a.Versus[0]), ") of the overhead is throttling") {
+	if len(a.Versus) != 1 || !strings.HasPrefix(sentence(a.Versus[0]), "Docker with --cpuset-cpus at 1/1GB is faster than a CPU quota here because 96 % (") || !strings.Contains(sentence(a.Versus[0]), ") of the overhead is throttling") {
 		t.Errorf("%+v", a.Versus)
 	}
 }
@@ -459,38 +459,38 @@ func TestSentences(t *testing.T) {
 	}{
 		{"one cause", account(1, map[string][2]float64{explain.Throttled: {0.92, 0.1}}, func(a *explain.Account) {
 			a.Figures = []explain.Figure{figure("periods", 60, 0, 1), figure("throttled_periods", 53.875, 0, 1)}
-		}), "cn docker vanilla 1/1GB takes 1.50 times as long as bare metal (1.45–1.55): 92 % (82 to 102) of the overhead is throttling (the CPU quota was exhausted in 431 of 480 periods)."},
+		}), "Docker with --cpus at 1/1GB takes 1.50 times as long as bare metal (1.45–1.55): 92 % (82 to 102) of the overhead is throttling (the CPU quota was exhausted in 431 of 480 periods)."},
 		{"two causes", account(1, map[string][2]float64{explain.User: {0.6, 0.1}, explain.System: {0.38, 0.1}}, func(a *explain.Account) {
 			a.Figures = []explain.Figure{figure("migrations", 120, 3, 10), figure("switches", 500, 490, 20), figure("minor_faults", 1000, 10, 5)}
-		}), "cn docker vanilla 1/1GB takes 1.50 times as long as bare metal (1.45–1.55): 60 % (50 to 70) of the overhead is running its own code (threads were moved to another core 120 times per trial, against 3); 38 % (28 to 48) is the kernel running for it (1000 page faults per trial, against 10)."},
+		}), "Docker with --cpus at 1/1GB takes 1.50 times as long as bare metal (1.45–1.55): 60 % (50 to 70) of the overhead is running its own code (threads were moved to another core 120 times per trial, against 3); 38 % (28 to 48) is the kernel running for it (1000 page faults per trial, against 10)."},
 		{"a cause that may be nothing", account(1, map[string][2]float64{explain.User: {0.7, 0.8}, explain.Core: {0.3, 0.01}}, nil),
-			"cn docker vanilla 1/1GB takes 1.50 times as long as bare metal (1.45–1.55): 30 % (29 to 31) of the overhead is waiting for a core."},
+			"Docker with --cpus at 1/1GB takes 1.50 times as long as bare metal (1.45–1.55): 30 % (29 to 31) of the overhead is waiting for a core."},
 		{"none", account(1, map[string][2]float64{explain.User: {0.7, 0.8}, explain.Core: {0.3, 0.4}}, nil),
-			"cn docker vanilla 1/1GB takes 1.50 times as long as bare metal (1.45–1.55): none of the 8 parts of the overhead is significant."},
+			"Docker with --cpus at 1/1GB takes 1.50 times as long as bare metal (1.45–1.55): none of the 8 parts of the overhead is significant."},
 		{"unexplained", account(1, map[string][2]float64{explain.Core: {0.3, 0.01}}, nil),
-			"cn docker vanilla 1/1GB takes 1.50 times as long as bare metal (1.45–1.55): 70 % (68 to 72) of the overhead is unexplained, its largest significant part; 30 % (29 to 31) is waiting for a core."},
+			"Docker with --cpus at 1/1GB takes 1.50 times as long as bare metal (1.45–1.55): 70 % (68 to 72) of the overhead is unexplained, its largest significant part; 30 % (29 to 31) is waiting for a core."},
 		{"the other way", account(1, map[string][2]float64{explain.Throttled: {1.5, 0.1}, explain.User: {-0.5, 0.1}}, nil),
-			"cn docker vanilla 1/1GB takes 1.50 times as long as bare metal (1.45–1.55): 150 % (140 to 160) of the overhead is throttling; less running its own code reduces it by 50 % (40 to 60)."},
+			"Docker with --cpus at 1/1GB takes 1.50 times as long as bare metal (1.45–1.55): 150 % (140 to 160) of the overhead is throttling; less running its own code reduces it by 50 % (40 to 60)."},
 		{"faster", account(-0.5, map[string][2]float64{explain.IO: {-0.6, 0.1}, explain.System: {0.1, 0.01}}, nil),
-			"cn docker vanilla 1/1GB takes 0.75 times as long as bare metal (0.70–0.80): 120 % (100 to 140) of the overhead is less waiting for I/O; more the kernel running for it reduces it by 20 % (18 to 22)."},
+			"Docker with --cpus at 1/1GB takes 0.75 times as long as bare metal (0.70–0.80): 120 % (100 to 140) of the overhead is less waiting for I/O; more the kernel running for it reduces it by 20 % (18 to 22)."},
 		{"within the noise", account(0.04, map[string][2]float64{explain.IO: {0.04, 0.01}}, nil),
-			"cn docker vanilla 1/1GB is not distinguishable from bare metal: its overhead is within the noise (−10.0 to 90.0 ms)."},
+			"Docker with --cpus at 1/1GB is not distinguishable from bare metal: its overhead is within the noise (−10.0 to 90.0 ms)."},
 		{"emulated, within the noise", account(0.04, nil, func(a *explain.Account) { a.Emulated = true }),
-			"cn docker vanilla 1/1GB (emulated, which does not represent a VM's cost) is not distinguishable from bare metal: its overhead is within the noise (−10.0 to 90.0 ms)."},
+			"Docker with --cpus at 1/1GB (emulated, which does not represent a VM's cost) is not distinguishable from bare metal: its overhead is within the noise (−10.0 to 90.0 ms)."},
 		{"doubtful", account(1, map[string][2]float64{explain.Hypervisor: {1, 0.1}}, func(a *explain.Account) { a.Doubtful = true }),
-			"cn docker vanilla 1/1GB takes 1.50 times as long as bare metal (1.45–1.55): 100 % (90 to 110) of the overhead is the hypervisor. This is not to be trusted: bare metal differed from itself by as much."},
+			"Docker with --cpus at 1/1GB takes 1.50 times as long as bare metal (1.45–1.55): 100 % (90 to 110) of the overhead is the hypervisor. This is not to be trusted: bare metal differed from itself by as much."},
 		{"no bounds", account(1, map[string][2]float64{explain.Waiting: {1, 0.1}}, func(a *explain.Account) { a.Times.High = math.Inf(1) }),
-			"cn docker vanilla 1/1GB took 1.00 s more than bare metal: 100 % (90 to 110) of the overhead is waiting for something else."},
+			"Docker with --cpus at 1/1GB took 1.00 s more than bare metal: 100 % (90 to 110) of the overhead is waiting for something else."},
 		{"one round", account(1, nil, func(a *explain.Account) { a.Rounds, a.Overhead.Low, a.Overhead.High = 1, math.NaN(), math.NaN() }),
-			"cn docker vanilla 1/1GB took 1.00 s more than bare metal in its only round; one round has no interval."},
+			"Docker with --cpus at 1/1GB took 1.00 s more than bare metal in its only round; one round has no interval."},
 		{"a metric of another kind", account(0, nil, func(a *explain.Account) {
 			a.Row.Metric.Name, a.Row.Baseline, a.Row.Ratio, a.Row.RatioLow, a.Row.RatioHigh = "response time", a.Baseline.Treatment.ID, 1.3, 1.2, 1.4
 			a.Doubts = []data.Doubt{explain.OtherMetric{Metric: "response time"}}
-		}), "cn docker vanilla 1/1GB: its trials took as long as those of bare metal, as they do where the load comes at a fixed rate, so an account of their time does not explain its response time, which is 1.30 times bare metal's (1.20–1.40)."},
+		}), "Docker with --cpus at 1/1GB: its trials took as long as those of bare metal, as they do where the load comes at a fixed rate, so an account of their time does not explain its response time, which is 1.30 times bare metal's (1.20–1.40)."},
 		{"bare metal again", account(0.2, map[string][2]float64{explain.User: {0.2, 0.01}}, func(a *explain.Account) { a.Row = row("bm aa") }),
-			"bm again (A/A) 1/1GB took 200 ms more than bare metal (150 to 250 ms), although both are bare metal: the host was unsteady by as much, so this is no overhead."},
+			"bare metal again (A/A control) at 1/1GB took 200 ms more than bare metal (150 to 250 ms), although both are bare metal: the host was unsteady by as much, so this is no overhead."},
 		{"emulated", account(1, map[string][2]float64{explain.User: {1, 0.1}}, func(a *explain.Account) { a.Emulated = true }),
-			"cn docker vanilla 1/1GB (emulated, which does not represent a VM's cost) takes 1.50 times as long as bare metal (1.45–1.55): 100 % (90 to 110) of the overhead is running its own code."},
+			"Docker with --cpus at 1/1GB (emulated, which does not represent a VM's cost) takes 1.50 times as long as bare metal (1.45–1.55): 100 % (90 to 110) of the overhead is running its own code."},
 	} {
 		if got := sentence(c.a); got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
@@ -508,8 +508,8 @@ func TestSentences(t *testing.T) {
 		a    *explain.Account
 		want string
 	}{
-		{pinned(nil, map[string][2]float64{explain.Throttled: {0.82, 0.1}, explain.User: {0.18, 0.3}}), "cn docker pinned 1/1GB is faster than vanilla here because 82 % (72 to 92) of the overhead is throttling; vanilla takes 1.50 times as long (1.45–1.55)."},
-		{pinned(nil, nil), "cn docker pinned 1/1GB is faster than vanilla here: 100 % (98 to 102) of the overhead is unexplained, its largest significant part; vanilla takes 1.50 times as long (1.45–1.55)."},
+		{pinned(nil, map[string][2]float64{explain.Throttled: {0.82, 0.1}, explain.User: {0.18, 0.3}}), "Docker with --cpuset-cpus at 1/1GB is faster than a CPU quota here because 82 % (72 to 92) of the overhead is throttling; a CPU quota takes 1.50 times as long (1.45–1.55)."},
+		{pinned(nil, nil), "Docker with --cpuset-cpus at 1/1GB is faster than a CPU quota here: 100 % (98 to 102) of the overhead is unexplained, its largest significant part; a CPU quota takes 1.50 times as long (1.45–1.55)."},
 	} {
 		if got := sentence(c.a); got != c.want {
 			t.Errorf("%s\nwant\n%s", got, c.want)

@@ -32,7 +32,7 @@ var scenes = []struct {
 		return l
 	}},
 	{"troubled", 60, false, func() *lab {
-		l := newLab().add("bm", one, wall{notebook.WallUser: 2}).add("cn docker vanilla", one, wall{notebook.WallUser: 2, notebook.WallCore: 0.6}).
+		l := newLab().add("bm", one, wall{notebook.WallUser: 2}).add("Docker with --cpus at", one, wall{notebook.WallUser: 2, notebook.WallCore: 0.6}).
 			add("cn crun pinned", one, wall{notebook.WallUser: 2.2}).add("cn crun vanilla", large, wall{notebook.WallUser: 2}).add("cn runc pinned", one, wall{notebook.WallUser: 2})
 		l.unseen = 0.3
 		l.edit = func(x *notebook.Trial) {
@@ -49,7 +49,7 @@ var scenes = []struct {
 		return l
 	}},
 	{"service", 0, true, func() *lab {
-		l := newLab().add("bm", one, wall{notebook.WallUser: 1, notebook.WallNetwork: 4}).add("cn docker vanilla", one, wall{notebook.WallUser: 1.3, notebook.WallNetwork: 3.7})
+		l := newLab().add("bm", one, wall{notebook.WallUser: 1, notebook.WallNetwork: 4}).add("Docker with --cpus at", one, wall{notebook.WallUser: 1.3, notebook.WallNetwork: 3.7})
 		l.study.Metrics["cpu"] = notebook.Metric{Name: "response time", Unit: "s"}
 		l.edit = func(x *notebook.Trial) {
 			x.Value, x.Figures = 0.01, map[string]float64{"requests": 400}
@@ -64,7 +64,7 @@ var scenes = []struct {
 	}},
 	{"one-round", 80, false, func() *lab { l := quick(); l.rounds = 1; return l }},
 	{"no-bm", 80, false, func() *lab {
-		return newLab().add("cn docker vanilla", one, wall{notebook.WallUser: 2, notebook.WallThrottled: 0.5}).add("cn docker pinned", one, wall{notebook.WallUser: 2})
+		return newLab().add("Docker with --cpus at", one, wall{notebook.WallUser: 2, notebook.WallThrottled: 0.5}).add("cn docker pinned", one, wall{notebook.WallUser: 2})
 	}},
 }
 
@@ -104,7 +104,7 @@ func TestDocumented(t *testing.T) {
 	}
 	found := false
 	for block := range strings.SplitSeq(string(text), "\n\n") {
-		if strings.HasPrefix(block, "cn docker vanilla") {
+		if strings.HasPrefix(block, "Docker with --cpus at") {
 			found = true
 			if want := "    " + strings.ReplaceAll(block, "\n", "\n    ") + "\n"; !strings.Contains(string(doc), want) {
 				t.Errorf("docs/explain.md does not have the example as it comes out now:\n%s", want)

@@ -181,11 +181,11 @@ func read(t testing.TB, dirs ...string) *explain.Accounts {
 	return a
 }
 
-func find(t *testing.T, all []*explain.Account, label string) *explain.Account {
+func find(t *testing.T, all []*explain.Account, of string) *explain.Account {
 	t.Helper()
-	i := slices.IndexFunc(all, func(a *explain.Account) bool { return words.Label(&data.Summary{}, a.Row) == label })
+	i := slices.IndexFunc(all, func(a *explain.Account) bool { return label(a) == of })
 	if i < 0 {
-		t.Fatalf("no account of %q", label)
+		t.Fatalf("no account of %q", of)
 	}
 	return all[i]
 }
@@ -212,6 +212,15 @@ func readAll(dirs ...string) (*explain.Accounts, error) {
 	return explain.From(s)
 }
 
-func label(a *explain.Account) string { return words.Label(&data.Summary{}, a.Row) }
+// label names an account's treatment as these tests do: "cn docker vanilla 1/1GB".
+func label(a *explain.Account) string {
+	t := a.Row.Treatment
+	t.Network = ""
+	name := strings.Join(strings.Fields(strings.Join([]string{words.Claimed(t), t.Accelerator}, " ")), " ")
+	if t.AA {
+		name += " again (A/A)"
+	}
+	return name + " " + t.Instance.Name
+}
 
 func sentence(a *explain.Account) string { return words.Account(&data.Summary{}, a) }

@@ -62,11 +62,11 @@ func exact(v float64) string {
 
 // resultSheet is the sheet of a table of rows.
 func resultSheet(name string, s *data.Summary, rows []*data.Row) *sheet {
-	lines := [][]string{{"workload", "instance", "platform", "engine", "provisioning", "metric", "unit", "verdict", "ratio", "ratio_low", "ratio_high",
+	lines := [][]string{{"workload", "instance", "platform", "engine", "provisioning", "environment", "metric", "unit", "verdict", "ratio", "ratio_low", "ratio_high",
 		"mean", "mean_low", "mean_high", "rounds", "guests", "trials", "failed", "emulated"}}
 	for _, r := range rows {
 		t := r.Treatment
-		lines = append(lines, []string{words.Work(t), t.Instance.Name, t.Platform, t.Engine, words.Provisioned(t, true), r.Metric.Name, r.Metric.Unit, string(s.Verdict(r)),
+		lines = append(lines, []string{words.Work(t), t.Instance.Name, t.Platform, t.Engine, t.Provisioning, words.Unmarked(t, true), r.Metric.Name, r.Metric.Unit, string(s.Verdict(r)),
 			exact(r.Ratio), exact(r.RatioLow), exact(r.RatioHigh), exact(r.Mean), exact(r.MeanLow), exact(r.MeanHigh),
 			strconv.Itoa(r.Rounds), strconv.Itoa(r.Guests), strconv.Itoa(r.Trials), strconv.Itoa(r.Failed), strconv.FormatBool(!r.Representative)})
 	}

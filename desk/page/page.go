@@ -376,8 +376,8 @@ func makeTable(i int, rows []*data.Row, s *data.Summary) table {
 		row := tableRow{
 			Instance: words.Plain(r.Treatment.Instance.Name),
 			Platform: words.Platform(r.Treatment.Platform),
-			Engine:   dash(words.Plain(r.Treatment.Engine)),
-			Kind:     dash(words.Provisioned(r.Treatment, t.Networks)),
+			Engine:   dash(words.EngineName(r.Treatment.Engine)),
+			Kind:     dash(words.Limited(r.Treatment, t.Networks)),
 			Mean:     ofMetric(r.Metric, r.Mean, r.MeanLow, r.MeanHigh),
 			Ratio:    ofMetric(r.Metric, r.Ratio, r.RatioLow, r.RatioHigh),
 			Guests:   words.Thousands(r.Guests), Trials: words.Thousands(r.Trials), Failed: words.Thousands(r.Failed),

@@ -61,7 +61,7 @@ func TestDeclaredFigures(t *testing.T) {
 		t.Errorf("%d figures, want 30:\n%s", len(names), strings.Join(names, "\n"))
 	}
 	note := figures(s)[0].Note
-	for _, want := range []string{"Not measured: bare metal, xlarge; container, docker, pinned, xlarge (needs 4 cores, this host has 2)", "(needs 64 cores, this host has 2)."} {
+	for _, want := range []string{"Not measured: bare metal, xlarge; Docker, CPU set (--cpuset-cpus), xlarge (needs 4 cores, this host has 2)", "(needs 64 cores, this host has 2)."} {
 		if !strings.Contains(note, want) {
 			t.Errorf("the note does not say %q: %s", want, note)
 		}
@@ -194,7 +194,7 @@ func TestSizes(t *testing.T) {
 			t.Errorf("the paper's range is %q", w.Paper)
 		}
 		for _, f := range w.Fits {
-			if f.Name == "container, docker, vanilla" && (f.Size != model.Falls || f.At != "at 2 of 112 CPUs" || len(f.Points) != 6 || f.LeftOut == "–") {
+			if f.Name == "Docker, CPU quota (--cpus)" && (f.Size != model.Falls || f.At != "at 2 of 112 CPUs" || len(f.Points) != 6 || f.LeftOut == "–") {
 				t.Errorf("%s: %+v", w.Title, f)
 			}
 		}

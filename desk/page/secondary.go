@@ -81,6 +81,5 @@ func secondary(id string, rows []*data.Row, s *data.Summary) *secondaryTable {
 
 // subName is what a treatment's name has beside its platform.
 func subName(t notebook.Treatment, s *data.Summary) string {
-	n := strings.TrimPrefix(words.Described(t, s.Networks(t.Workload)), words.Platform(t.Platform))
-	return strings.Trim(n, ", ")
+	return words.BesidePlatform(t, s.Networks(t.Workload))
 }

@@ -55,7 +55,7 @@ func severals(s *data.Summary, all []*data.Several, figs [][]chart.Figure) (part
 		for j, r := range v.Rows {
 			if len(s.Baseline) == 0 && r.Treatment.Platform != notebook.BM || len(s.Baseline) > 0 && !r.IsBaseline() {
 				columns = append(columns, j)
-				p.Heads = append(p.Heads, words.Described(r.Treatment, true))
+				p.Heads = append(p.Heads, words.Environment(r.Treatment, true))
 			}
 		}
 		for j := range v.On {

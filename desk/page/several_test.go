@@ -30,7 +30,7 @@ func TestSeveral(t *testing.T) {
 		t.Errorf("%d metrics in the table, want 6", n)
 	}
 	radar := string(golden.Excerpt(t, page, `<figure id="several-1-figure"`, "</figure>"))
-	for _, want := range []string{"latency (inverse)", "container, docker", "VM, qemu"} {
+	for _, want := range []string{"latency (inverse)", "Docker, CPU", "VM"} {
 		if !strings.Contains(radar, want) {
 			t.Errorf("no %q in\n%s", want, radar)
 		}

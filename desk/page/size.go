@@ -73,7 +73,7 @@ func sizes(s *data.Summary, o model.Options) *sizePart {
 
 func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 	g := v.Group
-	name := words.Described(g.Treatment, s.Networks(g.Workload))
+	name := words.Environment(g.Treatment, s.Networks(g.Workload))
 	var text []string
 	if v.Cannot != nil {
 		text = []string{words.Sentence(words.Doubt(v.Cannot))}

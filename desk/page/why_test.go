@@ -127,7 +127,7 @@ func TestWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Check(t, "why.html", drawing.ReplaceAll(golden.Excerpt(t, page, `<article id="why-1">`, "</article>"), []byte("…</svg>")))
-	for _, want := range []string{`<a href="#breakdown">Time breakdown</a>`, "The tracers lost 12 events", "no tracepoint kvm:kvm_exit here", "1 of 15 traced trials failed", "1.012 (1.004 to 1.020) times as long", "Coarse: nothing followed the scheduler", "which is not distinguishable from none", "pinned large is faster than vanilla here"} {
+	for _, want := range []string{`<a href="#breakdown">Time breakdown</a>`, "The tracers lost 12 events", "no tracepoint kvm:kvm_exit here", "1 of 15 traced trials failed", "1.012 (1.004 to 1.020) times as long", "Coarse: nothing followed the scheduler", "which is not distinguishable from none", "at large is faster than a CPU quota here"} {
 		if !bytes.Contains(page, []byte(want)) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -229,7 +229,7 @@ func TestExplainedFolder(t *testing.T) {
 	must(err)
 	page, err := os.ReadFile(files[0])
 	must(err)
-	for _, want := range []string{"<h2>Time breakdown</h2>", "container, runc, vanilla, 1/1GB: cpu</h3>", "throttled: 0.797 s", "unexplained: 0", "times as long as the others"} {
+	for _, want := range []string{"<h2>Time breakdown</h2>", "runc, CPU quota, 1/1GB: cpu</h3>", "throttled: 0.797 s", "unexplained: 0", "times as long as the others"} {
 		if !bytes.Contains(page, []byte(want)) {
 			t.Errorf("the page does not say %q", want)
 		}

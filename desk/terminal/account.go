@@ -32,7 +32,7 @@ func Accounts(w io.Writer, as *explain.Accounts, on Screen) error {
 	}
 	if len(as.Versus) > 0 {
 		t.line("")
-		t.head("Vanilla against pinned")
+		t.head(words.LimitsCompared)
 		for _, a := range as.Versus {
 			t.line("")
 			t.wrap("", words.Account(as.Summary, a))

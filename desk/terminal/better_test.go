@@ -44,7 +44,7 @@ func TestMetricsOfTheirOwn(t *testing.T) {
 	}
 	// The container that loses most is the first finding, and the table's ratios are below 1.
 	triad := text[strings.Index(text, "triad bandwidth in"):]
-	if row := triad[strings.Index(triad, "vm pinned"):]; !strings.Contains(row[:strings.Index(row, "\n")], " 0.8") {
+	if row := triad[strings.Index(triad, "VM, CPU set"):]; !strings.Contains(row[:strings.Index(row, "\n")], " 0.8") {
 		t.Errorf("of the VM: %.100s", row)
 	}
 	if t.Failed() {
@@ -97,7 +97,7 @@ func TestAdviceAndChangesOfABandwidth(t *testing.T) {
 	if err := terminal.Comparison(&b, c, terminal.Screen{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"of 9 figures 3 are worse and 6 make no difference", "stream, cn docker pinned 2/4GB, copy bandwidth: 10", ", which is worse; the mean −10.0 %\n", "stream, cn docker pinned 2/4GB, latency: 1"} {
+	for _, want := range []string{"of 9 figures 3 are worse and 6 make no difference", "stream, Docker, CPU set (--cpuset-cpus), 2/4GB, copy bandwidth: 10", ", which is worse; the mean −10.0 %\n", "stream, Docker, CPU set (--cpuset-cpus), 2/4GB, latency: 1"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the comparison does not say %q: %s", want, b.String())
 		}

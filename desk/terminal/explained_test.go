@@ -82,7 +82,7 @@ func TestIsolation(t *testing.T) {
 	if err := export.Summary(&rows, s); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"cn layers up to cgroup ", "cn layers up to quota ", "cn layers full "} {
+	for _, want := range []string{"container, layers up to cgroup ", "container, layers up to quota ", "container, every layer "} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("no %q in\n%s", want, &table)
 		}
@@ -95,7 +95,7 @@ func TestIsolation(t *testing.T) {
 	tr := treatmentOf("cn", notebook.LayersEngine, "", "", large)
 	tr.Isolation = "quota"
 	layers.add(tr, 4.4)
-	if s := read(t, data.Options{}, layers.write(t)); !strings.Contains(answer(s), "FFmpeg in layers, layers up to quota is 1") || strings.Contains(answer(s), "The cost of each layer") {
+	if s := read(t, data.Options{}, layers.write(t)); !strings.Contains(answer(s), "FFmpeg in a container, layers up to quota is 1") || strings.Contains(answer(s), "The cost of each layer") {
 		t.Error(answer(s))
 	}
 	if !strings.Contains(rows.String(), `"isolation": "quota"`) {

@@ -72,7 +72,7 @@ func TestOmissionsByReason(t *testing.T) {
 	if err := terminal.Summary(&b, s, terminal.Screen{}); err != nil {
 		t.Fatal(err)
 	}
-	if out := b.String(); strings.Count(out, why) != 2 || !strings.Contains(out, "ffmpeg vm vanilla kvm at large on bench and 1 more: "+why) || !strings.Contains(out, "ffmpeg bm at 0.5/1GB on bench: bare metal") {
+	if out := b.String(); strings.Count(out, why) != 2 || !strings.Contains(out, "ffmpeg, VM, large on bench and 1 more: "+why) || !strings.Contains(out, "ffmpeg, bare metal, 0.5/1GB on bench: bare metal") {
 		t.Error(out)
 	}
 }

@@ -176,14 +176,14 @@ func (t *text) secondary(rows []*data.Row, s *data.Summary, cols []column) {
 
 // names are the columns that say which row it is.
 func names(rows []*data.Row, s *data.Summary) []column {
-	instance, platform, network := column{head: "instance"}, column{head: "platform", gap: 2}, column{head: "network", gap: 2}
+	instance, platform, network := column{head: "instance"}, column{head: "environment", gap: 2}, column{head: "network", gap: 2}
 	for i := range rows {
 		name := rows[i].Treatment.Instance.Name
 		if i > 0 && rows[i-1].Treatment.Instance.Name == name {
 			name = ""
 		}
 		instance.cells = append(instance.cells, data.Printable(name))
-		platform.cells = append(platform.cells, words.Treatment(rows[i].Treatment, false))
+		platform.cells = append(platform.cells, words.Environment(rows[i].Treatment, false))
 		network.cells = append(network.cells, data.Printable(rows[i].Treatment.Network))
 	}
 	if s.Networks(rows[0].Treatment.Workload) {

@@ -101,7 +101,7 @@ func TestNoAdviceWithoutAnInterval(t *testing.T) {
 	f = notebooktest.New(2)
 	f.Add("bm 1/1GB", 1).Add("bm aa 1/1GB", 1).Add("cn docker pinned 1/1GB", 1.2)
 	_, advice = said(t, f.Write(t))
-	wants(t, "advice", advice, "Bare metal at 1/1GB: execution time 1.0", "pinned docker container at 1/1GB")
+	wants(t, "advice", advice, "Bare metal at 1/1GB: execution time 1.0", "Docker with --cpuset-cpus at 1/1GB")
 }
 
 // A metric without a direction is compared, and nothing is said to cost: no command ranks by it.

@@ -38,7 +38,7 @@ var parts = map[string]struct{ label, cause string }{
 // Part labels a category of an account, by its key: "waiting for a core".
 func Part(key string) string { return cmp.Or(parts[key].label, key) }
 
-// Against says what an account's baseline is: "bare metal", "bare metal with 1 core", "pinned". Empty: there is none.
+// Against says what an account's baseline is: "bare metal", "bare metal with 1 core", "a CPU set". Empty: there is none.
 func Against(a *explain.Account) string {
 	if a.Baseline == nil {
 		return ""
@@ -49,7 +49,7 @@ func Against(a *explain.Account) string {
 func against(b explain.Against) string {
 	switch {
 	case b.Provisioning != "":
-		return b.Provisioning
+		return limitNames[b.Provisioning]
 	case b.Cores > 0:
 		return "bare metal with " + cores(b.Cores)
 	}
@@ -92,7 +92,7 @@ func Account(s *data.Summary, a *explain.Account) string {
 	case a.Against.Provisioning != "":
 		return comparison(s, a)
 	}
-	label, than := Label(s, a.Row), against(a.Against)
+	label, than := subjectOf(s, a.Row), against(a.Against)
 	emulated := ""
 	if a.Emulated {
 		emulated = " (emulated, which does not represent a VM's cost)"
@@ -125,10 +125,10 @@ func Account(s *data.Summary, a *explain.Account) string {
 
 // comparison says an account of the slower of two provisionings against the faster, in plain words.
 func comparison(s *data.Summary, a *explain.Account) string {
-	slower := a.Row.Treatment.Provisioning
+	slower := limitNames[a.Row.Treatment.Provisioning]
 	faster := *a.Row
 	faster.Treatment.Provisioning = a.Baseline.Treatment.Provisioning
-	said := Label(s, &faster)
+	said := subjectOf(s, &faster)
 	if a.Emulated {
 		said += ", emulated,"
 	}
@@ -146,7 +146,7 @@ func comparison(s *data.Summary, a *explain.Account) string {
 
 // alone says what a treatment's own time went on, where there is no baseline.
 func alone(s *data.Summary, a *explain.Account) string {
-	label := Label(s, a.Row)
+	label := subjectOf(s, a.Row) + emulated(a.Row.Treatment)
 	if !stats.Finite(a.Elapsed.Value) || !(a.Elapsed.Value > 0) || len(a.Spent) == 0 {
 		return label + " has no account; its notes say why."
 	}

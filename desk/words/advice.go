@@ -12,7 +12,7 @@ import (
 )
 
 // TieRule says how near ties are broken.
-const TieRule = "measured before predicted, fewer cores, less memory, fewer layers (bare metal, container, VM, container in a VM), unpinned before pinned"
+const TieRule = "measured before predicted, fewer cores, less memory, fewer layers (bare metal, container, VM, container in a VM), a CPU quota before a CPU set"
 
 // Ranking says why the first choice is first, or why there is none.
 func Ranking(r *advise.Ranking) string {

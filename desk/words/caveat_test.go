@@ -33,8 +33,8 @@ func answered(t *testing.T, f *notebooktest.Folder, of string) (findings, remark
 // What gVisor's guests sync does not reach the disk: all that rests on it says so, what may rest on it says that, and nothing else does.
 func TestIgnoredFlushes(t *testing.T) {
 	const (
-		sure = "A gvisor container ignored flushes, and ladder-io syncs what it writes: its results there are not the cost of synced writes."
-		may  = "A gvisor container ignored flushes: if the work syncs what it writes (fsync), its results there are not the cost of synced writes."
+		sure = "gVisor ignored flushes, and ladder-io syncs what it writes: its results there are not the cost of synced writes."
+		may  = "gVisor ignored flushes: if the work syncs what it writes (fsync), its results there are not the cost of synced writes."
 	)
 	for name, c := range map[string]struct {
 		engine, workload string

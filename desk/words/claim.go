@@ -197,10 +197,28 @@ func UntestableClaims(u Untestable) string {
 	return said + ": " + u.Reason
 }
 
-// Claimed names a treatment of a comparison in few words: "cn docker vanilla". What is compared was not emulated.
+// Claimed names a treatment of a comparison in the words of a claim's selectors: "cn docker vanilla". What is compared was not emulated.
 func Claimed(t notebook.Treatment) string {
-	t.Accelerator = ""
-	return Treatment(t, true)
+	parts := []string{t.Platform, t.Engine, t.Provisioning}
+	if t.Platform == notebook.VM && t.Engine == "qemu" {
+		parts[1] = "" // there is no other
+	}
+	if t.Kernel != "" {
+		parts = append(parts, "kernel", t.Kernel)
+	}
+	if t.Network != "" {
+		parts = append(parts, "network", t.Network)
+	}
+	switch t.Isolation {
+	case "", notebook.IsolationFull:
+		parts = append(parts, t.Isolation)
+	default:
+		parts = append(parts, "up to", t.Isolation)
+	}
+	if t.Machine != "" {
+		parts = append(parts, "with", t.Machine)
+	}
+	return Plain(join(" ", parts))
 }
 
 // Comparison says what is compared: "cn docker vanilla / bm, ffmpeg at large".

@@ -99,7 +99,7 @@ func folder(c *compare.Comparison, second bool) string {
 	return Plain(c.Old.Folders[0].Dir)
 }
 
-// Changed says what changed for a treatment: "ffmpeg (segments=1), cn docker pinned 1/1GB: 5.1 % more (4.2 to 6.0)".
+// Changed says what changed for a treatment: "ffmpeg (segments=1), Docker, CPU set (--cpuset-cpus), 1/1GB: 5.1 % more (4.2 to 6.0)".
 func Changed(c *compare.Comparison, x compare.Change) string {
 	said := ChangedBy(x)
 	switch mixed := slices.ContainsFunc(c.Changes, func(o compare.Change) bool { return o.Relative }); {

@@ -40,6 +40,12 @@ func limit(t notebook.Treatment) string {
 	return name
 }
 
+// limitNames are the ways of limiting CPUs in a sentence.
+var limitNames = map[string]string{notebook.Vanilla: "a CPU quota", notebook.Pinned: "a CPU set", notebook.Whole: "the whole host"}
+
+// LimitsCompared heads accounts of one way of limiting CPUs against the other.
+const LimitsCompared = "CPU quota against CPU set"
+
 // withLimit names the same to follow a figure: " with --cpus".
 func withLimit(t notebook.Treatment) string {
 	if flag := limitFlags[t.Engine][t.Provisioning]; flag != "" && t.Platform == notebook.CN {
@@ -70,7 +76,9 @@ func product(t notebook.Treatment, articled bool) string {
 			name += " again (A/A control)"
 		}
 	case notebook.CN:
-		name = engineName(t.Engine)
+		if t.Engine != notebook.LayersEngine {
+			name = engineName(t.Engine)
+		}
 	case notebook.VM:
 		if name = a("VM"); t.Engine != "" && t.Engine != "qemu" {
 			name += " (" + engineName(t.Engine) + ")"
@@ -110,19 +118,60 @@ func details(t notebook.Treatment, network bool) (parts []string) {
 // Environment names a treatment as its users do: "Docker, CPU quota (--cpus)". Its network is named where that differs between those that
 // stand together.
 func Environment(t notebook.Treatment, network bool) string {
-	name := join(", ", append([]string{product(t, false), limit(t)}, details(t, network)...))
-	if !t.Representative() {
-		name += ", emulated"
-	}
-	return name
+	return Unmarked(t, network) + emulated(t)
 }
+
+// Unmarked says the same without marking emulation, for lists in which all treatments are emulated or none is.
+func Unmarked(t notebook.Treatment, network bool) string {
+	return join(", ", append([]string{product(t, false), limit(t)}, details(t, network)...))
+}
+
+// Short says the same where there is little room: "Docker, CPU quota".
+func Short(t notebook.Treatment, network bool) string {
+	return join(", ", append([]string{product(t, false), shortLimit(t)}, details(t, network)...)) + emulated(t)
+}
+
+// Brief says the same in two short lines, to stand under a bar: "Docker", "CPU quota".
+func Brief(t notebook.Treatment) [2]string {
+	return [2]string{product(t, false), join(", ", append([]string{shortLimit(t)}, details(t, false)...))}
+}
+
+// Limited says how a treatment is limited, and what else tells it from others with the same engine: "CPU set (--cpuset-cpus), network host".
+func Limited(t notebook.Treatment, network bool) string {
+	return join(", ", append([]string{limit(t)}, details(t, network)...))
+}
+
+// BesidePlatform is what an environment's name has in addition to its platform: "Docker, CPU set (--cpuset-cpus)".
+func BesidePlatform(t notebook.Treatment, network bool) string {
+	engine, again := engineName(t.Engine), ""
+	if t.Engine == notebook.LayersEngine { // details name the layers
+		engine = ""
+	}
+	if t.AA {
+		again = "again (A/A control)"
+	}
+	return strings.TrimPrefix(join(", ", []string{engine, again, Limited(t, network)})+emulated(t), ", ")
+}
+
+// EngineName names an engine as its makers write it.
+func EngineName(engine string) string { return engineName(engine) }
 
 // InSentence names a treatment in a sentence: "Docker with --cpus", "a VM with a CPU set". Its network is named as in Environment.
 func InSentence(t notebook.Treatment, network bool) string {
-	name := join(", ", append([]string{product(t, true) + withLimit(t)}, details(t, network)...))
-	if !t.Representative() {
-		name += ", emulated"
+	return join(", ", append([]string{product(t, true) + withLimit(t)}, details(t, network)...)) + emulated(t)
+}
+
+// emulated marks what was.
+func emulated(t notebook.Treatment) string {
+	if t.Representative() {
+		return ""
 	}
+	return ", emulated"
+}
+
+// shortLimit is the limit without the option that sets it.
+func shortLimit(t notebook.Treatment) string {
+	name, _, _ := strings.Cut(limit(t), " (")
 	return name
 }
 

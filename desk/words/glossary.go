@@ -9,7 +9,7 @@ func Glossary(means []string, more []Term) []Term {
 		{"Platform", "where work runs: bm (bare metal), cn (container), vm (virtual machine), vmcn (container in a virtual machine)."},
 		{"Engine", "what implements a platform: docker, crun or runc for a container, qemu for a virtual machine."},
 		{"Accelerator", "what runs a virtual machine’s code: kvm (the processor itself) or tcg (software emulation). What ran under tcg says nothing about a VM’s cost."},
-		{"Provisioning", "vanilla: a CPU quota, the scheduler chooses the cores. Pinned: a fixed set of CPUs. Bare metal has neither."},
+		{"Provisioning", "how CPUs are limited. A CPU quota (`vanilla` in files): the scheduler chooses the cores. A CPU set (`pinned`): a fixed set of CPUs. Bare metal has neither."},
 		{"Instance type", "how many cores and how much memory a guest gets."},
 		{"Workload", "the application with its input and its metric."},
 		{"Treatment", "one combination of platform, engine, provisioning, instance type, workload and its parameters."},

@@ -30,14 +30,14 @@ func TestMachines(t *testing.T) {
 		return s
 	}
 	want := []string{
-		"ffmpeg, vm pinned kvm with huge-pages=2M large: 0.5000 times the usual machine (0.4998–0.5002)",
-		"ffmpeg, vm vanilla kvm with threads=2 large: 2.000 times the usual machine (1.999–2.001)",
+		"ffmpeg, VM, CPU set, with huge-pages=2M, large: 0.5000 times the usual machine (0.4998–0.5002)",
+		"ffmpeg, VM, with threads=2, large: 2.000 times the usual machine (1.999–2.001)",
 	}
 	if got := words.Machines(read()); !slices.Equal(got, want) {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}
 	f.Rounds = 1
-	if got := words.Machines(read()); len(got) != 2 || got[0] != "ffmpeg, vm pinned kvm with huge-pages=2M large: 0.50 times the usual machine, too few rounds for an interval" {
+	if got := words.Machines(read()); len(got) != 2 || got[0] != "ffmpeg, VM, CPU set, with huge-pages=2M, large: 0.50 times the usual machine, too few rounds for an interval" {
 		t.Errorf("after one round: %q", got)
 	}
 	f.Trial = func(x *notebook.Trial) { x.Failure = notebook.TextMessage("killed") }

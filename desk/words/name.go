@@ -24,184 +24,30 @@ var platforms = map[string]string{
 // Platform names a platform: "container in VM".
 func Platform(p string) string { return cmp.Or(platforms[p], Plain(p)) }
 
-// Treatment names a treatment in few words, each part where it says something: "cn docker vanilla". Its network is named
-// where that differs between those that stand together.
-func Treatment(t notebook.Treatment, network bool) string {
-	parts := []string{t.Platform, t.Engine, t.Provisioning, t.Accelerator}
-	if t.Platform == notebook.VM && t.Engine == "qemu" {
-		parts[1] = "" // there is no other
-	}
-	if t.Kernel != "" {
-		parts = append(parts, "kernel", t.Kernel)
-	}
-	if network && t.Network != "" {
-		parts = append(parts, "network", t.Network)
-	}
-	switch t.Isolation {
-	case "", notebook.IsolationFull:
-		parts = append(parts, t.Isolation)
-	default:
-		parts = append(parts, "up to", t.Isolation)
-	}
-	if t.Machine != "" {
-		parts = append(parts, "with", t.Machine)
-	}
-	if t.AA {
-		parts = append(parts, "again (A/A)")
-	}
-	return Plain(join(" ", parts))
-}
-
-// Brief says the same in two short lines, to stand under a bar: "cn docker", "pinned".
-func Brief(t notebook.Treatment) [2]string {
-	first := []string{t.Platform, t.Engine}
-	if t.Platform == notebook.VM {
-		first[1] = ""
-	}
-	return [2]string{Plain(join(" ", first)), Plain(join(" ", []string{t.Provisioning, t.Isolation, t.Machine}))}
-}
-
-// Described says what a treatment is, without its instance type and workload: "container, docker, pinned".
-func Described(t notebook.Treatment, network bool) string {
-	if !t.Representative() {
-		return Unmarked(t, network) + " (emulated)"
-	}
-	return Unmarked(t, network)
-}
-
-// Unmarked says the same without marking emulation, for lists in which all treatments are emulated or none is.
-func Unmarked(t notebook.Treatment, network bool) string {
-	name := join(", ", []string{Platform(t.Platform), Plain(t.Engine), Provisioned(t, network)})
-	if t.AA {
-		name += " again (A/A)"
-	}
-	if t.Kernel != "" {
-		name += ", kernel " + Plain(t.Kernel)
-	}
-	return name
-}
-
-// Provisioned says how a treatment is provisioned, how far it is isolated where it is of a ladder, and how it is
-// connected: "pinned, network host".
-func Provisioned(t notebook.Treatment, network bool) string {
-	parts := []string{Plain(t.Provisioning)}
-	switch t.Isolation {
-	case "":
-	case notebook.IsolationFull:
-		parts = append(parts, "isolation in full")
-	default:
-		parts = append(parts, "up to "+Plain(t.Isolation))
-	}
-	if network && t.Network != "" {
-		parts = append(parts, "network "+Plain(t.Network))
-	}
-	if t.Machine != "" {
-		parts = append(parts, "with "+Plain(t.Machine))
-	}
-	return join(", ", parts)
-}
-
-// Name says a treatment in a sentence, without workload and instance type: "a pinned docker container".
+// Name says a treatment in a sentence, without workload and instance type: "Docker with --cpuset-cpus", "a VM".
 func Name(n data.Name) string {
-	if n.Platform == notebook.BM {
-		return noun(n)
-	}
-	return article(noun(n)) + isolated(n.Isolation) + made(n.Machine)
+	return InSentence(notebook.Treatment{Platform: n.Platform, Engine: n.Engine, Accelerator: n.Accelerator, Kernel: n.Kernel, Provisioning: n.Provisioning,
+		Isolation: n.Isolation, Machine: n.Machine, AA: n.AA}, false)
 }
 
-// Choice names a treatment that can be chosen: "pinned docker container at large".
+// Choice names a treatment that can be chosen: "Docker with --cpuset-cpus at large".
 func Choice(t notebook.Treatment, network bool) string {
-	n := data.NameOf(t)
-	s := noun(n) + " at " + t.Instance.Name
-	if network {
-		s += connected(t)
-	}
-	return Plain(s + isolated(n.Isolation) + made(n.Machine))
+	name := product(t, false) + withLimit(t) + " at " + Plain(t.Instance.Name)
+	return join(", ", append([]string{name}, details(t, network)...)) + emulated(t)
 }
 
-// noun is a treatment without its article.
-func noun(n data.Name) string {
-	vm := "VM"
-	if n.Accelerator != "" && n.Accelerator != notebook.KVM {
-		vm = "emulated VM"
-	}
-	if n.Kernel != "" {
-		vm += " with kernel " + Plain(n.Kernel)
-	}
-	engine, what := n.Engine, n.Platform
-	switch n.Platform {
-	case notebook.BM:
-		if n.AA {
-			return "bare metal under another name"
-		}
-		return "bare metal"
-	case notebook.CN:
-		what = "container"
-	case notebook.VM:
-		engine, what = "", vm
-	case notebook.VMCN:
-		what = "container in " + article(vm)
-		if engine == "qemu" { // the machine's, and not the container's
-			engine = ""
-		}
-	}
-	if n.Provisioning == notebook.Whole {
-		return join(" ", []string{engine, what}) + " of the whole host"
-	}
-	return join(" ", []string{n.Provisioning, engine, what})
-}
-
-func article(noun string) string {
-	if noun != "" && strings.ContainsAny(noun[:1], "aeiou") {
-		return "an " + noun
-	}
-	return "a " + noun
-}
-
-// made says how a VM is made where it is not the usual one, to follow its name.
-func made(machine string) string {
-	if machine == "" {
-		return ""
-	}
-	return " with " + Plain(machine)
-}
-
-// isolated says how far a treatment of the isolation ladder is isolated, to follow its name.
-func isolated(isolation string) string {
-	switch isolation {
-	case "":
-		return ""
-	case notebook.IsolationFull:
-		return " with every layer"
-	}
-	return " with the layers up to " + isolation
-}
-
-// connected says how a treatment is connected, to follow its name. Bare metal has no choice.
-func connected(t notebook.Treatment) string {
-	switch {
-	case t.Platform == notebook.BM:
-		return ""
-	case t.Network == "":
-		return " with the engine's own network"
-	case t.Network == notebook.NetBridge:
-		return " on a bridge"
-	case t.Network == notebook.NetMacvlan:
-		return " on a macvlan"
-	case t.Network == notebook.NetUser:
-		return " on QEMU's user network"
-	case t.Network == notebook.NetHost:
-		return " on the host's network"
-	case t.Network == notebook.NetNone:
-		return " without a network"
-	}
-	return " on the network " + t.Network
-}
-
-// Label names a row's treatment in few words, with its instance type, and with its network and its host's CPUs where
-// rows of its workload differ in them: "cn docker vanilla 1/1GB".
+// Label names a row's treatment with its instance type, and with its network and its host's CPUs where
+// rows of its workload differ in them: "Docker, CPU quota (--cpus), 1/1GB".
 func Label(s *data.Summary, r *data.Row) string {
-	return Plain(join(" ", []string{Treatment(r.Treatment, s.Networks(r.Treatment.Workload)), r.Treatment.Instance.Name, Online(s, r)}))
+	name := Environment(r.Treatment, s.Networks(r.Treatment.Workload)) + ", " + r.Treatment.Instance.Name
+	return Plain(join(" ", []string{name, Online(s, r)}))
+}
+
+// subjectOf names the same to begin a sentence: "Docker with --cpus at 1/1GB". The sentence says what was emulated.
+func subjectOf(s *data.Summary, r *data.Row) string {
+	t := r.Treatment
+	t.Accelerator = ""
+	return Plain(join(" ", []string{Choice(t, s.Networks(t.Workload)), Online(s, r)}))
 }
 
 // Work names a treatment's workload with its parameters and those factors that are written like them: "hashing (megabytes=64, rate=8)".
@@ -252,9 +98,9 @@ func Image(s *data.Summary, r *data.Row) string {
 }
 
 // Sized says what a treatment is, with its instance type and the size of its host where that was chosen for it:
-// "container, docker, pinned, large".
+// "Docker, CPU set (--cpuset-cpus), large".
 func Sized(s *data.Summary, t notebook.Treatment) string {
-	n := Described(t, s.Networks(t.Workload)) + ", " + Plain(t.Instance.Name)
+	n := Environment(t, s.Networks(t.Workload)) + ", " + Plain(t.Instance.Name)
 	if t.HostCores > 0 {
 		n += ", host with " + Count(t.HostCores, "CPU")
 	}
@@ -297,7 +143,7 @@ func Online(s *data.Summary, r *data.Row) string {
 // LeftOut names what was left out.
 func LeftOut(s *data.Summary, l data.LeftOut) string {
 	t := l.Treatment
-	what := t.Workload + " " + Treatment(t, s.Networks(t.Workload)) + " at " + t.Instance.Name + " on " + l.Host
+	what := t.Workload + ", " + Environment(t, s.Networks(t.Workload)) + ", " + t.Instance.Name + " on " + l.Host
 	if t.HostCores > 0 {
 		what += " with " + Count(t.HostCores, "CPU")
 	}

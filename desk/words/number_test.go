@@ -68,14 +68,16 @@ func TestNumbersInWords(t *testing.T) {
 	}
 }
 
-// One treatment as the page names it, and as there is room for under a bar.
-func ExampleDescribed() {
+// One treatment as tables name it, where there is little room, and in a sentence.
+func ExampleEnvironment() {
 	t := notebook.Treatment{Platform: notebook.CN, Engine: "docker", Provisioning: notebook.Pinned, Network: notebook.NetHost}
-	fmt.Println(Described(t, false))
-	fmt.Println(Described(t, true))
-	fmt.Println(Treatment(t, false))
+	fmt.Println(Environment(t, false))
+	fmt.Println(Environment(t, true))
+	fmt.Println(Short(t, false))
+	fmt.Println(InSentence(t, false))
 	// Output:
-	// container, docker, pinned
-	// container, docker, pinned, network host
-	// cn docker pinned
+	// Docker, CPU set (--cpuset-cpus)
+	// Docker, CPU set (--cpuset-cpus), network host
+	// Docker, CPU set
+	// Docker with --cpuset-cpus
 }

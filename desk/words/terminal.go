@@ -37,7 +37,7 @@ func MoreMetrics(n int) string {
 func RulerCost(s *data.Summary, r data.RulerCost) string {
 	of := notebook.Treatment{Platform: r.Platform, Engine: r.Engine, Accelerator: r.Accelerator, Kernel: r.Kernel}
 	said := fmt.Sprintf("%s: %s for an empty process (%s to %s over %s), round trip %s",
-		Treatment(of, false), Duration(r.Median), Duration(r.Low), Duration(r.High), Count(r.Guests, "guest"), Duration(r.RoundTrip))
+		Environment(of, false), Duration(r.Median), Duration(r.Low), Duration(r.High), Count(r.Guests, "guest"), Duration(r.RoundTrip))
 	if len(s.Hosts) > 1 {
 		said = r.Host + ", " + said
 	}

@@ -62,6 +62,9 @@ func Stop(s string) string {
 
 // Capital starts a text with a capital letter.
 func Capital(s string) string {
+	if strings.HasPrefix(s, engineNames["gvisor"]) { // its makers write it so
+		return s
+	}
 	r, n := utf8.DecodeRuneInString(s)
 	return string(unicode.ToUpper(r)) + s[n:]
 }

@@ -1,4 +1,4 @@
-# Pinned docker container at large, number 2 of 6 for ffmpeg on bench.
+# Docker with --cpuset-cpus at large, number 2 of 6 for ffmpeg on bench.
 # Measured: execution time 4.153 (4.139 to 4.168) s.
 # Number 1, bare metal at large, cannot be expressed in docker; systemd fits.
 # The CPU set 0-1 is what the guests had on bench: another host needs its own (lscpu -e).
