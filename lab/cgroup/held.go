@@ -145,7 +145,11 @@ func (h Held) Left(pids, cpus []int) (left []int, err error) {
 			return nil, err
 		}
 		for _, tid := range tids {
-			in, err := h.holds(fmt.Sprintf("%d/task/%d", pid, tid), cpus)
+			thread := fmt.Sprintf("%d/task/%d", pid, tid)
+			in, err := h.holds(thread, cpus)
+			if err == nil && !in {
+				in, err = h.sys.Ending("/proc/" + thread)
+			}
 			if proc.Ended(err) {
 				continue
 			}

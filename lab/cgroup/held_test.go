@@ -167,6 +167,17 @@ func TestHeldHere(t *testing.T) {
 	if left, err := held.Left([]int{p}, cpus); err != nil || !slices.Equal(left, []int{p}) {
 		t.Errorf("left: %v, %v; want %d", left, err, p)
 	}
+	enter(t, dir, p)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	// It ends, and nobody has waited for it.
+	if err := unix.Waitid(unix.P_PID, p, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := held.Left([]int{p}, cpus); err != nil || len(left) > 0 {
+		t.Errorf("left by its end: %v, %v", left, err)
+	}
 }
 
 // A group in which a thread of this process started a program is removed as soon as the thread ends.

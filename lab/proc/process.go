@@ -83,6 +83,14 @@ func PageTables(pid int) (int64, error) {
 // Ended says whether reading of a process failed because it has ended.
 func Ended(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
 
+// Ending says whether a thread, by its folder in /proc, has begun to end. Until its parent has waited for it, it is still listed. It is
+// in no cgroup any more, which version 1 shows as the root.
+func (t Tree) Ending(dir string) (bool, error) {
+	const flags, exiting = 9, 0x4 // PF_EXITING, which the kernel sets before it takes the thread out of its cgroup
+	of, err := t.stat(dir, flags)
+	return err == nil && of[0]&exiting != 0, err
+}
+
 // statFields are some fields of a line of /proc/PID/stat, by their numbers in proc_pid_stat(5), all of them whole numbers.
 func statFields(stat string, numbers ...int) (of []uint64, err error) {
 	// Field 2 is the program's name in parentheses, which may itself hold spaces and parentheses.
