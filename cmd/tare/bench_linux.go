@@ -59,6 +59,8 @@ at a rate that is raised step by step until they miss the --objective. --load is
 or a command of the image that sends {rate} requests a second for {seconds} to {address} and {port} and prints, as its last
 line, a JSON object with mean and p99 in seconds, requests_per_second and errors. With --rate N, N requests are sent each
 second, and what is measured is the response time: its mean ranks the platforms, and percentiles are in a second table.
+With --metric the load is a command that prints the number. Without --rate the command itself says how long it asks. Tare also
+repeats the command until it succeeds, to learn that the service is ready.
 
 --load and --prepare are split into words as a shell splits them, by blanks, quotes and backslashes. Nothing is expanded:
 for pipes and variables write sh -c '…'. The values of --env are recorded in the results folder, secrets too.
@@ -72,6 +74,7 @@ it says, one line each. docs/bench.md has a whole service, step by step.`,
   sudo tare bench --image ./cuda --device nvidia.com/gpu=0 --platforms bm,cn -- /app/train
   sudo tare bench --image nginx:alpine --service 80 --load / --objective p99=50ms
   sudo tare bench --image nginx:alpine --service 80 --load / --rate 200
+  sudo tare bench --image ./db.tar --service 5432 --load 'pgbench -h {address} -p {port} -T 1' --metric 'tps=^tps = ([0-9.]+),1/s,higher'
   sudo tare bench --image ./web --env-file web.env --network bridge,host --provisioning set --service 8080 --load /
   sudo tare bench --from-container web --platforms bm,cn:docker --load /
   sudo tare bench --compose compose.yaml --service web --platforms bm,cn:docker --load /
@@ -96,7 +99,7 @@ func (b *benching) flags(c *cobra.Command) {
 	b.running.flags(c)
 	f := c.Flags()
 	f.StringVar(&b.image, "image", "", "registry reference, OCI layout folder, docker save archive, or image of the Docker daemon")
-	f.StringArrayVar(&b.metrics, "metric", nil, "compare a number that the command prints: `NAME=EXPRESSION,UNIT,higher`, or lower, whichever is better, or none where neither is; the first group of the regular expression is the number (again for more metrics)")
+	f.StringArrayVar(&b.metrics, "metric", nil, "compare a number that the command, or the load of a service, prints: `NAME=EXPRESSION,UNIT,higher`, or lower, whichever is better, or none where neither is; the first group of the regular expression is the number (again for more metrics)")
 	f.StringArrayVar(&b.devices, "device", nil, "give every guest this device of the host, `NAME` as CDI has it: nvidia.com/gpu=0 (again for more devices)")
 	f.StringArrayVar(&b.env, "env", nil, "set a variable of the command's environment: `KEY=VALUE`, or KEY to pass yours on; recorded in the results (again for more)")
 	f.StringArrayVar(&b.envFiles, "env-file", nil, "read variables from `FILE`, in the format of docker run --env-file (again for more)")
@@ -105,7 +108,7 @@ func (b *benching) flags(c *cobra.Command) {
 	f.StringVar(&b.container, "from-container", "", "measure what the Docker container `NAME` runs, from its image and with its settings")
 	f.StringVar(&b.compose, "compose", "", "measure a service of this Compose `FILE`; --service names it")
 	f.StringVar(&b.serves, "service", "", "the command, or the image's own, is a service that listens on this `PORT`: seek its capacity; with --compose the service's name, or NAME:PORT")
-	f.StringVar(&b.load, "load", "", "what asks the service: the path of a page (/), or a `COMMAND` with {rate}, {seconds}, {address} and {port} in it")
+	f.StringVar(&b.load, "load", "", "what asks the service: the path of a page (/), or a `COMMAND` with {rate}, {seconds}, {address} and {port} in it; with --metric {rate} and {seconds} only where --rate is given")
 	f.StringVar(&b.method, "method", "", "method of the HTTP request: `METHOD`, of "+strings.Join(studyfile.Methods, ", ")+" (default GET, and POST with --body)")
 	f.StringArrayVar(&b.headers, "header", nil, "send this header with the HTTP request: `'NAME: VALUE'`; recorded in the results (again for more)")
 	f.StringVar(&b.body, "body", "", "body of the HTTP request: `TEXT`, or @FILE with it; at most 1 MiB")
@@ -148,18 +151,20 @@ func (b *benching) spec(ctx context.Context, argv []string) (*studyfile.Spec, er
 	return spec, spec.Complete(session.Known)
 }
 
-// serve makes the study one of a service: of its response times at a rate, or of its capacity. Its rounds take some 30 s, so their number
-// is fixed: looking after each of a few long rounds would make intervals several times as wide. Five take bare metal and one container
-// 3 minutes on two cores.
+// serve makes the study one of a service: of its response times at a rate, of what its load prints, or of its capacity. Its rounds take
+// some 30 s, so their number is fixed: looking after each of a few long rounds would make intervals several times as wide. Five take bare
+// metal and one container 3 minutes on two cores.
 func (b *benching) serve(spec *studyfile.Spec) error {
 	spec.Title = "Your own service"
 	spec.Design.Rounds, spec.Design.Precision = studyfile.Rounds{Floor: 5, Cap: 5, Emulated: 1}, ""
 	switch {
 	case b.set("rate") && b.set("objective"):
 		return errors.New("bench: --rate measures response times, and --objective seeks a capacity: give only one of them")
+	case len(b.metrics) > 0 && b.set("objective"):
+		return errors.New("bench: --metric compares what the load prints, and --objective seeks a capacity: give only one of them")
 	case b.set("rate") && b.rate < 1:
 		return fmt.Errorf("--rate %d: must be at least 1 request a second", b.rate)
-	case b.set("rate"):
+	case b.set("rate"), len(b.metrics) > 0:
 		spec.Design.Trials = 2
 		return nil
 	}

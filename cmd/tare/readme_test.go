@@ -18,8 +18,10 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"tare/lab/session"
 	"tare/lab/studyfile"
@@ -176,20 +178,24 @@ func TestReadmeNamesCommands(t *testing.T) {
 const brief = "--time-budget 30s"
 
 // TestWithDockerReadme does what the README says, in its order, in an empty folder. Its images are the test's own, from a registry on
-// loopback under the README's names. Not run: make, which installs; loads over ssh; and the disk image, which is made of packages.
+// loopback under the README's names, and so are its archive, its container and its Compose file. Not run: make, which installs; loads over
+// ssh; and the disk image, which is made of packages.
 func TestWithDockerReadme(t *testing.T) {
 	h := newHost(t)
 	needDocker(t)
 	all := commandsOf(t, readme)
-	from := serveImages(t, h.image, all)
+	img := imageIn(t, h.image)
+	from := serveImages(t, img, all)
 	sh, list := newShell(t, `exec `+h.tare+` "$@"`), newShell(t, `{ printf '%s\0' "$@"; printf '\1'; } >>"$ARGS"`)
 	dir := filepath.Join(h.dir, "reader")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	container := readersFiles(t, dir, img, from)
 	var unmade []string // results of commands that were only planned
 	for _, c := range all {
 		line := imageFlag.ReplaceAllString(c.line, "--image "+from+"/$1")
+		line = strings.ReplaceAll(line, "--from-container web ", "--from-container "+container+" ")
 		measures := regexp.MustCompile(`tare (run|bench) `).MatchString(line)
 		switch {
 		case strings.Contains(line, "make "), strings.Contains(line, "ssh://"), strings.Contains(line, "tare image "):
@@ -226,12 +232,37 @@ func asPlan(line string) string {
 	return regexp.MustCompile(`tare (run|bench) `).ReplaceAllString(line, "$0--plan ")
 }
 
-// serveImages serves an image of a layout folder under every name that follows --image, and gives the registry's address.
-func serveImages(t *testing.T, folder string, all []typed) string {
+// readersFiles makes what the README's reader has: an archive of an image, a Compose file, and a container, whose name it returns.
+func readersFiles(t *testing.T, dir string, img v1.Image, from string) (container string) {
 	t.Helper()
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	t.Cleanup(server.Close)
-	address := strings.TrimPrefix(server.URL, "http://")
+	container = "tare-test-readme"
+	tag, err := name.NewTag(container)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := filepath.Join(dir, "postgres.tar")
+	if err := tarball.WriteToFile(archive, tag, img); err != nil {
+		t.Fatal(err)
+	}
+	compose := "services: {web: {image: " + from + "/nginx:alpine, expose: [8080]}}\n"
+	if err := os.WriteFile(filepath.Join(dir, "compose.yaml"), []byte(compose), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"load", "--input", archive}, {"create", "--name", container, "--expose", "8080", tag.Name(), "true"}} {
+		if said, err := exec.Command("docker", args...).CombinedOutput(); err != nil {
+			t.Fatalf("docker %q: %v: %s", args, err, said)
+		}
+	}
+	t.Cleanup(func() {
+		exec.Command("docker", "rm", "-f", container).Run()
+		exec.Command("docker", "rmi", "-f", tag.Name()).Run()
+	})
+	return container
+}
+
+// imageIn is the image of a layout folder.
+func imageIn(t *testing.T, folder string) v1.Image {
+	t.Helper()
 	index, err := layout.ImageIndexFromPath(folder)
 	if err != nil {
 		t.Fatal(err)
@@ -244,6 +275,15 @@ func serveImages(t *testing.T, folder string, all []typed) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return img
+}
+
+// serveImages serves an image under every name that follows --image, and gives the registry's address.
+func serveImages(t *testing.T, img v1.Image, all []typed) string {
+	t.Helper()
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	address := strings.TrimPrefix(server.URL, "http://")
 	for _, c := range all {
 		for _, flag := range imageFlag.FindAllStringSubmatch(c.line, -1) {
 			ref, err := name.ParseReference(address + "/" + flag[1])

@@ -53,7 +53,7 @@ func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short
 	return short, nil
 }
 
-// rehearse makes one trial of the treatment, and more if the length of the work can be chosen.
+// rehearse makes one trial of the treatment, and more if work of its length may be too short for the design.
 func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, ready *workload.Ready) (values []float64, cause *notebook.Message, err error) {
 	id := fmt.Sprintf("rehearsal-%d", os.Getpid()) // cgroups belong to the host, whatever state folder the guest has
 	bench := measure.Bench{Lab: lab, Until: func(usual time.Duration) time.Time { return time.Now().Add(usual) }, Note: func(*notebook.Message) {}}
@@ -70,8 +70,8 @@ func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, read
 		return nil, cause, err
 	}
 	defer func() { err = errors.Join(err, g.Service().TakeDown(ctx)) }()
-	began := time.Now()
-	for i := 0; i == 0 || i < rehearsals && ready.Workload.Length != "" && time.Since(began) < rehearsing; i++ {
+	began, several := time.Now(), ready.Workload.Length != "" && p.Study.Design.Most(t) > 1 // one round has no interval
+	for i := 0; i == 0 || several && i < rehearsals && time.Since(began) < rehearsing; i++ {
 		tr, _, err := g.Trial(ctx, measure.Step{Role: measure.Rehearsal})
 		if err := cmp.Or(err, ctx.Err()); err != nil || tr.Failure != nil {
 			return nil, tr.Failure, err

@@ -21,7 +21,7 @@ design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
 		"metrics: [{name: copy, unit: GB/s, better: higher, match: 'Copy: ([0-9.]+)'}, {name: time, unit: s}]": "",
 		"metrics: [{name: copy, unit: GB/s, match: Copy}]":                                                     `s.yaml:3: metrics: metric: match: "Copy": a group in parentheses`,
 		"metrics: [{name: copy}]": "s.yaml:3: metrics: metric: {name: …, unit: …} was expected",
-		"image: x, service: 80, load: /, metrics: [{name: copy, unit: GB/s}]":   "s.yaml:3: metrics: are of a command of your own",
+		"image: x, service: 80, load: /, metrics: [{name: copy, unit: GB/s}]":   "s.yaml:3: metrics: are numbers that a command prints, and load: is a page",
 		"metrics: [{name: copy, unit: GB/s, better: higher, matches: '(x)'}]":   "s.yaml:3: ",
 		"metrics: [{name: copy, unit: GB/s, better: best, match: '([0-9.]+)'}]": `s.yaml:3: metrics: metric: better: "best": must be higher, lower or none`,
 	} {
@@ -55,5 +55,35 @@ design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
 	}
 	if _, err := Parse("s.yaml", []byte(strings.Replace(commands, "name: command, command: [/stream], METRICS", "name: cpu, metrics: [{name: x, unit: s}]", 1)), ".", known); err == nil || !strings.Contains(err.Error(), "a workload has its metrics in its own file") {
 		t.Error(err)
+	}
+}
+
+// A load that is a command prints the metrics of a service. Its own words say at which rate and for how long it asks, or the study's rate does.
+func TestMetricsOfAService(t *testing.T) {
+	const metrics = ", metrics: [{name: latency, unit: ms, match: 'latency: ([0-9.]+)'}, {name: tps, unit: 1/s, better: higher, match: 'tps: ([0-9.]+)'}]}]"
+	for _, c := range []struct{ use, key, command, err string }{
+		{"load: [ask, '{address}', '-T', '2']", "", "ask {address} -T 2", ""},
+		{"load: [ask, '{rate}', '{seconds}'], rate: 100", "", "ask 100 3", ""},
+		{"load: [ask, '{rate}']", "", "", "load: {rate}, {seconds} and {requests} are of a load at a rate"},
+		{"load: [ask]", "capacity: {objective: p99=50ms}", "", "metrics: are what the load prints, and the study measures capacity: leave out one of them"},
+	} {
+		s, err := Parse("s.yaml", []byte("name: mine\nworkloads: [{name: db, image: x, service: 80, "+c.use+metrics+"\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\n"+c.key), ".", known)
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s: %v, want %q", c.use, err, c.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		us, err := s.works(workloads.FS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := us[0].Workload
+		if got := strings.Join(w.Load.Command, " "); got != c.command || w.Metric.Name != "latency" || len(w.Also) != 1 || w.Also[0].Name != "tps" || len(w.Load.Ready) == 0 {
+			t.Errorf("%s: %q, %+v, %+v", c.use, got, w.Metric, w.Also)
+		}
 	}
 }

@@ -21,8 +21,8 @@ func (u Use) atRate(w *workload.Workload) {
 		return workload.Expand(w.Load.Open, w.AtRate(map[string]string{}, u.Rate, seconds))
 	}
 	w.Load.Command, w.Load.Warm = load(rateSeconds(u.Rate)), load(1)
-	if len(w.Also) > 0 {
-		return // the shipped load says what it prints
+	if len(w.Also) > 0 || len(u.Metrics) > 0 {
+		return // the shipped load, or the user, says what is printed
 	}
 	for _, m := range []notebook.Metric{{Name: "p99", Unit: "s"}, {Name: "requests_per_second", Unit: "1/s", Better: notebook.Neither}, {Name: workload.ErrorsKey, Unit: "1", Better: notebook.Neither}} {
 		w.Also = append(w.Also, workload.Metric{Metric: m})

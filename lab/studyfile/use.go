@@ -43,13 +43,14 @@ type Use struct {
 	// Prepare is a command that runs in each guest, unmeasured: before each run of a command, or before a service starts.
 	Prepare []string `yaml:"prepare,omitempty" json:",omitempty"`
 
-	// Metrics are the numbers that a command prints. The first ranks the platforms. None: the command's time.
+	// Metrics are the numbers that a command prints, or the load of a service. The first ranks the platforms. None: the command's time, or
+	// what the load's JSON has.
 	Metrics []workload.Metric `yaml:"metrics,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
 	// Port makes the command a service that listens on this port.
 	Port int `yaml:"service,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 	// Ask is what asks the service at a rate: the path of a page to request over HTTP, or a command of the image with {address},
-	// {port}, {rate} and {seconds} in it.
+	// {port}, {rate} and {seconds} in it. With metrics and without a rate the command asks at its own rate, for its own time.
 	Ask Values `yaml:"load,omitempty" json:",omitempty"`
 	// Rate is the number of requests a second at which response times are measured; 0: the load's own rate.
 	Rate int `yaml:"rate,omitempty" json:",omitempty"`
@@ -95,7 +96,13 @@ func (u Use) service(shipped fs.FS, base string) (*workload.Workload, error) {
 		}
 	} else {
 		once := workload.Expand(u.Ask, map[string]string{"rate": "1", "seconds": "1", "requests": "1"})
-		w.Load = &workload.Load{Ready: once, Command: once, Open: u.Ask}
+		w.Load = &workload.Load{Ready: once, Command: once}
+		if u.rated() {
+			w.Load.Open = u.Ask
+		}
+	}
+	if len(u.Metrics) > 0 {
+		w.Metric, w.Also = u.Metrics[0], u.Metrics[1:]
 	}
 	if u.Rate > 0 {
 		u.atRate(w)
@@ -107,6 +114,9 @@ func (u Use) service(shipped fs.FS, base string) (*workload.Workload, error) {
 	w.Setting = u.setting(base)
 	return w, nil
 }
+
+// rated reports whether the load is asked at a rate: of the use, or of a search for the capacity.
+func (u Use) rated() bool { return u.Rate > 0 || len(u.Metrics) == 0 }
 
 // own is the workload of a user's own command.
 func (u Use) own(base string) *workload.Workload {

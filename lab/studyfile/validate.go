@@ -12,6 +12,7 @@ import (
 	"tare/lab/device"
 	"tare/lab/engine"
 	"tare/lab/measure"
+	"tare/lab/workload"
 	"tare/notebook"
 	"tare/yamlfile"
 )
@@ -173,23 +174,7 @@ func (s *Spec) checkUse(u Use) *problem {
 			return wrong(err.Error(), "instances", j)
 		}
 	}
-	switch own := u.Port != 0; {
-	case own != (len(u.Ask) > 0):
-		return wrong("service: and load: one without the other; the port of a service and what asks it were expected")
-	case own && (u.Port < 1 || u.Port > 65535 || u.Image == "" || u.Input != ""):
-		return wrong(fmt.Sprintf("service: %d: the port of a service, 1 to 65535, of an image: and without an input: was expected", u.Port), "service")
-	case own && !(len(u.Ask) == 1 && strings.HasPrefix(u.Ask[0], "/")) && !strings.Contains(strings.Join(u.Ask, " "), "{rate}"):
-		return wrong("load: the path of a page, or a command with {rate} in it, was expected", "load")
-	}
-	if len(u.Metrics) > 0 {
-		if u.Port != 0 || !u.isOwn() {
-			return wrong("metrics: are of a command of your own; a workload has its metrics in its own file, and a service its capacity", "metrics")
-		}
-		if err := u.own(".").CheckMetrics(); err != nil {
-			return wrong("metrics: "+err.Error(), "metrics")
-		}
-	}
-	if p := cmp.Or(u.checkSetting(), s.checkRate(u)); p != nil {
+	if p := cmp.Or(u.checkService(), s.checkMetrics(u), u.checkSetting(), s.checkRate(u)); p != nil {
 		return p
 	}
 	if u.Rounds < 0 || u.Rounds > MostRounds {
@@ -200,6 +185,45 @@ func (s *Spec) checkUse(u Use) *problem {
 	}
 	if !nameOK.MatchString(u.Name) && !strings.Contains(u.Name, "/") {
 		return wrong(fmt.Sprintf("name: %q: the name of a workload, or a path with a slash, was expected", u.Name), "name")
+	}
+	return nil
+}
+
+// checkService says what is wrong with a service of the user's own, and with what asks it.
+func (u Use) checkService() *problem {
+	own := u.Port != 0
+	_, page := u.page()
+	ask := strings.Join(u.Ask, " ")
+	switch {
+	case own != (len(u.Ask) > 0):
+		return wrong("service: and load: one without the other; the port of a service and what asks it were expected")
+	case own && (u.Port < 1 || u.Port > 65535 || u.Image == "" || u.Input != ""):
+		return wrong(fmt.Sprintf("service: %d: the port of a service, 1 to 65535, of an image: and without an input: was expected", u.Port), "service")
+	case !own || page:
+		return nil
+	case u.rated() && !strings.Contains(ask, "{rate}"):
+		return wrong("load: must be the path of a page, a command with {rate} in it, or a command with metrics: that it prints", "load")
+	case !u.rated() && workload.AsksAtRate(u.Ask):
+		return wrong("load: {rate}, {seconds} and {requests} are of a load at a rate, and metrics: has none: set rate:, or write numbers in their place", "load")
+	}
+	return nil
+}
+
+// checkMetrics says what is wrong with the numbers that a command, or the load of a service, prints.
+func (s *Spec) checkMetrics(u Use) *problem {
+	_, page := u.page()
+	switch {
+	case len(u.Metrics) == 0:
+		return nil
+	case !u.isOwn():
+		return wrong("metrics: are of a command or a service of your own; a workload has its metrics in its own file", "metrics")
+	case page:
+		return wrong("metrics: are numbers that a command prints, and load: is a page: write a command, or leave metrics: out", "metrics")
+	case u.Port != 0 && s.measure != nil:
+		return wrong(fmt.Sprintf("metrics: are what the load prints, and the study measures %s: leave out one of them", s.measure.Name), "metrics")
+	}
+	if err := u.own(".").CheckMetrics(); err != nil {
+		return wrong("metrics: "+err.Error(), "metrics")
 	}
 	return nil
 }

@@ -419,6 +419,11 @@ func Expand(argv []string, values map[string]string) []string {
 	return out
 }
 
+// AsksAtRate reports whether something of a load at a rate is to be put into a command line.
+func AsksAtRate(argv []string) bool {
+	return slices.ContainsFunc(openPlaceholds, func(name string) bool { return strings.Contains(strings.Join(argv, " "), "{"+name+"}") })
+}
+
 // At are the workload's parameters with other defaults.
 func (w *Workload) At(defaults map[string]string) (map[string]Param, error) {
 	values, err := w.Resolve(defaults)
