@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// NothingMerged requires a kernel that merges no pages now (KSM). What an earlier user of the kernel's merging left merged when it switched it off is taken apart
-// first: it stays merged for as long as its processes live, and no test can weigh beside it.
+// NothingMerged requires a host on which KSM merges no pages now. An earlier user of KSM may have left merged pages, which stay merged as long as
+// their processes live and would falsify what a test measures. NothingMerged splits such pages first.
 func NothingMerged(t testing.TB) {
 	t.Helper()
 	Root(t)
 	const dir = "/sys/kernel/mm/ksm/"
 	says := func(file string) string {
 		text, err := os.ReadFile(dir + file)
-		That(t, err == nil, "a kernel that can merge pages (CONFIG_KSM)")
+		That(t, err == nil, "a kernel with KSM (CONFIG_KSM)")
 		return strings.TrimSpace(string(text))
 	}
 	set := func(value string) {
@@ -26,16 +26,16 @@ func NothingMerged(t testing.TB) {
 		}
 	}
 	run := says("run")
-	That(t, run != "1", "a host that merges no pages (/sys/kernel/mm/ksm/run says 1)")
+	That(t, run != "1", "a host on which KSM is not active (/sys/kernel/mm/ksm/run says 1)")
 	if says("pages_shared") == "0" {
 		return
 	}
-	t.Logf("%s merged pages, which somebody left, are taken apart", says("pages_shared"))
+	t.Logf("splitting %s merged pages that an earlier user left", says("pages_shared"))
 	set("2")
 	defer set(run)
 	for late := time.Now().Add(time.Minute); says("pages_shared") != "0"; time.Sleep(10 * time.Millisecond) { // the kernel tells nobody
 		if time.Now().After(late) {
-			t.Fatalf("%s pages are merged still, a minute after the kernel was told to take them apart", says("pages_shared"))
+			t.Fatalf("%s pages are still merged, a minute after the kernel was told to split them", says("pages_shared"))
 		}
 	}
 }

@@ -19,9 +19,10 @@ const disturbed = 0.05
 // SkipsFile is the environment variable with the file to which Quiet appends the name of each test that it skips.
 const SkipsFile = "TARE_SKIPS"
 
-// Quiet makes a check that compares times and so needs a quiet host. Where the check fails and the host was not quiet, Quiet makes it a second time, and then
-// skips the test. The host was not quiet where the machine below it used much of its CPU time during the check, or other programs do so right after it, while the
-// test itself does nothing: a caller must not run beside other tests. Such a skip is not a missing component: TARE_REQUIRE=all allows it.
+// Quiet runs a check that compares times and so needs a quiet host. If the check fails and the host was not quiet, Quiet runs it a second time, and
+// then skips the test. The host was not quiet if the machine below it used much of its CPU time during the check, or if other programs use much right
+// after it, while the test itself does nothing. A caller must therefore not run in parallel with other tests. Such a skip is not a missing component:
+// TARE_REQUIRE=all allows it.
 func Quiet(t *testing.T, check func(t testing.TB)) {
 	t.Helper()
 	for again := false; ; again = true {

@@ -14,7 +14,7 @@ import (
 )
 
 // OnAppearance calls then, with the time, when a cgroup of the name appears at the top of the hierarchy with the memory controller, until stop is
-// called, which waits for it. Where it is there already, it is not called.
+// called, which waits for it. OnAppearance does not call then for a cgroup that exists already.
 func OnAppearance(name string, then func(time.Time)) (stop func(), err error) {
 	hs, err := Mounted()
 	if err != nil {

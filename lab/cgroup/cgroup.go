@@ -47,7 +47,7 @@ func hostMounted() ([]*mountinfo.Info, error) {
 	return first.mounts, err
 }
 
-// Versions says which versions of cgroups a machine has mounted: "v1", "v2", "hybrid" (controllers in version 1 and a version 2 hierarchy beside them) or "none".
+// Versions says which versions of cgroups a machine has mounted: "v1", "v2", "hybrid" (controllers in version 1, and in addition a version 2 hierarchy) or "none".
 func Versions(t proc.Tree) (string, error) {
 	mounts, err := t.Mounts()
 	if err != nil {
@@ -381,7 +381,7 @@ func (s system) quota(dir string, version int) (q float64, err error) {
 	return q, err
 }
 
-// parseCPUMax reads "QUOTA PERIOD", in µs, or "max PERIOD", as cores; 0 is no quota.
+// parseCPUMax reads "QUOTA PERIOD", in µs, or "max PERIOD", as cores; 0 means no quota.
 func parseCPUMax(s string) (float64, error) {
 	f := strings.Fields(s)
 	if len(f) == 2 {

@@ -165,7 +165,7 @@ func (h Held) Left(pids, cpus []int) (left []int, err error) {
 	return left, nil
 }
 
-// holds says whether a thread, named as in /proc, is in the groups and may use these CPUs alone.
+// holds says whether a thread, named as in /proc, is in the groups and may use only these CPUs.
 func (h Held) holds(thread string, cpus []int) (bool, error) {
 	now, err := h.sys.heldAt(thread)
 	if err != nil {

@@ -65,8 +65,8 @@ func gone(err error) bool {
 }
 
 // Remove kills every process in the cgroup (version 1 or 2) and in those below it, waits for their end, and
-// removes it. One that is not there is no error. A folder that is no cgroup, the root of a hierarchy, and a cgroup
-// that this process is in are refused. The wait ends with ctx, or after 20 s.
+// removes it. A missing cgroup is not an error. Remove refuses a folder that is not a cgroup, the root of a hierarchy,
+// and a cgroup that this process is in. The wait ends with ctx, or after 20 s.
 func Remove(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, proc.EndTimeout)
 	defer cancel()
@@ -104,7 +104,7 @@ func remove(ctx context.Context, path string) error {
 	}
 }
 
-// isCgroup says whether the folder is there, and refuses what is no cgroup that could be ours.
+// isCgroup says whether the folder exists, and refuses a folder that cannot be one of Tare's cgroups.
 func isCgroup(path string) (bool, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err == unix.ENOENT || err == unix.ENOTDIR {

@@ -236,7 +236,7 @@ func node(d *cdispecs.DeviceNode) (n Node, err error) {
 	return n, nil
 }
 
-// Make makes the device files in a guest's own /dev, of which dev is the path on the host and in which nobody else writes meanwhile.
+// Make makes the device files in a guest's own /dev. dev is its path on the host. Nobody else may write there at the same time.
 func Make(dev string, nodes []Node) error {
 	root, err := os.OpenRoot(dev)
 	if err != nil {
@@ -273,5 +273,5 @@ func (n Node) make(root *os.Root) error {
 	if err := unix.Fchownat(fd, name, int(n.UID), int(n.GID), unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return err
 	}
-	return unix.Fchmodat(fd, name, uint32(n.Mode), 0) // whatever the umask; it is no link, for it was made here
+	return unix.Fchmodat(fd, name, uint32(n.Mode), 0) // whatever the umask; name cannot be a link, because it was made here
 }

@@ -44,7 +44,7 @@ func Late(hooks []Hook) (h Hook, is bool) {
 // the hook with that group when its time is over.
 func Run(ctx context.Context, hooks []Hook, id, root, bundle string) error {
 	if h, is := Late(hooks); is {
-		return fmt.Errorf("%s has to run at the moment %s, when the container's first process is there already; a runtime alone can do that", h.Path, h.When)
+		return fmt.Errorf("the hook %s must run at %s, after the container's first process has been created; only a container runtime can run it", h.Path, h.When)
 	}
 	configuration, err := json.Marshal(specs.Spec{Version: specs.Version, Root: &specs.Root{Path: root}})
 	if err != nil {

@@ -229,14 +229,14 @@ func (k Kind) held(s Spec, g Made, h Held) (r Recipe, program string, err error)
 	}, program, nil
 }
 
-// rooted mounts the container's root and makes the ruler's socket; configure is done meanwhile, for the root need not be mounted yet.
+// rooted mounts the container's root and makes the ruler's socket. It calls configure at the same time, which does not need the mounted root.
 func (b *Base) rooted(ctx context.Context, becomes string, configure func(root, run string) error) (*Socket, error) {
 	root := filepath.Join(b.Folder, "root")
 	if err := os.Mkdir(root, 0o700); err != nil {
 		return nil, err
 	}
 	mounted := make(chan error, 1)
-	go func() { mounted <- b.mount(ctx, root) }() // which takes longer than all that is made meanwhile
+	go func() { mounted <- b.mount(ctx, root) }() // which takes longer than the socket and the configuration
 	socket, err := b.NewSocket(becomes)
 	if err != nil {
 		return nil, errors.Join(err, <-mounted)
@@ -270,7 +270,7 @@ func (h Held) run(ctx context.Context, cmd *exec.Cmd, said string) error {
 	}
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr, cmd.Dir = out, out, "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C is for Tare alone
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must reach only Tare
 	start := func() error {
 		for _, f := range h.SetUp {
 			if err := f(); err != nil {
@@ -311,9 +311,9 @@ func (k Kind) LookUp() (string, error) {
 	return filepath.Abs(path)
 }
 
-// Probe answers one of the kind's capabilities for the engine d, by trying the thing. For an engine that is no Prober it runs a
-// container with nothing in it but the ruler, has it answer, and looks whether the limits asked for are in force. The answer names
-// the kind's limitations.
+// Probe tests one of the kind's capabilities for the engine d. For an engine that is not a Prober it runs a container that holds
+// only the ruler, waits for the ruler's answer, and checks whether the requested limits are in force. The answer names the kind's
+// limitations.
 func (k Kind) Probe(ctx context.Context, env Env, d Driver, capability string) notebook.Capability {
 	if p, ok := d.(Prober); ok {
 		return p.Probe(ctx, capability)

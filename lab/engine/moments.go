@@ -24,7 +24,7 @@ func NewMoments() *Moments {
 	return &Moments{began: time.Now(), at: map[string]time.Duration{}, news: make(chan struct{})}
 }
 
-// Begin begins anew: what comes before it is no part of the start.
+// Begin begins again: the time before it does not count as part of the start.
 func (m *Moments) Begin() {
 	if m == nil {
 		return

@@ -39,10 +39,10 @@ type Kind struct {
 	Systems bool
 	// Fractions: a vanilla guest can have a part of a core.
 	Fractions bool
-	// Networks are the ways in which its guests can be connected; none stands for a bridge, the host's, and the loopback alone.
+	// Networks are the ways in which its guests can be connected; none stands for a bridge, the host's network, and only the loopback.
 	Networks []string
 
-	// Machines: its guests are virtual machines, of which more can be chosen than their size (notebook.Machine).
+	// Machines: its guests are virtual machines, whose configuration can be chosen in addition to their size (notebook.Machine).
 	Machines bool
 
 	// Network is how a guest is connected where nothing else is asked for; "" leaves it to the engine. isolation is the

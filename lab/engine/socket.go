@@ -76,7 +76,7 @@ type Socket struct {
 	Died <-chan struct{}
 }
 
-// NewSocket makes the socket in the guest's folder, with the program beside it. It is closed with the guest at the latest.
+// NewSocket makes the socket in the guest's folder, next to the program. It is closed with the guest at the latest.
 func (b *Base) NewSocket(program string) (*Socket, error) {
 	s := &Socket{Dir: filepath.Join(b.Folder, "run")}
 	if err := errors.Join(os.Mkdir(s.Dir, 0o700), os.Chmod(s.Dir, 0o755)); err != nil { // mkdir's mode is cut by the umask

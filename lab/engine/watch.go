@@ -19,7 +19,7 @@ import (
 type Watch func(used notebook.Usage, elapsed time.Duration) *notebook.Confined
 
 const (
-	// stray is CPU time on other CPUs that is no escape. The kernel charges none; this is what its clocks may differ by.
+	// stray is CPU time on other CPUs that does not count as an escape. The kernel charges none; its clocks may differ by this much.
 	stray = time.Millisecond
 	// inexact is by how much two of the kernel's counts of the same CPU time may differ, with a share of it on top: it gives a process's in pieces.
 	inexact      = 20 * time.Millisecond
@@ -31,8 +31,8 @@ func beyond(more, than time.Duration) bool {
 	return more > than+inexact+time.Duration(inexactShare*float64(than))
 }
 
-// Watch begins to watch whether the guest stays on its CPUs; nil where it is not held to any, or nobody can tell. It reads some of the kernel's files, and so
-// does what it gives: nothing may be measured meanwhile.
+// Watch begins to watch whether the guest stays on its CPUs. It is nil if the guest is not held to any, or if nobody can tell. Both Watch and the
+// function that it returns read files of the kernel: nothing may be measured at the same time.
 func (b *Base) Watch() Watch {
 	if len(b.Spec.CPUs) == 0 || b.Spec.System { // a system makes cgroups of its own
 		return nil
@@ -81,7 +81,7 @@ func (b *Base) stayed(c *notebook.Confined, h cgroup.Held, before cgroup.Used, u
 	}
 	since := after.Since(before)
 	if since.All < 0 {
-		return errors.New("its cgroup was made anew meanwhile")
+		return errors.New("its cgroup was replaced during the watch")
 	}
 	c.UsedS = since.All.Seconds()
 	foreign, counted := since.Elsewhere(cpus)

@@ -19,8 +19,8 @@ import (
 )
 
 // Mounts makes the guest's root at root, below the guest's folder. All mounts are private: those of the host, and
-// other guests, never see them come and go. base, where it is not nil, mounts something of the image that takes what the
-// guest writes, in place of the read-only image and the folders beside it (package layers).
+// other guests, never see them come and go. base, if not nil, mounts a writable root made from the image, in place of the
+// read-only image and its writable folders (package layers).
 //
 // Where the image itself cannot have what comes with the guest's devices (layered), its root is the image with a layer over it, which is written to until
 // all is there and the devices' hooks have run, and is read-only then.

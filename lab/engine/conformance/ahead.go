@@ -18,7 +18,7 @@ import (
 func (r *suite) ahead(t *testing.T) {
 	c, ok := r.driver.(engine.Creator)
 	if !ok {
-		t.Fatalf("%s is declared to make guests ahead, and a %T is no engine.Creator", r.s.Name, r.driver)
+		t.Fatalf("%s is declared to make guests ahead, and a %T is not an engine.Creator", r.s.Name, r.driver)
 	}
 	before := r.snapshot(t)
 	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(40*time.Second))

@@ -94,7 +94,7 @@ func (r *suite) network(t *testing.T, g engine.Guest, s engine.Spec) {
 	switch {
 	case mode == notebook.NetNone:
 		if a != (engine.Address{}) || len(up) != 1 || !slices.Contains(up["lo"], "127.0.0.1/8") {
-			t.Errorf("address %+v and links %v; want none, and the loopback alone", a, up)
+			t.Errorf("address %+v and links %v; want none, and only the loopback", a, up)
 		}
 		return
 	case mode == notebook.NetHost && r.e.SharesKernel:

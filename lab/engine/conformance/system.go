@@ -15,7 +15,7 @@ import (
 )
 
 // System checks that a guest can be a whole system (engine.Kind.Systems): the image's own init is its first process, the ruler answers
-// beside it, and both go with the guest, of which nothing remains.
+// as well, both end with the guest, and nothing of the guest remains.
 func System(t *testing.T, s Subject, e Expectations) {
 	require.Root(t)
 	e.Memory = memory

@@ -74,9 +74,9 @@ func dial(ctx context.Context, asked string) (*daemon, error) {
 	version := res.Header.Get("Api-Version")
 	switch {
 	case res.StatusCode != http.StatusOK || version == "":
-		return nil, fmt.Errorf("what listens at %s is no Docker Engine: it answered %s to a ping", dockerHost, res.Status)
+		return nil, fmt.Errorf("the program that listens at %s is not a Docker Engine: it answered %s to a ping", dockerHost, res.Status)
 	case older(version, minAPI):
-		return nil, fmt.Errorf("the Docker Engine at %s speaks API %s; want %s (Engine 20.10) or newer: upgrade it", dockerHost, version, minAPI)
+		return nil, fmt.Errorf("the Docker Engine at %s speaks API %s; must be %s (Engine 20.10) or newer; upgrade it", dockerHost, version, minAPI)
 	case older(maxAPI, version):
 		version = maxAPI
 	}
@@ -109,7 +109,7 @@ func dialPatiently(ctx context.Context, dockerHost string) (*daemon, error) {
 	}
 }
 
-// older says whether version a comes before b. What is no version is the oldest.
+// older says whether version a comes before b. A text that is not a version counts as the oldest.
 func older(a, b string) bool { return semver.Compare("v"+a, "v"+b) < 0 }
 
 // unwrapURL leaves out the address that net/http puts before an error: it is made up.
@@ -189,7 +189,7 @@ func (e *daemon) do(ctx context.Context, method, path string, query url.Values, 
 		return err
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
-		return fmt.Errorf("%s: the answer is no JSON of the kind expected: %w", what, err)
+		return fmt.Errorf("%s: the Docker Engine's answer is not the JSON of this request: %w", what, err)
 	}
 	return nil
 }

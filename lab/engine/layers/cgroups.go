@@ -56,7 +56,7 @@ func (g *guest) settings(h cgroup.Hierarchy, s engine.Spec) (set []engine.Settin
 	}
 	if h.Has("memory") && g.has("memory") {
 		bytes := strconv.FormatInt(s.Instance.Memory, 10)
-		// No swap beside it, where the kernel accounts swap: as a container of an OCI runtime.
+		// No swap in addition, if the kernel accounts swap: as in a container of an OCI runtime.
 		if h.V2 {
 			add("memory.max", bytes)
 			if h.LimitsSwap() {

@@ -7,15 +7,14 @@
 //
 //	cgroup        a cgroup of its own in every hierarchy, with bare metal's CPU set; it counts, and limits nothing else
 //	quota         a CPU quota of the instance's cores
-//	memory        the memory limit, without swap beside it
-//	uts, ipc      their namespaces; the first with a host name of its own
-//	pid           its namespace, with the ruler as first process, and a /proc of it
-//	mount         its namespace, with pivot_root in place of chroot
-//	network       its namespace with the loopback alone, and a /sys of it; below it the guest has the host's
+//	memory        the memory limit, without swap in addition
+//	uts, ipc      UTS and IPC namespaces; the UTS namespace with its own host name
+//	pid           a PID namespace with the ruler as first process, and its own /proc
+//	mount         a mount namespace, with pivot_root in place of chroot
+//	network       a network namespace with only the loopback, and its own /sys; below it the guest has the host's network
 //	seccomp       Docker's default filter (config.Seccomp)
 //	capabilities  those that Docker leaves a container by default (config.Capabilities), the bounding set too
-//	overlay       a layer over the image that takes all that the guest writes, in place of the read-only image with
-//	              folders beside it
+//	overlay       a writable layer over the image, in place of the read-only image with separate writable folders
 //	bridge        a virtual cable to the bridge of the spec's network
 //
 // Limits and names are those of the engines' containers, so that an OCI runtime's container is one more rung: what then

@@ -24,14 +24,14 @@ var GVisor = func() engine.Kind {
 	k := kind("gvisor", "runsc", "scripts/gvisor/build, or apt-get install runsc where it is of 2023 or later", false)
 	k.Takes = notebook.Span{Low: 0.2, High: 0.9}
 	k.Ahead, k.Packages = false, nil // Debian's is too old, where there is one
-	k.Unsaved = "CRIU cannot save what gVisor's kernel plays, and Tare does not drive runsc checkpoint"
+	k.Unsaved = "CRIU cannot save processes in gVisor's kernel, and Tare does not drive runsc checkpoint"
 	k.Usual, k.Untraceable = false, "the sandbox has a kernel of its own, which has no tracers"
-	k.NoDevices = "its kernel passes on none but an NVIDIA GPU (nvproxy), which Tare does not ask of it"
+	k.NoDevices = "its kernel passes through only NVIDIA GPUs (nvproxy), which Tare does not use"
 	k.RunsHooks = false
 	// It is one program on the host that plays a kernel.
 	k.Limitations = []engine.Limitation{
-		{Name: engine.NoOOMCount, Why: "gVisor's kernel keeps none, so a trial that was killed for memory shows SIGKILL alone"},
-		{Name: engine.NoHostProcesses, Why: "the host sees gVisor's own processes alone, and the guest numbers its CPUs from 0"},
+		{Name: engine.NoOOMCount, Why: "gVisor's kernel keeps none, so a trial that was killed for lack of memory shows only SIGKILL"},
+		{Name: engine.NoHostProcesses, Why: "the host sees only gVisor's own processes, and the guest numbers its CPUs from 0"},
 		{Name: engine.NoFlush, Why: "gVisor's overlay, its default, keeps what the guest writes to its root and ignores flushes"},
 		{Name: engine.NoCPUTime, Why: "gVisor counts by a clock of its own, which goes on while its quota is used up"},
 	}
@@ -59,7 +59,7 @@ func (d *gVisor) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		return flags, err
 	}
 	return d.containers.provision(ctx, s, g, prepare, func(context.Context) (err error) {
-		if g.PID, err = sentry(g.PID); err != nil { // its network was there before it
+		if g.PID, err = sentry(g.PID); err != nil { // its network existed before it
 			return err
 		}
 		return g.FindCgroup()

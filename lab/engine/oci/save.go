@@ -35,7 +35,7 @@ const (
 // In a guest's folder.
 const (
 	stateName     = "state"     // the folder with what CRIU saved
-	configName    = "criu.conf" // what CRIU is told beside what the runtime tells it
+	configName    = "criu.conf" // CRIU's options in addition to those that the runtime gives it
 	pidName       = "pid"       // of the restored container's first process
 	savingSaid    = "saving"    // what the runtime printed
 	restoringSaid = "restoring" // the same; and what the restored container prints
@@ -46,8 +46,8 @@ const (
 
 // container is a guest of a runtime that has CRIU save it.
 //
-// CRIU saves no connection of which it has one end only, and the ruler's is one. So it is told that the socket is outside of what it saves, and, at the
-// restore, which open file to put in its place: this program keeps the ruler's end meanwhile, so that to neither end it is ever disconnected.
+// CRIU cannot save a connection if it has only one end, as of the ruler's connection. The configuration therefore declares the socket external. At the
+// restore it names the open file that takes the socket's place. This program keeps the ruler's end in between, so that neither end sees a disconnection.
 type container struct {
 	engine.Base
 	driver *Driver
@@ -84,7 +84,7 @@ func (g *container) Save(ctx context.Context) (s engine.Saved, err error) {
 			err = errors.Join(err, g.Close())
 		}
 	}()
-	// Connections have another end, which does not wait: they are closed, and packets need not be held back meanwhile.
+	// The other ends of connections do not wait. CRIU closes the connections, so it need not hold back packets while it saves.
 	const both = "tcp-close\nnetwork-lock skip\n"
 	if err := os.WriteFile(g.path(configName), fmt.Appendf(nil, "%sexternal unix[%d]\n", both, g.inode), 0o600); err != nil {
 		return s, err
@@ -148,7 +148,7 @@ func (g *container) keepStream() error {
 		}
 		n, err := strconv.Atoi(f.Name())
 		if err != nil {
-			return fmt.Errorf("the ruler's open file %q is no number", f.Name())
+			return fmt.Errorf("the ruler's open file %q is not a number", f.Name())
 		}
 		if g.inode, err = strconv.ParseUint(strings.TrimSuffix(inode, "]"), 10, 64); err != nil {
 			return fmt.Errorf("the ruler's socket %q: %w", to, err)
@@ -294,7 +294,7 @@ func (g *container) tell(ctx context.Context, said string, input *os.File, log, 
 	if input != nil {
 		cmd.Stdin = input
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C is for Tare alone
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must reach only Tare
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	if err = cmd.Run(); err == nil {
 		return nil
@@ -322,7 +322,7 @@ func (g *container) why(log, said string) string {
 			}
 		}
 		if bytes.Contains(text, []byte(passCred)) {
-			return "it has an Internet socket, of which CRIU before 4.2 asks what Linux 6.16 and later say of Unix sockets alone"
+			return "it has an Internet socket, and CRIU before 4.2 queries it with SO_PASSCRED, which Linux 6.16 and later support only for Unix sockets"
 		}
 		if len(all) > 0 {
 			return strings.Join(all[:min(len(all), whyLines)], "; ")

@@ -83,9 +83,8 @@ const (
 	useNamed    = "a kernel that was made for such a KVM may boot: `tare doctor --vm-kernel FILE` tries it, and --accel " + notebook.KVMEmulated + " --vm-kernel FILE uses it, marked as emulated"
 )
 
-// try says whether guests run under an accelerator, by booting one that says hello and powers off. There are hosts where
-// /dev/kvm is there, makes a machine and a vCPU, and never runs one; and hosts where it runs some kernels, in a way that
-// is no VM's.
+// try says whether guests run under an accelerator, by booting one that says hello and powers off. On some hosts /dev/kvm
+// exists and makes a machine and a vCPU, but never runs one. On others it runs only some kernels, and not in the way of a VM.
 func (d *Driver) try(ctx context.Context, accelerator string) notebook.Capability {
 	answer := func(a notebook.Answer, why, do string) notebook.Capability {
 		return notebook.Capability{Name: accelerator, Answer: a, Why: why, Do: do}

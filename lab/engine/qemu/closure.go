@@ -48,7 +48,7 @@ func closure(ctx context.Context, path, as string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	// "NAME => PATH (ADDRESS)"; what has no arrow is no library: the linker itself, and the kernel's own code.
+	// "NAME => PATH (ADDRESS)"; a line without an arrow is not a library: the linker itself, and the kernel's own code.
 	for line := range strings.Lines(string(said)) {
 		lib, at, ok := strings.Cut(strings.TrimSpace(line), " => ")
 		if !ok || filepath.Base(lib) == filepath.Base(linker) {

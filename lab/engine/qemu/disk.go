@@ -66,7 +66,7 @@ func disk(d notebook.Disk, id, serial string, n *node) ([]string, error) {
 		device += ",iothread=io"
 	}
 	if !n.ReadOnly {
-		device += ",werror=report" // where the host has no space left, the guest is told of an error; else QEMU would stop it
+		device += ",werror=report" // if the host has no space left, the guest gets an error; by default QEMU would stop it
 	}
 	return []string{"-blockdev", string(text), "-device", device}, nil
 }
@@ -117,7 +117,7 @@ func makeOverlay(folder, base string) (string, error) {
 	return path, f.Close()
 }
 
-// emptyQcow2 is a qcow2 image of that size in which nothing is allocated, as docs/interop/qcow2.txt of QEMU describes it and
+// emptyQcow2 is a qcow2 image of that size without allocated clusters, as docs/interop/qcow2.txt of QEMU describes it and
 // `qemu-img create` makes it: the header, the table of refcounts and its one block, and the first-level table, each in a cluster.
 func emptyQcow2(size int64) ([]byte, error) {
 	const (

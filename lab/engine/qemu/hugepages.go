@@ -15,8 +15,8 @@ import (
 	"tare/lab/proc"
 )
 
-// KindHugePages is the journal's kind for the host's huge pages of one size, of which there are more than before; its target is the file
-// with their number.
+// KindHugePages is the journal's kind for huge pages of one size that Tare added on the host. Its target is the file with
+// their number.
 const KindHugePages = "huge-pages"
 
 // detailPages is the key under which an entry keeps how many there were.
@@ -77,7 +77,7 @@ func reserve(k engine.Kind, changes *journal.Changes, size, memory int64) error 
 func giveBack(_ context.Context, e journal.Entry) error {
 	// It is a path of our own journal, and still only a number of huge pages is written.
 	if ok, err := path.Match(hugePagesFolder+"/hugepages-*kB/nr_hugepages", e.Target); err != nil || !ok {
-		return fmt.Errorf("%q is no number of huge pages", e.Target)
+		return fmt.Errorf("%q is not a file with a number of huge pages", e.Target)
 	}
 	if _, err := strconv.ParseUint(e.Detail[detailPages], 10, 63); err != nil {
 		return err

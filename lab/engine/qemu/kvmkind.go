@@ -11,7 +11,7 @@ import (
 )
 
 // kvmKind says in words what runs the guests of a host's KVM, and whether that is the CPU's own virtualization. Anything
-// else that gives a /dev/kvm runs the guest's kernel some other way, mostly by emulating it: that is no VM's cost, and
+// else that gives a /dev/kvm runs the guest's kernel some other way, mostly by emulating it. Its cost is not a VM's, and
 // most kernels do not boot there.
 func kvmKind(host proc.Tree) (words string, hardware bool) {
 	flags, _ := host.CPUFlags() // where they cannot be read nothing says that the CPU can

@@ -54,7 +54,7 @@ type hardware struct {
 	folder      string           // the guest's
 	moments     *engine.Moments  // of its start
 	ruler       *os.File         // its end of the ruler's stream, where there is one already; the caller closes it
-	state       *os.File         // from which it is restored; nil: it is started. The caller closes it.
+	state       *os.File         // the saved state to restore; nil: the machine boots. The caller closes it.
 	screen      string           // path of the socket at which its screen is shown; connect sets it
 	bare        bool             // no disks, no network, no ruler's port: the probe's machine
 }
@@ -366,7 +366,7 @@ func (m *machine) pin(ctx context.Context, cpus, allowed []int) error {
 		rest = allowed
 	}
 	for _, tid := range others {
-		// A thread of QEMU's pool may have ended meanwhile.
+		// A thread of QEMU's pool may have ended since.
 		if err := setAffinity(tid, rest); err != nil && !errors.Is(err, unix.ESRCH) {
 			return err
 		}

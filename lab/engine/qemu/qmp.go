@@ -100,7 +100,7 @@ func (q *qmp) read(greeted chan<- struct{}) {
 			}
 			select {
 			case q.answers <- m:
-			case <-time.After(time.Second): // likewise
+			case <-time.After(time.Second): // a bound on this wait, too
 			}
 		}
 	}

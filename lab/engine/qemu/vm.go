@@ -216,7 +216,7 @@ func (d *Driver) vhost(t notebook.Treatment) error {
 	case err != nil:
 		why = "the host's kernel carries no packets of a tap: " + err.Error()
 	case t.Accelerator != notebook.KVM:
-		why = "the host's kernel carries the packets of a tap under KVM alone"
+		why = "the host's kernel carries a tap's packets only under KVM"
 		f.Close()
 	case !slices.Contains([]string{notebook.NetBridge, notebook.NetHost}, t.Network):
 		why = "only a guest on a bridge has a tap"
@@ -449,7 +449,7 @@ func (g *Guest) Threads() ([]engine.Thread, error) {
 	return all, nil
 }
 
-// limitsWait bounds what is asked of QEMU about a running guest.
+// limitsWait bounds the queries to QEMU about a running guest.
 const limitsWait = 10 * time.Second
 
 // Limits implements engine.Guest: the CPUs that the vCPU threads may run on, which are as many cores' worth of

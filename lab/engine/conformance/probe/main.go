@@ -40,7 +40,7 @@ func main() {
 		eat(number(arg))
 	case "linger":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
-		for { // until it is killed; arg is there to be found by
+		for { // until it is killed; a test finds the process by arg
 			time.Sleep(time.Hour)
 		}
 	case "hop":

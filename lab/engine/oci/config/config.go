@@ -2,7 +2,7 @@
 
 // Package config writes the configuration of an OCI container (runtime-spec's config.json). The drivers cn, on the
 // host, and vmcn, inside its VM, both write theirs with it, so that a container in a VM differs from one on the
-// host by the VM alone.
+// host only by the VM.
 //
 // What it asks of a runtime is what Docker asks of one by default, as far as it bears on cost: the same
 // namespaces, capabilities, masked paths and device rules. There is no seccomp filter unless one is asked for, which the
@@ -44,7 +44,7 @@ type Container struct {
 	Shm int64 // size of its /dev/shm in bytes
 
 	HostNetwork     bool                // the network of what the container runs on, in place of a namespace
-	Network         string              // path of the network namespace, which is there already; "": a new one
+	Network         string              // path of an existing network namespace; "": a new one
 	Seccomp         *specs.LinuxSeccomp // a filter of system calls, as Seccomp gives it; nil: none
 	CgroupNamespace bool                // an own cgroup namespace, as engines give on cgroup v2
 	Mounts          []specs.Mount       // after the standard ones

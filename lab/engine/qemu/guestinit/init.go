@@ -138,7 +138,7 @@ func (m mount) do(root string) error {
 	return nil
 }
 
-// machine makes the disk the root and becomes the ruler, which serves on the stream. It returns on failure alone.
+// machine makes the disk the root and becomes the ruler, which serves on the stream. It returns only on failure.
 // A whole system's init makes most of the mounts itself, and has the machine's devices.
 func machine(root, work string, stream int, system bool) error {
 	const at = "/newroot"
@@ -264,7 +264,7 @@ func container(p Params, root, work string, stream *os.File) error {
 	if err != nil {
 		return err
 	}
-	// The initramfs is no mount that pivot_root(2) could leave, hence --no-pivot. Made first and started then, so that
+	// The initramfs is not a mount that pivot_root(2) could leave, hence --no-pivot. Made first and started then, so that
 	// what is in force can be read before the ruler runs.
 	if err := crun(stream, "create", "--no-pivot", "--preserve-fds", "1", "--pid-file", "/run/pid", "--bundle", bundle, "tare"); err != nil {
 		return err
@@ -510,7 +510,7 @@ func bySysfs(pattern, value string) (string, error) {
 	for _, f := range files {
 		data, err := os.ReadFile(f)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENODEV) {
-			continue // gone meanwhile
+			continue // it has gone since
 		}
 		if err != nil {
 			return "", err

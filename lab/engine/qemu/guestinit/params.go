@@ -35,7 +35,7 @@ const (
 	TracerPath = "tracer" // there where trials are traced
 )
 
-// NoACPI on the kernel's command line has it do without ACPI.
+// NoACPI on the kernel's command line switches ACPI off.
 const NoACPI = "acpi=off"
 
 // rulerDir becomes ruler.RunDir in a container.
