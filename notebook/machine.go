@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Machine is how a virtual machine is made, beside its size.
+// Machine is the configuration of a virtual machine, except for its size.
 type Machine struct {
 	Disk      Disk  `json:"disk"`
-	HugePages int64 `json:"huge_pages,omitempty"` // bytes of each of the host's huge pages that its memory is of; 0: of ordinary pages, which the host may make transparent huge pages of
-	Sockets   int   `json:"sockets"`              // that the guest sees; its cores are shared out evenly
+	HugePages int64 `json:"huge_pages,omitempty"` // size of the host's huge pages that back its memory, in bytes; 0: ordinary pages, which the host may turn into transparent huge pages
+	Sockets   int   `json:"sockets"`              // that the guest sees; its CPUs are divided evenly among them
 	Threads   int   `json:"threads"`              // of each core that the guest sees
 	Nodes     int   `json:"nodes"`                // NUMA nodes that the guest sees, of whole sockets and as much memory each
-	NoVhost   bool  `json:"no_vhost,omitempty"`   // the packets of its tap are carried by QEMU, also where the host's kernel could carry them (vhost)
+	NoVhost   bool  `json:"no_vhost,omitempty"`   // QEMU carries the packets of its tap, even if the host's kernel could carry them (vhost)
 
 	// Devices are those that no workload needs, as a list with commas in Devices' order; "": none.
 	Devices string `json:"devices,omitempty"`

@@ -22,7 +22,7 @@ type Message struct {
 const CodeText = "text"
 
 // Say makes a Message from a code and its arguments, given as alternating names and values. Whole numbers become float64, a duration becomes seconds,
-// an error becomes what [ErrorMessage] makes of it, and a nil argument stays nil. Other types of arguments, and a name without a value, are
+// an error becomes a message (see [ErrorMessage]), and a nil argument stays nil. Other types of arguments, and a name without a value, are
 // mistakes in the program: Say panics.
 func Say(code string, args ...any) *Message {
 	s := &Message{Code: code}

@@ -65,7 +65,7 @@ const (
 	NetMacvlan = "macvlan" // a second address of the bridge itself, without a cable: a macvlan link
 	NetUser    = "user"    // of a VM: a network stack in QEMU's own process, which leads a port of the host into the guest
 	NetHost    = "host"    // the network of what the container runs on
-	NetNone    = "none"    // loopback alone
+	NetNone    = "none"    // only the loopback
 )
 
 // Networks are all of these.
@@ -228,8 +228,8 @@ const (
 // Orders are the values of Design.Order.
 var Orders = []string{OrderInterleaved, OrderSequential}
 
-// Looks is how many times a study's intervals may be looked at: after every round up to Cap where a rule can stop it earlier, or 0: at the
-// end alone.
+// Looks is how many times a study's intervals may be looked at: after every round up to Cap if a rule can stop the study earlier; 0: only
+// at the end.
 func (d Design) Looks() int { return Looks(d) }
 
 // Looks is the same of intervals over the rounds of several studies: after each of all their rounds where a rule can stop one of them.
@@ -314,7 +314,7 @@ type Image struct {
 	Reference string `json:"reference"`       // what the user or the workload asked for
 	Digest    string `json:"digest"`          // "sha256:…" of its content
 	Base      string `json:"base,omitempty"`  // digest of the image before volumes were copied into it; empty: none were
-	Input     string `json:"input,omitempty"` // digest of the workload's own files and input beside it
+	Input     string `json:"input,omitempty"` // digest of the workload's own files and of its input
 }
 
 // CPU is one logical CPU of the host.
@@ -471,9 +471,9 @@ type Trial struct {
 	Treatment  string             `json:"treatment"`
 	Round      int                `json:"round"`
 	Guest      string             `json:"guest"`
-	Index      int                `json:"trial"` // in its round, from 0; warm-ups count apart
+	Index      int                `json:"trial"` // in its round, from 0; warm-ups are counted separately
 	Warmup     bool               `json:"warmup,omitempty"`
-	Traced     bool               `json:"explained,omitempty"` // a traced trial: it feeds no ratio, and its Index counts apart
+	Traced     bool               `json:"explained,omitempty"` // a traced trial: no ratio uses it, and it is counted separately
 	Start      time.Time          `json:"start"`
 	Command    []string           `json:"command,omitempty"`
 	Value      float64            `json:"value"`             // the workload's metric; meaningless when Failure is set

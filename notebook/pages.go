@@ -24,7 +24,7 @@ type KSM struct {
 	Sharing          int64   `json:"pages_sharing"`                // mappings that they saved
 	Scans            int64   `json:"scans"`                        // of all memory that may be merged, until nothing changed any more
 	SettledS         float64 `json:"settled_s"`
-	CPUS             float64 `json:"cpu_s"`               // CPU time of ksmd meanwhile
+	CPUS             float64 `json:"cpu_s"`               // CPU time of ksmd in that time
 	Unsettled        bool    `json:"unsettled,omitempty"` // it still merged when its time was over
 }
 
@@ -63,13 +63,13 @@ var FaultKinds = []string{"read", "copy-on-write", "shared", "anonymous", "swap"
 type PageFaults struct {
 	Guests   int              `json:"guests"`
 	OfS      float64          `json:"of_s"`            // seconds in which they were counted
-	CPUS     float64          `json:"cpu_s"`           // CPU time that the guests used meanwhile
+	CPUS     float64          `json:"cpu_s"`           // CPU time that the guests used in that time
 	Kinds    map[string]int64 `json:"kinds"`           // by FaultKinds
 	Repeated map[string]int64 `json:"repeated"`        // of them: another guest had made the same translation before
 	Major    int64            `json:"major,omitempty"` // that waited for a disk
 	Lost     int64            `json:"lost,omitempty"`  // that found no room where they are passed on, or in what is remembered; not in Kinds
 	Unended  int64            `json:"unended,omitempty"`
-	Untold   int64            `json:"untold,omitempty"` // of which it is not known whether they repeat one: there were too many translations
+	Untold   int64            `json:"untold,omitempty"` // that may or may not repeat another: there were too many translations
 }
 
 // Faults is how many there were.

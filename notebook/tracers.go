@@ -237,8 +237,8 @@ type Stack struct {
 // announced study of "overhead by isolation level"). Treatment.Isolation names the topmost that is there; all below are too.
 var Layers = []string{"cgroup", "quota", LayerCPUSet, "memory", "uts", "ipc", "pid", "mount", "network", "seccomp", "capabilities", "overlay", "bridge"}
 
-// Rungs are those of Layers that a study can ask for. The CPU set is none of them any more: bare metal and every rung have it, since affinity alone
-// keeps no program on its CPUs. Folders from before have that rung, and below it guests that were bound by affinity.
+// Rungs are those of Layers that a study can ask for. The CPU set is no longer one of them: bare metal and every rung have it, because affinity is
+// not enough to keep a program on its CPUs. Earlier folders have that rung, and below it guests that were bound by affinity.
 var Rungs = slices.DeleteFunc(slices.Clone(Layers), func(l string) bool { return l == LayerCPUSet })
 
 // LayerCPUSet is the one of Layers that is none of Rungs.

@@ -39,7 +39,7 @@ type Writer struct {
 }
 
 // Create makes the folder dir of a study and opens it for writing. The folder must not exist, be empty, or hold what
-// a Create left that was killed before it was done. On an error nothing of the study is there that Open would accept.
+// a Create left that was killed before it was done. After an error, the folder holds nothing that Open would accept.
 func Create(dir string, s Study, h Host) (*Writer, error) {
 	s.Version = Version
 	if err := s.check(); err != nil {

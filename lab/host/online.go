@@ -150,7 +150,7 @@ func bringBack(_ context.Context, e journal.Entry) error {
 	for _, path := range parentsFirst(sets) {
 		// It is a path of our own journal, and still only a CPU set of a cgroup is written.
 		if filepath.Base(path) != "cpuset.cpus" || !strings.HasPrefix(path, cgroupRoot+"/") || filepath.Clean(path) != path {
-			return fmt.Errorf("host: %q is no cgroup's CPU set", path)
+			return fmt.Errorf("host: %q is not a cgroup's CPU set", path)
 		}
 		err := os.WriteFile(path, []byte(sets[path]), 0o644)
 		// A cgroup that went meanwhile needs none.
@@ -184,7 +184,7 @@ func bereft(sets map[string]string, cpus []int) error {
 		dir := filepath.Dir(path)
 		procs, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 		switch {
-		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV): // it went meanwhile
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV): // it has gone since
 		case err != nil:
 			return err
 		case len(procs) > 0:
@@ -203,7 +203,7 @@ func cpusetsWith(cpus []int) (map[string]string, error) {
 	sets := map[string]string{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // no such hierarchy, or a cgroup that went meanwhile
+			return nil // no such hierarchy, or a cgroup that has gone since
 		}
 		if err != nil || d.Name() != "cpuset.cpus" || filepath.Dir(path) == root {
 			return err

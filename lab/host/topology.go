@@ -218,8 +218,8 @@ func (s system) virtualization(arch string, flags []string) string {
 	return name
 }
 
-// hypervisor: on x86 the CPU itself says that there is one, the firmware and the clocks say which. Firmware alone
-// proves nothing there: clouds give the same names to their bare-metal machines.
+// hypervisor: on x86 the CPU itself says that there is one, the firmware and the clocks say which. The name in the
+// firmware is not enough: clouds give the same name to their bare-metal machines.
 func (s system) hypervisor(arch string, flags []string) string {
 	if t, err := s.Read("/sys/hypervisor/type"); err == nil && t == "xen" {
 		if caps, err := s.Read("/proc/xen/capabilities"); err == nil && strings.Contains(caps, "control_d") {

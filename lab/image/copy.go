@@ -84,7 +84,7 @@ func (s *Store) Copy(ctx context.Context, to string, digests []string) error {
 	for _, path := range entries {
 		var e entry
 		if err := readJSON(path, &e); err != nil || !slices.Contains(digests, e.Digest) {
-			continue // one that is damaged is no help there either
+			continue // a damaged one does not help there either
 		}
 		if err := Link(ctx, path, filepath.Join(to, indexDir, filepath.Base(path))); err != nil {
 			return noSpace(err, to)

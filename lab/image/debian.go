@@ -40,7 +40,7 @@ var debianOptions = []string{
 	"--skip=output/dev", // every guest gets its own /dev
 }
 
-// withoutManuals has dpkg leave manuals and translations out. Only essential packages are extracted before dpkg is there to ask, and
+// withoutManuals has dpkg leave manuals and translations out. Only essential packages are extracted before dpkg is installed, and
 // dpkg unpacks those again, so that what they brought can go. (Given as --dpkgopt, mmdebstrap would start a filter in Python
 // for each essential package, which is a third of the time that a root takes.)
 const withoutManuals = `cd "$1" && rm -rf usr/share/man usr/share/info usr/share/locale usr/share/doc && cat >>etc/dpkg/dpkg.cfg.d/99mmdebstrap <<END

@@ -32,7 +32,7 @@ const (
 // copy-on-write layer over it.
 //
 // It has a journal, though no guest's disk is ever mounted again after a crash: the disk of every installed system has one, and without
-// it Linux (6.1, say) flushes nothing at an fdatasync(2) of blocks that were there before, which is what a database does.
+// it Linux (6.1, say) flushes nothing at an fdatasync(2) of blocks that existed before, which is what a database does.
 func (t *Tree) Disk(ctx context.Context) (_ string, err error) {
 	shelf := filepath.Dir(t.Dir)
 	path := filepath.Join(shelf, fmt.Sprintf("disk%d.ext4", diskVersion))

@@ -24,7 +24,7 @@ const filesVersion = "tare tree of files 1\n"
 
 // Files makes a tree of the given files, by their names in the tree ("input/clip.mp4"), or finds it in the store.
 // Files and folders are root's, of modes 0755 (folders, and files with Exec) and 0644, and of one fixed time: the
-// digest is over sorted names, modes and contents alone.
+// digest covers only sorted names, modes and contents.
 func (s *Store) Files(ctx context.Context, files map[string]Source) (_ *Tree, err error) {
 	names := slices.Sorted(maps.Keys(files))
 	for _, n := range names {

@@ -420,7 +420,7 @@ func TestOCIBad(t *testing.T) {
 	s := newStore(t)
 	for _, tt := range []struct{ ref, want string }{
 		{"", "not a reference"}, {"UPPER CASE", "not"}, {"/nonexistent", "no such file"}, {"oci:/nonexistent:x", "there is no folder"},
-		{t.TempDir(), "it is not an OCI layout"}, {junk, "no archive of an image"}, {other, "neither manifest.json nor oci-layout"},
+		{t.TempDir(), "it is not an OCI layout"}, {junk, "not an archive of an image"}, {other, "neither manifest.json nor oci-layout"},
 		{fifo, "neither an OCI layout folder"}, {"docker-archive:" + fifo, "there is no file"},
 		{otherLayer, "should be sha256:"}, {missing, "no such file"}, {linked, "escapes from parent"},
 		{broken(manifest.Layers[0].Digest, func(b []byte) []byte { return b[:len(b)/2] }), "unexpected EOF"},
@@ -432,7 +432,7 @@ func TestOCIBad(t *testing.T) {
 		{writeLayout(t, imageOf(t, func(c *v1.ConfigFile) { c.OS = "windows" })), `for "windows/`},
 		{writeLayout(t, imageOf(t, func(c *v1.ConfigFile) { c.Config.User = "ghost" }, archiveOf(t, file("f", "")))), "unable to find user ghost"},
 		{writeLayout(t, imageOf(t, nil, archiveOf(t, file("../f", "")))), "archive refused"},
-		{writeLayout(t, imageOf(t, nil, archiveOf(t, link(".tare", "/etc")))), "Tare's own place"},
+		{writeLayout(t, imageOf(t, nil, archiveOf(t, link(".tare", "/etc")))), "is reserved for Tare"},
 	} {
 		img, err := s.OCI(t.Context(), tt.ref, nil)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {

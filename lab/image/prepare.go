@@ -60,7 +60,7 @@ func (u *unpacker) prepare() (warnings []string, err error) {
 		fi, err := u.root.Lstat(d.name)
 		switch {
 		case err == nil && !fi.IsDir():
-			return nil, hostile("/%s is Tare's own place in a guest, and the image has something there that is no folder (%s)", d.name, fi.Mode().Type())
+			return nil, hostile("/%s is reserved for Tare in a guest, and the image has something there that is not a folder (%s)", d.name, fi.Mode().Type())
 		case err == nil:
 			if err := u.onlyOwn(d.name, own); err != nil {
 				return nil, err
@@ -97,7 +97,7 @@ func (u *unpacker) onlyOwn(name, own string) error {
 	return nil
 }
 
-// makeDir makes a folder of root's, or gives the one that is there that mode and owner. Its path is physical, its name base in the folder in.
+// makeDir makes a folder that root owns, or gives an existing folder that mode and owner. Its path is physical, its name base in the folder in.
 func (u *unpacker) makeDir(in *os.Root, base, physical string, mode fs.FileMode) error {
 	if err := in.Mkdir(base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -156,7 +156,7 @@ func (u *unpacker) text(name string) (text []byte, err error) {
 		return nil, nil
 	case err != nil:
 	case !fi.Mode().IsRegular():
-		err = hostile("%.200q is no regular file", name)
+		err = hostile("%.200q is not a regular file", name)
 	case fi.Size() > maxPasswd:
 		return nil, hostile("the image's /%s is longer than %d bytes", name, maxPasswd)
 	default:

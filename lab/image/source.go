@@ -170,7 +170,7 @@ func fromRegistry(ctx context.Context, ref string) (*found, error) {
 	case d.MediaType.IsImage():
 		img, err = d.Image()
 	default:
-		return nil, fmt.Errorf("%s has %q under that name, which is no image that Tare can read", from, d.MediaType)
+		return nil, fmt.Errorf("%s has %q under that name, which is not an image that Tare can read", from, d.MediaType)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", from, err)
@@ -319,7 +319,7 @@ func (s *Store) fromArchive(ctx context.Context, w *workspace, archive io.Reader
 	defer func() { err = errors.Join(err, u.close()) }()
 	switch err := u.layer(archive, false); {
 	case errors.Is(err, tar.ErrHeader):
-		return nil, fmt.Errorf("%s is no archive of an image: %w", from, err)
+		return nil, fmt.Errorf("%s is not an archive of an image: %w", from, err)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", from, err)
 	}

@@ -123,7 +123,7 @@ func (w *workspace) close() error {
 }
 
 // Sweep removes what builds of dead processes left in the store's temporary folder, and returns the folders that
-// it removed. A build whose process lives is left alone.
+// it removed. Sweep does not touch a build whose process lives.
 func (s *Store) Sweep() (removed []string, err error) {
 	defer func() {
 		if err != nil {
@@ -137,7 +137,7 @@ func (s *Store) Sweep() (removed []string, err error) {
 	for _, name := range locks {
 		f, err := os.OpenFile(name, os.O_RDWR, 0)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // its build ended meanwhile
+			continue // its build has ended since
 		}
 		if err != nil {
 			return removed, err

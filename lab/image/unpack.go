@@ -273,7 +273,7 @@ func (u *unpacker) resolve(name string, create bool) (physical string, err error
 			}
 			rest = append(strings.Split(target, "/"), rest...)
 		case !fi.IsDir() && (create || len(rest) > 0):
-			return "", hostile("%.200q is no folder, and the path %.200q goes through it", c, name)
+			return "", hostile("%.200q is not a folder, and the path %.200q goes through it", c, name)
 		default:
 			physical = next
 			if u.seen != nil && create {

@@ -814,9 +814,9 @@ func TestPrepare(t *testing.T) {
 		{"there already", []item{dir("proc", 0o555), dir(".tare/scratch", 0o700), dir("tmp", 0o777)}, all, "", 0},
 		{"links", []item{link("tmp", "/etc"), link("proc", "../../.."), link("dev", "dev")}, all, "", 3},
 		{"files", []item{file("sys", "x")}, all, "", 1},
-		{"tare is a link", []item{link(".tare", "/etc")}, "", "/.tare is Tare's own place", 0},
-		{"tare is a file", []item{file(".tare", "")}, "", "/.tare is Tare's own place", 0},
-		{"work is a link", []item{link(".tare/work", "/etc")}, "", "/.tare/work is Tare's own place", 0},
+		{"tare is a link", []item{link(".tare", "/etc")}, "", "/.tare is reserved for Tare", 0},
+		{"tare is a file", []item{file(".tare", "")}, "", "/.tare is reserved for Tare", 0},
+		{"work is a link", []item{link(".tare/work", "/etc")}, "", "/.tare/work is reserved for Tare", 0},
 		{"something in scratch", []item{file(".tare/scratch/x", "")}, "", "/.tare/scratch/x", 0},
 		{"something beside", []item{file(".tare/ruler", "")}, "", "/.tare/ruler", 0},
 	} {

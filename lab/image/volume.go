@@ -188,7 +188,7 @@ func (v Volume) write(ctx context.Context, to io.Writer, most int64, left map[st
 	if err != nil {
 		return 0, fmt.Errorf("volume %s: %w", v.Host, err)
 	}
-	// Its own folder is opened once, so that nothing outside it is read whatever happens to names meanwhile.
+	// Its own folder is opened once, so that nothing outside it is read, even if somebody changes names in between.
 	in, of := host, "."
 	if fi, err := os.Lstat(host); err != nil {
 		return 0, fmt.Errorf("volume %s: %w", v.Host, err)
@@ -294,7 +294,7 @@ func (c *volumeCopy) file(p string, h *tar.Header) error {
 		return err
 	}
 	if !fi.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file any more", p)
+		return fmt.Errorf("%s is no longer a regular file", p)
 	}
 	if h.Size = fi.Size(); c.size+h.Size > c.most {
 		return fmt.Errorf("more than %d GiB of files together; name a smaller folder", volumeBytes>>30)

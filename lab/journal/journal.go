@@ -414,7 +414,7 @@ func begun(dir *os.Root, name string) int64 {
 	return head.Since
 }
 
-// readHead reads a journal's first line alone.
+// readHead reads only a journal's first line.
 func readHead(file io.ReaderAt) (head journalLine, err error) {
 	err = json.NewDecoder(io.NewSectionReader(file, 0, 4096)).Decode(&head)
 	return head, err

@@ -192,7 +192,7 @@ func (m *Merging) begin(write []file) (err error) {
 	return proc.Set(m.tree.path(run), merging)
 }
 
-// thread is the kernel's thread that merges. A name is no identity, but none but the kernel's threads are kthreadd's children.
+// thread is the kernel's thread that merges. Any process may have its name, but only the kernel's threads are kthreadd's children.
 func thread() (int, error) {
 	const kthreadd = 2
 	pids, err := proc.All()
@@ -270,7 +270,7 @@ func (m *Merging) record(s state, unsettled bool) (k *notebook.KSM, err error) {
 		return nil, err
 	}
 	for name, to := range map[string]*int64{zeroPages: &k.UseZeroPages, "merge_across_nodes": &k.MergeAcrossNodes, "max_page_sharing": &k.MaxPageSharing} {
-		// merge_across_nodes is there on NUMA kernels alone.
+		// merge_across_nodes exists only on NUMA kernels.
 		if *to, err = m.tree.number(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -310,7 +310,7 @@ func (t Tree) Undo() map[string]journal.Undo {
 
 func (t Tree) putBack(ctx context.Context, e journal.Entry) error {
 	if !slices.ContainsFunc(settings[notebook.KSMPaper], func(f file) bool { return t.path(f.name) == e.Target }) {
-		return fmt.Errorf("%q is no setting of KSM's", e.Target) // the journal is a file, and what stands in it may be wrong
+		return fmt.Errorf("%q is not a setting of KSM", e.Target) // the journal is a file, and may have been changed
 	}
 	from := e.Detail[detailFrom]
 	var err error

@@ -208,7 +208,7 @@ func TestWhatIsPutBack(t *testing.T) {
 		return tree.putBack(ctx, journal.Entry{Kind: Kind, Target: path, Detail: map[string]string{detailFrom: "0"}})
 	}
 	for _, path := range []string{"/etc/passwd", tree.path("full_scans"), tree.path("../ksm/run/../pages_shared")} {
-		if err := back(t.Context(), path); err == nil || !strings.Contains(err.Error(), "is no setting of KSM's") {
+		if err := back(t.Context(), path); err == nil || !strings.Contains(err.Error(), "is not a setting of KSM") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -53,7 +53,7 @@ func FindCopy(pid int, content []byte) (Span, error) {
 		for _, r := range runs {
 			at, err := search(memory, r, content)
 			if errors.Is(err, unix.EIO) {
-				continue // it was unmapped meanwhile
+				continue // it has been unmapped since
 			}
 			if err != nil {
 				return Span{}, err

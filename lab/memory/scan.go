@@ -47,7 +47,7 @@ type Region struct {
 	Process int // index in Snapshot.Processes
 }
 
-// Snapshot is what processes mapped while they were scanned. It is no instant's: pages that changed meanwhile are counted.
+// Snapshot is what processes mapped while they were scanned. It does not show one instant: it counts pages that changed during the scan.
 type Snapshot struct {
 	Processes []Process
 	Regions   []Region
@@ -104,7 +104,7 @@ const (
 	block     = 256     // pages that are listed, classified and read together: what the kernel keeps of each is in a core's cache from then on
 	together  = 64      // pages whose content is read together: they stay in a core's cache until they are hashed
 	partPages = 1024    // pages that one worker reads again together
-	gap       = 4       // frames of which nothing is asked, that are read all the same to save a call
+	gap       = 4       // frames that nobody asked for, which are read all the same to save a call
 	pageSize  = int(unsafe.Sizeof(Page{}))
 	perPage   = 40 // bytes that a page takes at most: with what is needed to find those that are alike
 )
@@ -319,7 +319,7 @@ type scanArg struct {
 	inverted, mask, anyOf, wanted                           uint64
 }
 
-// populated calls f for each range of addresses in which there are pages, in their order, until it says no.
+// populated calls f for each range of addresses that has pages, in ascending order, until f returns false.
 func populated(pagemap *kernelFile, start, end uint64, f func(start, end uint64, huge bool) bool) error {
 	found := make([]pageRegion, scanRegions)
 	for start < end {
@@ -395,8 +395,8 @@ func (w *worker) lookAt(t task, start, end uint64) {
 	w.Pages = pages
 }
 
-// kernelFile is a file of /proc that the kernel answers from at once, so often read that what surrounds a call is as dear as the call: the
-// descriptor is asked for once, and Go's scheduler is not told.
+// kernelFile is a file of /proc that the kernel answers from at once. It is read so often that Go's overhead costs as much as the system call.
+// Reads therefore use the descriptor directly, without Go's scheduler.
 type kernelFile struct {
 	*os.File
 	fd uintptr
@@ -494,7 +494,7 @@ func (w *worker) about(file *kernelFile, which func(*Page) bool, set func(*Page,
 		if got, err := file.ReadAt(values, int64(first)*8); got < len(values) && err != io.EOF {
 			return fmt.Errorf("%s: of frame %#x: %w", file.Name(), first, err)
 		} else {
-			clear(values[got:]) // of what is no memory of the host
+			clear(values[got:]) // of frames that are not memory of the host
 		}
 		for j := start; j <= i; j++ {
 			if p := &w.batch[j]; which(p) {
@@ -714,7 +714,7 @@ func (s *Snapshot) byContent() {
 	})
 }
 
-// Orders of pages. What decides most often is looked at first, and alone.
+// Orders of pages. Each compares the field that decides most often first, and by itself.
 
 func byHash(a, b *Page) int {
 	if a.hash != b.hash {
@@ -902,8 +902,8 @@ func (s *Snapshot) perhapsAlike(such func(hash uint64) bool) (all []uint32, free
 	return all, free, errors.Join(err, freeSeen())
 }
 
-// read hashes these pages, whole or their pieces alone, on all CPUs, and says of each whether it moved: whether another
-// frame, or none, is there now. It is said of one page at a time.
+// read hashes these pages, whole or only their pieces, on all CPUs. It says of each page whether it moved: whether another
+// frame, or none, is there now. It reports one page at a time.
 func (s *scanner) read(which []uint32, whole bool, set func(p *Page, piece, whole uint64, moved bool)) error {
 	slices.Sort(which) // as they were listed: block by block in the order of addresses
 	parts := make(chan []uint32)

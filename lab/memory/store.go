@@ -110,7 +110,7 @@ func (s *store) spill(at unsafe.Pointer, size int64) (unsafe.Pointer, error) {
 	if left := float64(fs.Bavail) * float64(fs.Bsize); left-float64(size) < spillFree*float64(fs.Blocks)*float64(fs.Bsize) {
 		return full(fmt.Errorf("the disk of %s has %.0f MiB left, and %.0f %% of it are not taken", s.file.Name(), left/(1<<20), 100*spillFree))
 	}
-	// Its blocks are there before it is written to through memory, where a full disk would end the program.
+	// The file's blocks are allocated before it is written to through memory, where a full disk would end the program.
 	if err := unix.Fallocate(int(s.file.Fd()), 0, s.spilled, size); err != nil {
 		return full(fmt.Errorf("%s: fallocate: %w", s.file.Name(), err))
 	}

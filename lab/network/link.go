@@ -15,8 +15,8 @@ import (
 	"tare/lab/journal"
 )
 
-// kindLink is the journal's kind for a network link, target its name. Its hardware address, made at random before,
-// is the mark by which it is known to be ours: the kernel gives it to the link with its making.
+// kindLink is the journal's kind for a network link, target its name. Its hardware address, chosen at random before,
+// identifies the link as Tare's: the kernel gives it to the link when it makes the link.
 const kindLink = "network-link"
 
 const detailMAC = "mac"

@@ -46,7 +46,7 @@ const bits = 24
 // bridges is how many there can be on a host at a time.
 const bridges = 256
 
-// subnet is that of the nth bridge: of 198.18.0.0/15, the range for benchmarks (RFC 2544), which is no host's own.
+// subnet is that of the nth bridge: of 198.18.0.0/15, the range for benchmarks (RFC 2544), which no host uses as its own.
 func subnet(n int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, byte(n), 0}), bits)
 }

@@ -27,7 +27,7 @@ import (
 	"tare/stats"
 )
 
-// Report says what the host lets be set, and what each setting is worth here.
+// Report says which settings the host allows Tare to change, and how much each reduces the noise here.
 type Report struct {
 	Pairs    int       `json:"pairs"`     // of runs of the command, with each setting and with none
 	CommandS float64   `json:"command_s"` // median seconds of a run, as the host is
@@ -206,7 +206,7 @@ func (r *Report) conclude(all []*condition, took []float64, together bool) {
 	}
 }
 
-// sizes are how far the values lie from their median. That the first run of a pair is always slower is no noise (Brown and Forsythe, "Robust tests for
+// sizes are how far the values lie from their median. A first run of each pair that is always slower is not noise (Brown and Forsythe, "Robust tests for
 // the equality of variances", 1974).
 func sizes(values []float64) (all []float64) {
 	m := stats.Median(values)

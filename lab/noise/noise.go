@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package noise knows what of a host's settings makes the same work take another time from one run to the next: it finds out by trying
-// which of them this host lets be set, makes them quiet for the time of a run, and measures what each is worth here.
+// Package noise knows the settings of a host that make the same work take a different time from one run to the next. It tries which of them
+// this host allows to change, makes them quiet for the time of a run, and measures how much each reduces the noise.
 package noise
 
 import (
@@ -77,13 +77,13 @@ type Tree string
 // Host is this machine's own.
 const Host Tree = "/"
 
-// Found is what a host lets be set of one setting, found by trying.
+// Found is how far the host allows one setting to change. Tare finds out by trying.
 type Found struct {
 	Name    string             `json:"name"`
-	Files   []notebook.Setting `json:"files,omitempty"`   // that take what is written to them, from what is there to what is quiet; those that are quiet already are not among them
+	Files   []notebook.Setting `json:"files,omitempty"`   // that accept writes, from the present value to the quiet one; without those that are quiet already
 	Why     string             `json:"why,omitempty"`     // there are none: why
 	Refused []string           `json:"refused,omitempty"` // files that refuse it, each with the kernel's error, where others take it
-	Never   string             `json:"never,omitempty"`   // why a quiet run leaves it alone
+	Never   string             `json:"never,omitempty"`   // why a quiet run does not change it
 	vms     string
 	own     bool
 }
@@ -127,7 +127,7 @@ func (t Tree) try(s setting) (files []notebook.Setting, refused []string, why st
 				err = proc.WriteSetting(path, from)
 			}
 			switch {
-			case errors.Is(err, fs.ErrNotExist): // it went meanwhile
+			case errors.Is(err, fs.ErrNotExist): // it has gone since
 			case err != nil:
 				refused = append(refused, err.Error())
 			case from == to:
@@ -169,7 +169,7 @@ func (t Tree) Undo() map[string]journal.Undo {
 
 func (t Tree) putBack(_ context.Context, e journal.Entry) error {
 	if !t.has(e.Target) { // it is a path of our own journal, and still nothing but a setting is written
-		return fmt.Errorf("noise: %q is no setting of the host's", e.Target)
+		return fmt.Errorf("noise: %q is not a setting of the host", e.Target)
 	}
 	err := proc.Set(e.Target, e.Detail[detailFrom])
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) { // so is what it was of
@@ -221,8 +221,8 @@ func (t Tree) WithoutHugePages(j *journal.Journal) (*Quieted, error) {
 	return q, nil
 }
 
-// Quieten makes quiet what this host lets be set and a run may change; vms says that the run has VMs. What each file says stands in the
-// journal before any is changed. On error none is.
+// Quieten makes the settings quiet that this host allows to change and that a run may change. vms says that the run has VMs. The journal
+// records the value of each file before Quieten changes any. On error Quieten changes none.
 func (t Tree) Quieten(j *journal.Journal, vms bool) (*Quieted, error) {
 	q := &Quieted{changes: journal.NewChanges(j, t.Undo())}
 	var quieten []Found

@@ -163,7 +163,7 @@ func TestNothingElseIsPutBack(t *testing.T) {
 	tree := plant(t, server)
 	for _, path := range []string{"/proc/swaps", "/etc/passwd", "/proc/irq/7/../../sys/vm/swappiness"} {
 		e := journal.Entry{Kind: KindSetting, Target: string(tree) + path, Detail: map[string]string{detailFrom: "x"}}
-		if err := tree.putBack(t.Context(), e); err == nil || !strings.Contains(err.Error(), "is no setting") {
+		if err := tree.putBack(t.Context(), e); err == nil || !strings.Contains(err.Error(), "is not a setting") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

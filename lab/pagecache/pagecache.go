@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package pagecache makes files cold or warm: not in the host's page cache, or in it, and has the kernel say what it has of them.
+// Package pagecache makes files cold (not in the host's page cache) or warm (in it), and asks the kernel how much of them is cached.
 //
 // It is the files' pages alone. What the kernel remembers of names and inodes stays, and so do pages that a running program has mapped, which the
 // kernel gives up for nobody.

@@ -47,8 +47,9 @@ func NewPage() (p *Page, err error) {
 // Close gives the page back.
 func (p *Page) Close() error { return unix.Munmap(p.Content) }
 
-// FindDirectMap finds where the kernel has all of physical memory, which it does not tell, by an address of one of its structures that lie there: at most as far
-// from its beginning as there is memory, and as much again for holes. is says whether it begins at an address; direct is 0 where it begins at none of them.
+// FindDirectMap finds where the kernel maps all of physical memory, which the kernel does not tell. It starts from the address of a kernel structure in
+// that map, and searches at most twice the size of memory before it, because memory has holes. is says whether the map begins at an address; direct
+// is 0 if it begins at none of those addresses.
 func FindDirectMap(within uint64, is func(direct uint64) (bool, error)) (direct uint64, err error) {
 	total, err := Host.Memory("MemTotal")
 	if err != nil {

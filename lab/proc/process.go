@@ -111,8 +111,8 @@ func statFields(stat string, numbers ...int) (of []uint64, err error) {
 }
 
 // Kill kills the process that has this pid and was started at this time (see StartTime), and returns when it has
-// ended. One that is not there any more is no error, and another with the same pid is left alone. The wait ends with
-// ctx, or after 20 s.
+// ended. A process that has ended already is not an error. Kill does not touch another process with the same pid. The wait
+// ends with ctx, or after 20 s.
 func Kill(ctx context.Context, pid int, start uint64) error {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err == unix.ESRCH {
@@ -141,7 +141,7 @@ func Kill(ctx context.Context, pid int, start uint64) error {
 	return nil
 }
 
-// KillByFD kills the process that the descriptor stands for; one that has ended is no error.
+// KillByFD kills the process that the descriptor stands for. A process that has ended already is not an error.
 func KillByFD(pidfd int) error {
 	if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != unix.ESRCH {
 		return err

@@ -48,7 +48,7 @@ func Parse(r io.Reader) (*Table, error) {
 		}
 		at, err := strconv.ParseUint(f[0], 16, 64)
 		if err != nil {
-			return nil, fmt.Errorf("/proc/kallsyms: %q is no address", f[0])
+			return nil, fmt.Errorf("/proc/kallsyms: %q is not an address", f[0])
 		}
 		if at == 0 {
 			return nil, fmt.Errorf("/proc/kallsyms shows no addresses: sysctl kernel.kptr_restrict=1, and root")

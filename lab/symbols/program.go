@@ -34,9 +34,9 @@ type function struct {
 	name string
 }
 
-// Open reads the functions of a file: of its symbol table, of what Go's own runtime unwinds stacks by, which no stripping takes away
-// (.gopclntab, as Go has it since 1.18), and of what it gives to others. The error says that it is no ELF file of 64 bits, or has more than is read
-// of one; one without any functions has none.
+// Open reads the functions of a file from its symbol table, its dynamic symbols and Go's table for unwinding stacks (.gopclntab since Go 1.18), which
+// stripping keeps. The error says that the file is not a 64-bit ELF file, or that it is larger than what Open reads. A file without functions
+// is not an error.
 func Open(path string) (*Program, error) {
 	f, err := os.Open(path)
 	if err != nil {

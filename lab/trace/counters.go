@@ -130,7 +130,7 @@ func (c counts) same(d counts) bool { return c.tracer == d.tracer && c.from == d
 type files struct {
 	proc.Tree
 	group func(pid int, controller string) (dir string, err error) // a process's cgroup; see cgroup.Of
-	self  int                                                      // Tare's own process: what holds for it too is not the guest's alone
+	self  int                                                      // Tare's own process: what holds for it too is not only the guest's
 }
 
 var kernelFiles = files{proc.Host, cgroup.Of, os.Getpid()}

@@ -171,7 +171,7 @@ func parseExitFormat(text string, intel bool) (at uint32, names map[uint32]strin
 		for part := range strings.SplitSeq(m[1], "+") {
 			n, err := strconv.ParseInt(strings.TrimSpace(part), 0, 64)
 			if err != nil {
-				return 0, nil, fmt.Errorf("kvm_exit: %q is no number of a reason", m[1])
+				return 0, nil, fmt.Errorf("kvm_exit: %q is not the number of a reason", m[1])
 			}
 			value += n
 		}

@@ -53,7 +53,7 @@ func Replace(path string, perm os.FileMode, write func(io.Writer) error) error {
 
 func replaceIn(root *os.Root, name string, perm os.FileMode, write func(io.Writer) error) (err error) {
 	path := filepath.Join(root.Name(), name)
-	// A name that nobody can have foreseen, and never a file that is there already.
+	// A name that nobody can predict, and never an existing file.
 	part := rand.Text() + PartSuffix
 	f, err := root.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

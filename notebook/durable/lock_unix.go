@@ -102,7 +102,7 @@ func claim(f *os.File) error {
 	}
 	pid := strings.Trim(string(text), "\x00\n ") // a power failure can leave zeros
 	if _, err := strconv.ParseUint(pid, 10, 32); pid != "" && err != nil {
-		return fmt.Errorf("%s is no lock of Tare's: it holds something else than the id of a process; move it away", f.Name())
+		return fmt.Errorf("%s is not a lock of Tare: it does not hold a process ID; move it away", f.Name())
 	}
 	switch {
 	case locked:

@@ -52,8 +52,8 @@ func TestOnlyRegularFilesOfTheFolder(t *testing.T) {
 		"a second name":   {func(at string) error { return os.Link(path, at) }, "has 2 names"},
 		"a FIFO":          {func(at string) error { return syscall.Mkfifo(at, 0o644) }, "not a regular file"},
 		"a folder":        {func(at string) error { return os.Mkdir(at, 0o755) }, "not a regular file"},
-		"somebody's text": {func(at string) error { return os.WriteFile(at, []byte("root:x:0:0\n"), 0o644) }, "something else than the id"},
-		"a longer number": {func(at string) error { return os.WriteFile(at, []byte(strings.Repeat("7", 40)), 0o644) }, "something else than the id"},
+		"somebody's text": {func(at string) error { return os.WriteFile(at, []byte("root:x:0:0\n"), 0o644) }, "does not hold a process ID"},
+		"a longer number": {func(at string) error { return os.WriteFile(at, []byte(strings.Repeat("7", 40)), 0o644) }, "does not hold a process ID"},
 	} {
 		root := folder(t, t.TempDir())
 		if err := c.make(filepath.Join(root.Name(), "lock")); err != nil {

@@ -317,7 +317,7 @@ func Config[T any](s notebook.Study, kind string) *T {
 	return c
 }
 
-// Seen is what a trial recorded. It panics if that is no T; nothing recorded is the zero value.
+// Seen is what a trial recorded. It panics if that is not a T. If the trial recorded nothing, Seen is the zero value.
 func Seen[T any](t *notebook.Trial) T {
 	v, err := notebook.SeenOf[T](t)
 	if err != nil {

@@ -2,9 +2,9 @@ package notebooktest
 
 import "tare/notebook"
 
-// Stream is a folder of a benchmark that prints several figures of a machine's memory: the bandwidth of one operation in GB/s, by which its
-// platforms are ranked and of which more is better, that of another, a latency, and a count of which nobody says which values are better. A pinned
-// container loses nothing of them, a vanilla one 16 %, and a VM 5 % of the first bandwidth, of which the latency is one over, and 20 % of the second.
+// Stream is a folder of a benchmark that prints several metrics of a machine's memory. The bandwidth of one operation in GB/s is the primary metric;
+// higher is better. The others are the bandwidth of another operation, a latency, and a count without a better direction. A pinned container
+// loses nothing, and a vanilla one 16 %. A VM loses 5 % of the first bandwidth and 20 % of the second. The latency is one over the first bandwidth.
 func Stream() *Folder {
 	f := New(4)
 	f.Rounds, f.Noise, f.Study.Name = 10, 0.004, "stream"

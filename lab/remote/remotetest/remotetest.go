@@ -17,7 +17,7 @@ import (
 	"tare/internal/require"
 )
 
-// Machine is a network namespace with an ssh server, as a machine beside this one. But for /var/lib the file system is the same.
+// Machine is a network namespace with an ssh server, as a second machine. Its file system is this machine's except for /var/lib.
 type Machine struct {
 	Address, Here string // its own, and this host's at the other end of the cable
 
