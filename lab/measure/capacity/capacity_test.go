@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -178,5 +179,57 @@ func TestATrialSeeksACapacity(t *testing.T) {
 		if tr.Command[0] != "open" || tr.Command[2] != "3" {
 			t.Errorf("command %q", tr.Command)
 		}
+	}
+}
+
+// A rehearsal finds about where the capacity is. The first search in any environment begins there, and the next one where the last one
+// in the same environment ended. What an emulated machine carries moves no other's beginning.
+func TestWhereASearchBegins(t *testing.T) {
+	capacity := 600.0
+	l := &shop{at: func(rate string) string {
+		n, err := strconv.ParseFloat(rate, 64)
+		if err != nil {
+			panic(err)
+		}
+		return fmt.Sprintf(`{"mean":0.02,"p99":%g,"requests_per_second":%g,"errors":0}`, 0.05*math.Pow(n/capacity, 8), n)
+	}}
+	l.Made = func(w crowd.Want) (crowd.Guest, error) { return &counter{l.guest(w.Treatment, l.serves)}, nil }
+	w := &workload.Workload{
+		Name: "w", Service: &workload.Service{Command: []string{"serve"}, Port: 8080},
+		Load: &workload.Load{Ready: []string{"ready"}, Command: []string{"ask"}, Open: []string{"open", "{rate}"}},
+	}
+	c := config{found: map[string]int{}, Config: record.Config{Metric: "p99", Bound: 0.05, From: 10, To: 10000, Raise: 0.5, HoldS: 2}}
+	trial := func(id, accelerator string, role measure.Role) []record.Step {
+		t.Helper()
+		of := measure.Cell{
+			Treatment: notebook.Treatment{ID: id, Platform: notebook.VM, Accelerator: accelerator, Instance: notebook.Instance{Name: "1/1GB", Cores: 1, Memory: 1 << 30}},
+			Ready:     &workload.Ready{Workload: w, Image: &image.Image{}, Params: map[string]string{}},
+		}
+		tr, err := measuretest.Trial(t.Context(), t, c, l, of, measure.Step{Role: role})
+		if err != nil || tr.Failure != nil {
+			t.Fatal(err, tr.Failure)
+		}
+		if role == measure.Measured && math.Abs(tr.Figures[record.PerSecond.Name]/capacity-1) > 0.02 {
+			t.Errorf("%s: a capacity of %g, want %g", id, tr.Figures[record.PerSecond.Name], capacity)
+		}
+		return notebooktest.Seen[record.Seen](&tr).Steps
+	}
+	if steps := trial("bm", notebook.KVM, measure.Rehearsal); len(steps) > 9 || steps[0].Rate != 10 {
+		t.Errorf("the rehearsal made %d steps, from %d", len(steps), steps[0].Rate)
+	}
+	if first := trial("cn", notebook.KVM, measure.Measured)[0].Rate; first < 430 || first > 600 {
+		t.Errorf("the first search begins at %d, want just below 600", first)
+	}
+	if steps := trial("cn", notebook.KVM, measure.Measured); len(steps) != 4 || steps[0].Rate < 560 || steps[0].Rate > 590 {
+		t.Errorf("the next search: %+v, want four steps from 572", steps)
+	}
+	capacity = 30
+	trial("slow", notebook.TCG, measure.Measured)
+	capacity = 600
+	if steps := trial("other", notebook.KVM, measure.Warmup); len(steps) != 1 || steps[0].Rate < 560 {
+		t.Errorf("after an emulated machine a warm-up is %+v", steps)
+	}
+	if steps := trial("slow", notebook.TCG, measure.Warmup); steps[0].Rate > 40 {
+		t.Errorf("an emulated machine begins at %d, want where its last search ended", steps[0].Rate)
 	}
 }
