@@ -248,11 +248,11 @@ func TestNotRanked(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	for name, want := range map[string]string{
-		"Docker with --cpuset-cpus at large":  "not to be trusted",
-		"crun with a CPU set at large":    "every trial failed: killed",
-		"VM with a CPU set at large":                "4 of 30 trials failed: killed",
-		"VM at large":               "3 of 30 trials failed: killed",
-		"Docker with --cpus at 1/1GB": "with 4 of the host's 8 CPUs online",
+		"Docker with --cpuset-cpus at large": "not to be trusted",
+		"crun with a CPU set at large":       "every trial failed: killed",
+		"VM with a CPU set at large":         "4 of 30 trials failed: killed",
+		"VM at large":                        "3 of 30 trials failed: killed",
+		"Docker with --cpus at 1/1GB":        "with 4 of the host's 8 CPUs online",
 	} {
 		if got := reason(r, name); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", name, got)

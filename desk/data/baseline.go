@@ -38,10 +38,10 @@ func (r *reader) baseline(t *tally) (*tally, error) {
 	}
 	if len(found) > 1 {
 		at := t.row.Treatment
-		return nil, fmt.Errorf("the reference %s names %d environments for %s at %s; name one of: %s", ReferenceText(r.opt.Baseline), len(found), at.Workload, at.Instance.Name, r.names(found))
+		return nil, fmt.Errorf("--against %s: %d environments fit for %s at %s; name one of: %s", ReferenceText(r.opt.Baseline), len(found), at.Workload, at.Instance.Name, r.names(found))
 	}
 	if !found[0].row.Representative {
-		return nil, fmt.Errorf("the reference %s was emulated here, and its figures do not represent its cost; name one of: %s", ReferenceText(r.opt.Baseline), r.names(r.order))
+		return nil, fmt.Errorf("--against %s: it was emulated here, and its figures do not represent its cost; name one of: %s", ReferenceText(r.opt.Baseline), r.names(r.order))
 	}
 	return found[0], nil
 }
@@ -77,7 +77,7 @@ func (r *reader) known() error {
 	if len(r.opt.Baseline) == 0 || len(r.order) == 0 || slices.ContainsFunc(r.order, func(t *tally) bool { return t.row.Baseline != "" }) {
 		return nil
 	}
-	return fmt.Errorf("the reference %s was not measured; name one of: %s", ReferenceText(r.opt.Baseline), r.names(r.order))
+	return fmt.Errorf("--against %s: no such environment was measured; name one of: %s", ReferenceText(r.opt.Baseline), r.names(r.order))
 }
 
 // names are the environments of rows that can be a reference, as it is named, each once.
@@ -117,7 +117,7 @@ func matches(row *Row, t notebook.Treatment, want map[string]string) (bool, erro
 	maps.Copy(assigned, t.Assigned())
 	for _, k := range slices.Sorted(maps.Keys(want)) {
 		if _, known := assigned[k]; !known && !slices.Contains(baselineKeys, k) {
-			return false, fmt.Errorf("the reference has the key %q, which is neither one of %s nor a parameter of %s", k, strings.Join(baselineKeys, ", "), t.Workload)
+			return false, fmt.Errorf("--against: unknown key %q; allowed: %s, or a parameter of %s", k, strings.Join(baselineKeys, ", "), t.Workload)
 		}
 	}
 	has := keysOf(o)

@@ -634,10 +634,10 @@ func TestBaseline(t *testing.T) {
 		base map[string]string
 		want string
 	}{
-		{map[string]string{"platform": "cn"}, "the reference cn names 3 environments for ffmpeg at 1/1GB; name one of: cn:docker:quota; cn:docker:set; cn:crun:quota"},
-		{map[string]string{"platform": "cn", "engine": "lxc"}, "the reference cn:lxc was not measured; name one of: bm; cn:docker:quota"},
-		{map[string]string{"colour": "red"}, `the key "colour", which is neither one of platform, engine, accelerator, kernel, provisioning, instance, network, isolation, machine, host_cores nor a parameter of ffmpeg`},
-		{map[string]string{"platform": "vm"}, "the reference vm was emulated here"},
+		{map[string]string{"platform": "cn"}, "--against cn: 3 environments fit for ffmpeg at 1/1GB; name one of: cn:docker:quota; cn:docker:set; cn:crun:quota"},
+		{map[string]string{"platform": "cn", "engine": "lxc"}, "--against cn:lxc: no such environment was measured; name one of: bm; cn:docker:quota"},
+		{map[string]string{"colour": "red"}, `unknown key "colour"; allowed: platform, engine, accelerator, kernel, provisioning, instance, network, isolation, machine, host_cores, or a parameter of ffmpeg`},
+		{map[string]string{"platform": "vm"}, "--against vm: it was emulated here"},
 	} {
 		_, err := data.Read([]string{dir}, data.Options{Baseline: c.base})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -676,9 +676,9 @@ func TestBaselineOfSeveralNetworksAndHosts(t *testing.T) {
 		more map[string]string
 		want string
 	}{
-		{nil, "names 2 environments for ffmpeg at large; name one of: cn:docker:set:bridge; cn:docker:set:host"},
+		{nil, "2 environments fit for ffmpeg at large; name one of: cn:docker:set:bridge; cn:docker:set:host"},
 		{map[string]string{"network": "none"}, "cn:docker:set:bridge,host_cores=1"},
-		{map[string]string{"network": "bridge", "host_cores": "7"}, "was not measured"},
+		{map[string]string{"network": "bridge", "host_cores": "7"}, "no such environment was measured"},
 	} {
 		if _, err := data.Read([]string{dir}, data.Options{Baseline: base(c.more)}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %s", c.more, err, c.want)
