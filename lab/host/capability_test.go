@@ -83,7 +83,7 @@ func TestApartIsNeverTheFirstThread(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 200 {
-		c := apart(unix.CLONE_NEWNET, func() notebook.Capability {
+		c := inNamespaces(unix.CLONE_NEWNET, func() notebook.Capability {
 			ns, err := os.Readlink("/proc/thread-self/ns/net")
 			if err != nil || ns == before {
 				return inconclusive("%s, %v", ns, err)

@@ -101,7 +101,7 @@ func offlineEntry(cpus []int) (e journal.Entry, err error) {
 	if err != nil {
 		return e, fmt.Errorf("reading the cgroups' CPU sets, which they are taken from: %w", err)
 	}
-	if err := bereft(sets, cpus); err != nil {
+	if err := checkCPUsLeft(sets, cpus); err != nil {
 		return e, err
 	}
 	irqs, err := interruptsOn(irqFolder, cpus)
@@ -170,9 +170,9 @@ func parentsFirst(sets map[string]string) []string {
 	return slices.SortedFunc(maps.Keys(sets), func(a, b string) int { return cmp.Compare(filepath.Dir(a), filepath.Dir(b)) })
 }
 
-// bereft says which cgroup of version 1 with processes in it would be left without a CPU: the kernel moves them to its
-// parent then, and nobody moves them back.
-func bereft(sets map[string]string, cpus []int) error {
+// checkCPUsLeft returns an error if a cgroup of version 1 that has processes would be left without a CPU. The kernel would move
+// the processes to its parent, and nobody moves them back.
+func checkCPUsLeft(sets map[string]string, cpus []int) error {
 	for _, path := range parentsFirst(sets) {
 		has, err := notebook.ParseCPUList(sets[path])
 		if err != nil {

@@ -337,7 +337,7 @@ func TestProcessesThatWouldLoseTheirCPUs(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(c.procs), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		err := bereft(map[string]string{filepath.Join(dir, "cpuset.cpus"): c.set}, []int{1, 2})
+		err := checkCPUsLeft(map[string]string{filepath.Join(dir, "cpuset.cpus"): c.set}, []int{1, 2})
 		if (err != nil) != c.refused || c.refused && !strings.Contains(err.Error(), dir) {
 			t.Errorf("CPUs %s, processes %q: %v", c.set, c.procs, err)
 		}

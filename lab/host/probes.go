@@ -249,7 +249,7 @@ func tryMmdebstrap(ctx context.Context) notebook.Capability {
 	if c.Answer != notebook.Supported || os.Geteuid() != 0 {
 		return c
 	}
-	tried := apart(unix.CLONE_NEWNS|unix.CLONE_FS, func() notebook.Capability {
+	tried := inNamespaces(unix.CLONE_NEWNS|unix.CLONE_FS, func() notebook.Capability {
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 			return inconclusive("make mounts private: %v", err)
 		}
@@ -330,9 +330,9 @@ func tryGCC(ctx context.Context) notebook.Capability {
 	return c
 }
 
-// apart runs f on a thread of its own that has left the namespaces in flags. The new namespaces and all that was mounted in
-// them end with the thread, even when this process is killed.
-func apart(flags int, f func() notebook.Capability) (c notebook.Capability) {
+// inNamespaces runs f on its own thread in new namespaces, which flags name. The new namespaces and all mounts in them end with
+// the thread, even when this process is killed.
+func inNamespaces(flags int, f func() notebook.Capability) (c notebook.Capability) {
 	err := proc.Apart(func() error {
 		err := unix.Unshare(flags)
 		if err == nil {
@@ -351,7 +351,7 @@ func apart(flags int, f func() notebook.Capability) (c notebook.Capability) {
 
 // tryOverlayfs mounts one, in a mount namespace of its own and on memory, and writes through it.
 func tryOverlayfs(context.Context) notebook.Capability {
-	return apart(unix.CLONE_NEWNS|unix.CLONE_FS, func() notebook.Capability {
+	return inNamespaces(unix.CLONE_NEWNS|unix.CLONE_FS, func() notebook.Capability {
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 			return inconclusive("make mounts private: %v", err)
 		}
@@ -392,7 +392,7 @@ func tryOverlayfs(context.Context) notebook.Capability {
 
 // tryNetworkNamespaces makes one; nothing but a loopback device is in a new one.
 func tryNetworkNamespaces(context.Context) notebook.Capability {
-	return apart(unix.CLONE_NEWNET, func() notebook.Capability {
+	return inNamespaces(unix.CLONE_NEWNET, func() notebook.Capability {
 		text, err := proc.Host.Read("/proc/thread-self/net/dev")
 		if err != nil {
 			return inconclusive("%v", err)

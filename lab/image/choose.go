@@ -58,12 +58,12 @@ func choose(idx v1.ImageIndex, want string, strict bool, c check) (v1.Image, err
 		return nil, fmt.Errorf("no image for linux/%s; found:%s", runtime.GOARCH, describe(ch.seen))
 	}
 	best := lowest(fit)
-	if strict && slices.ContainsFunc(fit, func(o candidate) bool { return rivals(best, o) }) {
+	if strict && slices.ContainsFunc(fit, func(o candidate) bool { return ambiguous(best, o) }) {
 		var several []listed
 		for _, o := range fit {
 			several = append(several, listed{descriptor: o.descriptor})
 		}
-		return nil, fmt.Errorf("several images fit; say which, as REFERENCE:NAME or REFERENCE@DIGEST:%s", describe(several))
+		return nil, fmt.Errorf("several images fit; choose one with REFERENCE:NAME or REFERENCE@DIGEST:%s", describe(several))
 	}
 	return best.image, nil
 }
@@ -73,8 +73,8 @@ func lowest(fit []candidate) candidate {
 	return slices.MinFunc(fit, func(a, b candidate) int { return cmp.Compare(a.level, b.level) })
 }
 
-// rivals says whether nobody but the user can choose between the two.
-func rivals(a, b candidate) bool {
+// ambiguous says whether only the user can choose between the two.
+func ambiguous(a, b candidate) bool {
 	return a.descriptor.Digest != b.descriptor.Digest && (a.level == b.level || nameOf(a.descriptor) != nameOf(b.descriptor))
 }
 

@@ -45,7 +45,7 @@ func Link(ctx context.Context, from, to string) error {
 	}
 	said = &proc.Tail{}
 	if err := cp("--reflink=auto"); err != nil {
-		return errors.New(err.Error() + lastWords(said))
+		return errors.New(err.Error() + outputTail(said))
 	}
 	return nil
 }

@@ -163,10 +163,10 @@ func (s *Store) buildDebian(ctx context.Context, r Recipe, p Progress) (_ *recor
 		return u.layer(io.TeeReader(stdout, sum), false)
 	}, tool, args...)
 	if err != nil {
-		return nil, noSpace(fmt.Errorf("%w%s", err, lastWords(said)), s.root)
+		return nil, noSpace(fmt.Errorf("%w%s", err, outputTail(said)), s.root)
 	}
 	if u.entries == 0 {
-		return nil, fmt.Errorf("mmdebstrap: the archive is empty%s", lastWords(said))
+		return nil, fmt.Errorf("mmdebstrap: the archive is empty%s", outputTail(said))
 	}
 	rec := &record{Digest: "sha256:" + hex.EncodeToString(sum.Sum(nil)), Config: Config{Env: withPath(nil), Home: "/root"}}
 	if err := u.complete(rec); err != nil {

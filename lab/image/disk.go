@@ -137,7 +137,7 @@ func (t *Tree) makeDisk(ctx context.Context, tool, path string, w *workspace) er
 		err = setRootMode(ctx, path, root.Mode, w, said)
 	}
 	if err != nil {
-		return fmt.Errorf("%w%s", err, lastWords(said))
+		return fmt.Errorf("%w%s", err, outputTail(said))
 	}
 	// To the disk now, or the write-back would run under somebody's trial.
 	f, err = os.OpenFile(path, os.O_RDWR, 0)

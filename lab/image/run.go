@@ -60,8 +60,8 @@ func run(ctx context.Context, setup func(*exec.Cmd), consume func(io.Reader) err
 	return consumed
 }
 
-// lastWords is what to add to an error: the last lines that a program said, or nothing.
-func lastWords(said *proc.Tail) string {
+// outputTail is the end of an error: the last lines that a program printed, or nothing.
+func outputTail(said *proc.Tail) string {
 	lines := strings.FieldsFunc(said.String(), func(r rune) bool { return r == '\n' })
 	if len(lines) == 0 {
 		return ""

@@ -23,7 +23,7 @@ func (t *Tree) Tar(ctx context.Context, w io.Writer) error {
 		// When files were read, and the number of tar's own process, are not the folder's.
 		"--format=pax", "--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime", ".")
 	if err != nil {
-		return fmt.Errorf("%s as tar: %w%s", t.Digest, err, lastWords(said))
+		return fmt.Errorf("%s as tar: %w%s", t.Digest, err, outputTail(said))
 	}
 	return nil
 }

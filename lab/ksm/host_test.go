@@ -176,7 +176,7 @@ func idleHost(t *testing.T) (says func() string) {
 		n, err := Host.number("pages_shared")
 		if is := says(); is != was || err != nil || n > 0 {
 			t.Errorf("the host's settings are %s and %d pages are merged, %v; they were %s, and none: putting them back", is, n, err, was)
-			err = proc.Set(Host.path(run), apart)
+			err = proc.Set(Host.path(run), unmergeAll)
 			if before[advisor] != "" { // which may refuse the others
 				err = errors.Join(err, proc.Set(Host.path(advisor), "none"))
 			}
@@ -347,7 +347,7 @@ func TestAnAdvisorIsOffMeanwhile(t *testing.T) {
 	}
 }
 
-// What has pages merged is killed in the midst of it: the journal takes them apart and puts the settings back.
+// A process that merges pages is killed: the journal splits them and restores the settings.
 func TestKilledWhileItMerges(t *testing.T) {
 	says := idleHost(t)
 	before := says()

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package ksm has the kernel merge pages that are alike, for as long as guests are weighed so, and takes them apart again. What its files mean
+// Package ksm makes the kernel merge identical pages while guests' memory is measured, and splits them again. What its files mean
 // stands in the kernel's Documentation/admin-guide/mm/ksm.rst.
 package ksm
 
@@ -40,8 +40,8 @@ const (
 
 // Values of run.
 const (
-	merging = "1"
-	apart   = "2" // the kernel has taken every merged page apart, forgotten what it knew of pages, and merges no more
+	merging    = "1"
+	unmergeAll = "2" // the kernel splits every merged page, forgets what it knew of pages, and stops merging
 )
 
 // file is one of them with what is written to it.
@@ -50,8 +50,8 @@ type file struct{ name, value string }
 // settings are what each of notebook.KSMSettings writes, in this order; it is put back in the reverse order. No value of pages_to_scan is taken as
 // long as an advisor sets it. The paper's kernel passed no page over, as a smart scan does, and kept merged zero pages in PSS: it had no use_zero_pages.
 var settings = map[string][]file{
-	notebook.KSMPaper:  {{advisor, "none"}, {smartScan, "0"}, {zeroPages, "0"}, {pages, "500"}, {sleep, "10"}, {run, apart}},
-	notebook.KSMKernel: {{run, apart}},
+	notebook.KSMPaper:  {{advisor, "none"}, {smartScan, "0"}, {zeroPages, "0"}, {pages, "500"}, {sleep, "10"}, {run, unmergeAll}},
+	notebook.KSMKernel: {{run, unmergeAll}},
 }
 
 // Tree is the root of the file tree that the kernel's files are in.
@@ -159,7 +159,7 @@ func (t Tree) idle() error {
 	n, err := t.number("pages_shared")
 	if err == nil && (is == merging || n > 0) {
 		err = fmt.Errorf("KSM is already active on this host (%s says %s, pages_shared %d), so memory without KSM cannot be measured; stop ksmtuned or whatever started it, then: echo %s >%[1]s",
-			t.path(run), is, n, apart)
+			t.path(run), is, n, unmergeAll)
 	}
 	return err
 }
@@ -287,7 +287,7 @@ func (m *Merging) record(s state, unsettled bool) (k *notebook.KSM, err error) {
 	return k, err
 }
 
-// End takes all merged pages apart again and puts the host's settings back. What fails can be tried again.
+// End splits all merged pages and restores the host's settings. A call that failed can be repeated.
 func (m *Merging) End(ctx context.Context) error {
 	err := m.changes.Undo(ctx)
 	if m.own != nil {
@@ -315,7 +315,7 @@ func (t Tree) putBack(ctx context.Context, e journal.Entry) error {
 	from := e.Detail[detailFrom]
 	var err error
 	if e.Target == t.path(run) {
-		err = t.takeApart(ctx)
+		err = t.unmerge(ctx)
 	}
 	if err == nil {
 		err = proc.Set(e.Target, from)
@@ -329,10 +329,10 @@ func (t Tree) putBack(ctx context.Context, e journal.Entry) error {
 	return nil
 }
 
-// takeApart has the kernel take all merged pages apart, which takes as much memory as was saved.
-func (t Tree) takeApart(ctx context.Context) error {
-	if err := proc.Set(t.path(run), apart); err != nil { // it writes for as long as the kernel does it
-		return fmt.Errorf("merged pages stay merged: %w; see that there is memory for a copy of each, and: echo %s >%s", err, apart, t.path(run))
+// unmerge makes the kernel split all merged pages, which needs as much memory as merging saved.
+func (t Tree) unmerge(ctx context.Context) error {
+	if err := proc.Set(t.path(run), unmergeAll); err != nil { // it writes for as long as the kernel does it
+		return fmt.Errorf("merged pages stay merged: %w; free memory for a copy of each, then: echo %s >%s", err, unmergeAll, t.path(run))
 	}
 	for {
 		n, err := t.number("pages_shared")

@@ -86,7 +86,7 @@ func play(t *testing.T, tree Tree, step time.Duration, scans ...[2]int) (stop fu
 			case merging:
 				done++
 				put(done, scans[min(done, len(scans))-1])
-			case apart:
+			case unmergeAll:
 				done = 0
 				put(0, [2]int{})
 			}

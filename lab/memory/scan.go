@@ -643,7 +643,7 @@ func (r *reader) hashShared(pid, n int, address func(i int) uint64) (pieces, who
 	}
 	defer memory.Close()
 	for i := 0; i < n; {
-		pages := inRow(min(together, n-i), func(j int) uint64 { return address(i + j) })
+		pages := consecutive(min(together, n-i), func(j int) uint64 { return address(i + j) })
 		got, _ := memory.ReadAt(r.buffer[:pages*int(PageSize)], int64(address(i)))
 		read := got / int(PageSize)
 		for j := range read {
@@ -661,8 +661,8 @@ func (r *reader) digest(i int, page []byte) {
 	r.some[i], r.full[i] = pieceHash(r.seed, page[pieceAt:]), contentHash(r.seed, page)
 }
 
-// inRow is how many of n pages, the first among them, lie one behind the other.
-func inRow(n int, address func(i int) uint64) int {
+// consecutive is how many of n pages, from the first on, have consecutive addresses.
+func consecutive(n int, address func(i int) uint64) int {
 	row := 1
 	for row < n && address(row) == address(row-1)+uint64(PageSize) {
 		row++
@@ -806,7 +806,7 @@ func (s *scanner) readShared() (err error) {
 func (s *scanner) compare() (err error) {
 	zeros := pieceHash(s.seed, make([]byte, pieceBytes))
 	such := func(hash uint64) bool { return hash == zeros }
-	all, free, err := s.perhapsAlike(such)
+	all, free, err := s.possibleDuplicates(such)
 	if err != nil {
 		return err
 	}
@@ -874,9 +874,9 @@ func (s *scanner) again(all []uint32, such func(hash uint64) bool, set func(p *P
 	return nil
 }
 
-// perhapsAlike lists the pages of which another may have the content, in the order of contents and frames; those that are not in it are certainly unlike all
-// others, and have no such hash. It takes up to 2 bytes a page until it is made, and no sorting of them all.
-func (s *Snapshot) perhapsAlike(such func(hash uint64) bool) (all []uint32, free func() error, err error) {
+// possibleDuplicates lists the pages whose content another page may have, in the order of contents and frames. A page that it does not list certainly differs from
+// all others, and has no such hash. It uses up to 2 bytes a page while it makes the list, and does not sort all pages.
+func (s *Snapshot) possibleDuplicates(such func(hash uint64) bool) (all []uint32, free func() error, err error) {
 	size := max(6, bits.Len(uint(len(s.Pages))*4))
 	words := 1 << (size - 5)
 	seen, freeSeen, err := s.store.list(2 * words)
@@ -962,7 +962,7 @@ func (s *scanner) readPart(r *reader, part []uint32, whole bool) (pieces, wholes
 	}
 	entries := make([]byte, 8*len(part))
 	for i := 0; i < len(part); {
-		row, got := inRow(len(part)-i, func(j int) uint64 { return address(i + j) }), 0
+		row, got := consecutive(len(part)-i, func(j int) uint64 { return address(i + j) }), 0
 		if gone == nil {
 			got, _ = pagemap.ReadAt(entries[:8*row], int64(address(i))/PageSize*8)
 		}

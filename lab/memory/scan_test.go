@@ -449,7 +449,7 @@ func TestChangedIsCounted(t *testing.T) {
 	c.ask("write %d 10 1000 1", pages)
 	c.ask("drop %d 5", pages+10*uint64(PageSize))
 	again := &scanner{Snapshot: s}
-	all, free, err := again.perhapsAlike(none)
+	all, free, err := again.possibleDuplicates(none)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,8 +38,8 @@ const bridgeCalls = "/proc/sys/net/bridge/bridge-nf-call-iptables"
 // ruleTime bounds one call of iptables, which waits for other users of the tables.
 const ruleTime = 20 * time.Second
 
-// letPass adds the rule where frames on bridges are shown to iptables.
-func (b *Bridge) letPass(ctx context.Context) error {
+// allowTraffic adds the rule if iptables sees the frames on bridges.
+func (b *Bridge) allowTraffic(ctx context.Context) error {
 	calls, err := os.ReadFile(bridgeCalls)
 	if errors.Is(err, os.ErrNotExist) || err == nil && strings.TrimSpace(string(calls)) == "0" {
 		return nil

@@ -113,7 +113,7 @@ func (b *Bridge) open(ctx context.Context) error {
 	if err := netlink.LinkSetUp(l); err != nil {
 		return fmt.Errorf("setting it up: %w", err)
 	}
-	if err := b.letPass(ctx); err != nil {
+	if err := b.allowTraffic(ctx); err != nil {
 		return err
 	}
 	return b.try(ctx)
