@@ -10,7 +10,7 @@ import (
 )
 
 // NothingMerged requires a host on which KSM merges no pages now. An earlier user of KSM may have left merged pages, which stay merged as long as
-// their processes live and would falsify what a test measures. NothingMerged splits such pages first.
+// their processes live and would distort what a test measures. NothingMerged splits such pages first.
 func NothingMerged(t testing.TB) {
 	t.Helper()
 	Root(t)

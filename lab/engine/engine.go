@@ -25,7 +25,7 @@ type Spec struct {
 	Work         *image.Tree  // the workload's own files and input, at ruler.WorkDir, read-only
 	System       bool         // the image's own init is the guest's first process, with all that it starts (Kind.Systems); the ruler is a child of it
 	Isolation    string       // the rung of the isolation ladder that the guest is: one of the kind's Isolations, or none
-	Network      *Network     // nil: the engine's default, in which no service can be reached
+	Network      *Network     // nil: the engine's default; services cannot be reached
 	Devices      device.Edits // what it is to have of the host's devices (Kind.NoDevices)
 	Machine      string       // vm, vmcn: as notebook.Machine.Text writes it
 	Accelerator  string       // vm, vmcn: notebook.KVM or notebook.TCG

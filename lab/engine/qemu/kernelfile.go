@@ -22,8 +22,8 @@ import (
 const maxKernel = 1 << 30
 
 // NamedKernel reads a file that is to be the guests' kernel: a bzImage, or an uncompressed vmlinux that can be entered
-// as Xen's PVH has it. Its modules are those of its release beside it, as a package has them, or on this host; where
-// there are none, all that guests need has to be built in.
+// as Xen's PVH has it. Its modules are those of its release, next to it as in a package, or on this host. If there are
+// none, all that guests need must be built in.
 func NamedKernel(path string) (Kernel, error) {
 	refuse := func(why string, a ...any) (Kernel, error) {
 		return Kernel{}, fmt.Errorf("kernel %s: "+why, append([]any{path}, a...)...)
