@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
@@ -57,5 +58,21 @@ func TestOneVersionEverywhere(t *testing.T) {
 		if found := regexp.MustCompile(pattern).FindSubmatch(text); found == nil || string(found[1]) != number {
 			t.Errorf("%s: the first version is %s, want %s", file, found, number)
 		}
+	}
+}
+
+// Every command that help lists has a man page, with its flags.
+func TestEveryCommandHasAManPage(t *testing.T) {
+	dir := t.TempDir()
+	if err := writePages(rootCommand(), dir); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{"tare.1": "tare\\-summary(1)", "tare-summary.1": "\\-\\-against", "tare-version.1": ".SH EXAMPLES\n.nf\n"} {
+		if page, err := os.ReadFile(filepath.Join(dir, file)); err != nil || !strings.Contains(string(page), want) {
+			t.Errorf("%s: %v; it has no %q:\n%s", file, err, want, page)
+		}
+	}
+	if got := troff(".so x\n'a-b\\"); got != "\\&.so x\n\\&'a\\-b\\e" {
+		t.Errorf("a text for troff: %q", got)
 	}
 }
