@@ -19,10 +19,14 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"tare/desk/claims"
+	"tare/desk/export"
+	"tare/desk/show"
+	"tare/desk/show/kinds"
 	"tare/lab/session"
 	"tare/lab/studyfile"
 	"tare/lab/workload"
 	"tare/notebook"
+	"tare/stats"
 	"tare/yamlfile"
 )
 
@@ -207,6 +211,78 @@ func (g *generator) file(t reflect.Type, title string) []byte {
 	return b.Bytes()
 }
 
+// answered is the schema of a type that Tare writes as JSON: its keys are the tags of the fields.
+func (g *generator) answered(t reflect.Type) schema {
+	switch t {
+	case reflect.TypeFor[stats.Number]():
+		return schema{"type": []string{"number", "null"}}
+	case reflect.TypeFor[stats.Quotient]():
+		number := schema{"type": []string{"number", "null"}}
+		return schema{"type": "object", "required": []string{"value", "low", "high", "n"}, "properties": schema{"value": number, "low": number, "high": number, "n": schema{"type": "integer"}}}
+	case reflect.TypeFor[stats.Verdict]():
+		return schema{"enum": []stats.Verdict{stats.Slower, stats.Faster, stats.Equivalent, stats.Inconclusive}}
+	case reflect.TypeFor[notebook.Better]():
+		return schema{"enum": []notebook.Better{notebook.Lower, notebook.Higher, notebook.Neither}}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return schema{"anyOf": []schema{g.answered(t.Elem()), {"type": "null"}}}
+	case reflect.Slice:
+		return schema{"type": "array", "items": g.answered(t.Elem())}
+	case reflect.Map:
+		return schema{"type": "object", "additionalProperties": g.answered(t.Elem())}
+	case reflect.String:
+		return schema{"type": "string"}
+	case reflect.Struct:
+		name := t.String()
+		if g.defs[name] == nil {
+			properties, required := g.answeredFields(t)
+			g.defs[name] = schema{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+		}
+		return schema{"$ref": "#/$defs/" + name}
+	}
+	return g.of(t, nil)
+}
+
+// answeredFields are the keys of a structure, those of embedded structures first, and which are never absent.
+func (g *generator) answeredFields(t reflect.Type) (properties schema, required []string) {
+	properties = schema{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous {
+			p, r := g.answeredFields(f.Type)
+			maps.Copy(properties, p)
+			required = append(required, r...)
+			continue
+		}
+		key, option, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if key == "" {
+			continue
+		}
+		p := maps.Clone(g.answered(f.Type))
+		p["description"] = g.comment(t.PkgPath(), t.Name()+"."+f.Name)
+		properties[key] = p
+		if option == "" {
+			required = append(required, key)
+		}
+	}
+	return properties, required
+}
+
+// summary is the schema of what `tare summary --format json` prints.
+func (g *generator) summary() []byte {
+	t := reflect.TypeFor[export.Answer]()
+	g.answered(t)
+	g.defs[t.String()].(schema)["properties"].(schema)["schema"].(schema)["const"] = export.SummarySchema
+	row := g.defs[reflect.TypeFor[export.AnswerRow]().String()].(schema)["properties"].(schema)
+	for _, k := range kinds.All {
+		if key := k.(*show.Kind).JSON; key != "" {
+			row[key] = schema{"description": "measured by a study of the kind " + k.Name() + "; what it holds may change without a new number of the schema"}
+		}
+	}
+	return g.file(t, "An answer of Tare: tare summary --format json")
+}
+
 // generate makes the schemas, by name.
 func generate(t *testing.T) map[string][]byte {
 	start := func() *generator {
@@ -216,6 +292,7 @@ func generate(t *testing.T) map[string][]byte {
 		"workload": start().file(reflect.TypeFor[workload.Workload](), "A workload of Tare: "+workload.File),
 		"claims":   start().file(reflect.TypeFor[claims.File](), "Published findings that Tare tests"),
 	}
+	all["summary"] = (&generator{t, schema{}, map[string]string{}}).summary()
 	g := start()
 	spec := g.defs[g.define(reflect.TypeFor[studyfile.Spec]())].(schema)["properties"].(schema)
 	for _, k := range session.Known.Kinds {

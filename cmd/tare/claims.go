@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +16,7 @@ import (
 	"tare/desk/export"
 	"tare/desk/show/kinds"
 	"tare/desk/terminal"
+	"tare/studies"
 	"tare/yamlfile"
 )
 
@@ -23,7 +27,8 @@ func claimsCommand() *cobra.Command {
 		Short: "Test published findings against what was measured here",
 		Long: `Gives each published finding a verdict with its evidence: "holds here", "does not hold here", "not decided" (the
 interval is too wide; about how many more rounds would be enough), or "not testable here" (what is missing, and why). Trials
-that were emulated, or that a failed A/A check puts in doubt, decide nothing. The verdicts of one call are corrected for
+that were emulated, or that a failed A/A check puts in doubt, decide nothing. Where no claim is about the results, it names
+the studies that have claims. The verdicts of one call are corrected for
 multiple comparisons together, so name only the claims that you want to test.`,
 		Example: `  tare claims R
   tare claims R S --study pinning
@@ -65,6 +70,9 @@ multiple comparisons together, so name only the claims that you want to test.`,
 			if format == "json" {
 				return export.Verdicts(os.Stdout, verdicts)
 			}
+			if study == "" && file == "" && !nameClaims(s) && !slices.ContainsFunc(verdicts, func(v claims.Verdict) bool { return v.Concerns() }) {
+				return terminal.NoClaims(os.Stdout, studiesWithClaims(), screen(os.Stdout))
+			}
 			return terminal.Verdicts(os.Stdout, verdicts, s.Doubts, screen(os.Stdout))
 		},
 	}
@@ -72,4 +80,28 @@ multiple comparisons together, so name only the claims that you want to test.`,
 	c.Flags().StringVar(&study, "study", "", "only the claims of one file, as pinning; an unknown name lists them all (default: those that the studies of the folders name, or all shipped ones)")
 	c.Flags().StringVar(&file, "claims", "", "file with your own claims, in place of the shipped ones; with --study, in addition to them")
 	return c
+}
+
+// nameClaims reports whether a study of the folders names claims.
+func nameClaims(s *data.Summary) bool {
+	return slices.ContainsFunc(s.Folders, func(f data.Folder) bool { return len(f.Study.Claims) > 0 })
+}
+
+var claimsKey = regexp.MustCompile(`(?m)^claims:`)
+
+// studiesWithClaims are the shipped studies that name claims. A small variant of a study has the same ones, and is left out.
+func studiesWithClaims() (names []string) {
+	files, err := fs.Glob(studies.FS, "*.yaml")
+	if err != nil {
+		panic(err) // the pattern is a constant
+	}
+	for _, file := range files {
+		text, err := fs.ReadFile(studies.FS, file)
+		name := strings.TrimSuffix(file, ".yaml")
+		of, small := strings.CutSuffix(name, "-small")
+		if err == nil && claimsKey.Match(text) && !(small && slices.Contains(files, of+".yaml")) {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -59,14 +59,12 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 	var rows []struct {
 		Workload, Platform, Provisioning string
 		Instance                         string
-		AA                               bool
+		AA                               bool `json:"aa_control"`
 		Mean                             *float64
 		Failed                           int
-		Also                             []also
+		Also                             []also `json:"secondary_metrics"`
 	}
-	if err := json.Unmarshal([]byte(h.must("summary", "R", "--format", "json")), &rows); err != nil {
-		t.Fatal(err)
-	}
+	decodeRows(t, h.must("summary", "R", "--format", "json"), &rows)
 	seen := map[string]int{}
 	for _, r := range rows {
 		if r.Workload == "full" {

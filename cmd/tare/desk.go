@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -44,10 +43,12 @@ func summaryCommand() *cobra.Command {
 interval, and a verdict. The verdict is slower, faster, equivalent or inconclusive. It depends on whether the change lies
 beyond the margin or within it. Last come what the result does not say, how far to trust it, and what to do next.
 
-Several folders are read together: runs on the same host count as further rounds; each other host has lines of its own.`,
+Several folders are read together: runs on the same host count as further rounds; each other host has lines of its own.
+docs/results.md explains the keys of the JSON and the columns of the CSV.`,
 		Example: `  tare summary R
   tare summary R --verbose
-  tare summary R --format json | jq '.[] | {platform, provisioning, ratio}'
+  tare summary R --format json | jq '.rows[] | {name, verdict, change}'
+  tare summary R --format csv >table.csv
   tare summary R --against cn:docker:quota
   tare summary R --against cn:docker:quota,instance=1/1GB`,
 		Args: folders,
@@ -67,7 +68,7 @@ Several folders are read together: runs on the same host count as further rounds
 			return printSummary(os.Stdout, s, format, shown)
 		},
 	}
-	tableOrJSON(c, &format)
+	formatFlag(c, &format, "table", "json", "csv")
 	c.Flags().BoolVar(&shown.emulated, "all", false, "also show figures of emulated VMs, which do not represent a VM's cost")
 	c.Flags().BoolVar(&shown.everything, "verbose", false, "also print every row, metric, note and check")
 	c.Flags().StringVar(&margin, "margin", "", "how small a difference does not matter in the findings (default: what the study was to decide at, or 1%)")
@@ -105,8 +106,11 @@ type details struct {
 }
 
 func printSummary(w *os.File, s *data.Summary, format string, shown details) error {
-	if format == "json" {
+	switch format {
+	case "json":
 		return export.Summary(w, s)
+	case "csv":
+		return export.SummaryTable(w, s, term.IsTerminal(int(w.Fd())))
 	}
 	if shown.everything {
 		return terminal.Summary(w, s, screen(w))
@@ -188,7 +192,7 @@ func share(flag, text string) (float64, error) {
 // that the studies name. A tolerance of 0 is the model's default.
 func writeReport(s *data.Summary, out string, tolerance float64) ([]string, error) {
 	var about []claims.Claim
-	if slices.ContainsFunc(s.Folders, func(f data.Folder) bool { return len(f.Study.Claims) > 0 }) {
+	if nameClaims(s) {
 		var err error
 		if about, err = claims.About(s); err != nil {
 			return nil, err

@@ -26,6 +26,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"tare/desk/export"
 	"tare/internal/require"
 	"tare/lab/image/imagetest"
 	"tare/notebook"
@@ -328,8 +329,8 @@ type row struct {
 	Ratio          *float64
 	RatioLow       *float64 `json:"ratio_low"`
 	RatioHigh      *float64 `json:"ratio_high"`
-	Representative bool
-	AA             bool
+	Emulated       bool
+	AA             bool `json:"aa_control"`
 	Notes          []string
 }
 
@@ -350,12 +351,22 @@ func (r row) name() string {
 	return text
 }
 
+// decodeRows decodes the rows of what summary --format json printed into a slice.
+func decodeRows(t testing.TB, text string, rows any) {
+	t.Helper()
+	answer := struct {
+		Schema string
+		Rows   any
+	}{Rows: rows}
+	if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Schema != export.SummarySchema {
+		t.Fatalf("summary: %v in %.300s", err, text)
+	}
+}
+
 func rows(t testing.TB, text string) []row {
 	t.Helper()
 	var all []row
-	if err := json.Unmarshal([]byte(text), &all); err != nil {
-		t.Fatalf("summary: %v in %.300s", err, text)
-	}
+	decodeRows(t, text, &all)
 	return all
 }
 
@@ -396,7 +407,7 @@ func (h *testHost) bench(platforms string, want ...string) {
 		names = append(names, r.name())
 		// What is emulated, and so never ranked, takes part in one round, which shows that it works; one round has no interval.
 		rounds := 2
-		if !r.Representative {
+		if r.Emulated {
 			rounds = 1
 		}
 		trials += rounds
@@ -405,8 +416,8 @@ func (h *testHost) bench(platforms string, want ...string) {
 		if r.Failed != 0 || r.Trials != rounds || r.Mean == nil || r.MeanLow == nil != (rounds == 1) || r.Ratio == nil || !bounded && rounds > 1 {
 			t.Errorf("%s: %+v", r.name(), r)
 		}
-		if emulated := r.Accelerator != nil && *r.Accelerator == notebook.TCG; emulated == r.Representative {
-			t.Errorf("%s: representative %v with accelerator %v", r.name(), r.Representative, r.Accelerator)
+		if emulated := r.Accelerator != nil && *r.Accelerator == notebook.TCG; emulated != r.Emulated {
+			t.Errorf("%s: emulated %v with accelerator %v", r.name(), r.Emulated, r.Accelerator)
 		}
 	}
 	slices.Sort(names)

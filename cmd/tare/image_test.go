@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,9 +62,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 5m}
 		Mean     *float64
 		Failed   int
 	}
-	if err := json.Unmarshal([]byte(h.must("summary", "R", "--format", "json")), &rows); err != nil {
-		t.Fatal(err)
-	}
+	decodeRows(t, h.must("summary", "R", "--format", "json"), &rows)
 	seen := map[string]bool{}
 	for _, r := range rows {
 		seen[r.Platform] = true

@@ -184,9 +184,13 @@ func notEmpty(c *cobra.Command, names ...string) error {
 }
 
 // tableOrJSON gives a command the flag --format, which is one of the two.
-func tableOrJSON(c *cobra.Command, format *string) {
-	c.Flags().StringVar(format, "format", "table", "table or json")
-	c.PreRunE = func(*cobra.Command, []string) error { return oneOf("--format", *format, "table", "json") }
+func tableOrJSON(c *cobra.Command, format *string) { formatFlag(c, format, "table", "json") }
+
+// formatFlag gives a command the flag --format, which allows these; the first is the default.
+func formatFlag(c *cobra.Command, format *string, allowed ...string) {
+	n := len(allowed) - 1
+	c.Flags().StringVar(format, "format", allowed[0], strings.Join(allowed[:n], ", ")+" or "+allowed[n])
+	c.PreRunE = func(*cobra.Command, []string) error { return oneOf("--format", *format, allowed...) }
 }
 
 // endedReading says whether the reader of standard output closed it.

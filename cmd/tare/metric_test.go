@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -47,17 +46,15 @@ func TestMetricsOfACommand(t *testing.T) {
 		"echo rate: 1; if [ $$ -lt 100 ]; then echo rate: 8e+1; echo delay=5; else echo rate: 100; echo delay=4; fi")...)
 	var rows []struct {
 		Platform, Metric, Unit, Better string
-		AA                             bool
+		AA                             bool `json:"aa_control"`
 		Mean, Ratio                    *float64
 		Failed                         int
 		Also                           []struct {
 			Name, Better string
 			Ratio        struct{ Value *float64 }
-		}
+		} `json:"secondary_metrics"`
 	}
-	if err := json.Unmarshal([]byte(h.must("summary", "R", "--format", "json")), &rows); err != nil {
-		t.Fatal(err)
-	}
+	decodeRows(t, h.must("summary", "R", "--format", "json"), &rows)
 	for _, r := range rows {
 		rate, ratio, delay := 100.0, 1.0, 1.0
 		if r.Platform != "bm" {

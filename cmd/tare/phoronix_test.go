@@ -4,7 +4,6 @@ package main
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -75,11 +74,9 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 		Mean     *float64
 		Better   string
 		Failed   int
-		Also     []struct{ Mean *float64 }
+		Also     []struct{ Mean *float64 } `json:"secondary_metrics"`
 	}
-	if err := json.Unmarshal([]byte(h.must("summary", "R", "--format", "json")), &rows); err != nil {
-		t.Fatal(err)
-	}
+	decodeRows(t, h.must("summary", "R", "--format", "json"), &rows)
 	seen := map[string]bool{}
 	for _, r := range rows {
 		seen[r.Platform] = true

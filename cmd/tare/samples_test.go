@@ -37,6 +37,7 @@ var together = map[string][]string{
 	"baseline.txt": {"summary timing --baseline platform=cn,engine=docker,provisioning=vanilla,instance=1/1GB"},
 	"against.txt":  {"summary timing --against cn:docker", "summary timing --against cn:docker:set", "summary timing --against vm", "compare timing timing-again --against cn:docker:quota", "compare timing timing-again --against cn"},
 	"cost.txt":     {"advise timing --prefer cost --exclude bm"},
+	"table.csv":    {"summary metrics --format csv"},
 	"changes.txt":  {"report timing timing-again --out OUT --margin 2%"},
 	"report.txt":   {"report timing timing-again --out OUT --pool --tolerance 5%"},
 }

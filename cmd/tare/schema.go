@@ -13,12 +13,14 @@ import (
 )
 
 func schemaCommand() *cobra.Command {
-	names := []string{"study", "workload", "claims"}
-	return &cobra.Command{Use: "schema study|workload|claims", Short: "Print the JSON schema of a kind of file, for editors",
-		Long: `Prints the JSON schema (draft 2020-12) of study files, of workload.yaml, or of claims files, as this version of Tare reads them.
+	names := []string{"study", "workload", "claims", "summary"}
+	return &cobra.Command{Use: "schema study|workload|claims|summary", Short: "Print the JSON schema of a kind of file, for editors and programs",
+		Long: `Prints a JSON schema (draft 2020-12): of study files, workload.yaml or claims files as this version of Tare reads them, or
+of what summary --format json prints.
+
 With the schema, an editor completes keys and values, explains them, and marks mistakes. Editors with the YAML language server
 find the schema by a line in the file: # yaml-language-server: $schema=study.json`,
-		Example: "  tare schema study >study.json", ValidArgs: names,
+		Example: "  tare schema study >study.json\n  tare schema summary >summary.json", ValidArgs: names,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(names, args[0]) {
 				return asUse(fmt.Errorf("schema %q: must be one of %s", strings.Join(args, " "), strings.Join(names, ", ")))

@@ -618,7 +618,7 @@ design: {rounds: {floor: 1, cap: 1}, timeout: 5m}
 			t.Errorf("%s: %d rows, want 1", workload, len(emulated))
 		}
 		for _, r := range emulated {
-			if r.Failed > 0 || r.Trials == 0 || r.Representative {
+			if r.Failed > 0 || r.Trials == 0 || !r.Emulated {
 				t.Errorf("%s: %+v", r.name(), r)
 			}
 		}

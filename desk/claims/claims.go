@@ -8,6 +8,8 @@
 package claims
 
 import (
+	"slices"
+
 	"tare/desk/data"
 	"tare/notebook"
 )
@@ -71,6 +73,17 @@ type Verdict struct {
 	CHRLow, CHRHigh float64
 
 	Tested bool // at least one comparison was there to be made: it counts in the correction
+}
+
+// Concerns says whether the claim is about something that the folders' studies have, measured or not.
+func (v *Verdict) Concerns() bool {
+	return v.Tested || len(v.Evidence) > 0 || slices.ContainsFunc(v.Missing, func(g Gap) bool {
+		switch g.Reason.(type) {
+		case NotStudied, NotTogether, NeedsTwo, NeedsHostCores, Unrecorded:
+			return g.LeftOut != nil
+		}
+		return true
+	})
 }
 
 // Gap is a comparison that cannot be made, and why.

@@ -81,6 +81,15 @@ func (s *Summary) Verdict(r *Row) stats.Verdict {
 	return r.Cost().Verdict(s.Margin())
 }
 
+// Finding is the verdict on the row as answers give it. It is empty where nothing is compared: for a baseline, the A/A control, an emulated
+// environment, and a row whose ratio has no interval.
+func (s *Summary) Finding(r *Row) stats.Verdict {
+	if r.Treatment.AA || !r.Representative || !stats.Finite(r.Ratio) || !r.Quotient().HasInterval() {
+		return ""
+	}
+	return s.Verdict(r)
+}
+
 // Bounds are one-sided bounds of the row's ratio: at least low, at most high, each at 95 %. Where a sentence speaks of so many rows, the bounds
 // that it names hold together at 95 % (Bonferroni).
 func (s *Summary) Bounds(r *Row, of int) (low, high float64) {

@@ -39,7 +39,7 @@ type account struct {
 	Baseline    *string                 `json:"baseline"`
 	Against     *string                 `json:"against"`
 	Rounds      int                     `json:"rounds"`
-	Traced      int                     `json:"explained_trials"`
+	Traced      int                     `json:"traced_trials"`
 	Failed      int                     `json:"failed"`
 	Elapsed     stats.Estimate          `json:"elapsed_s"`
 	Times       stats.Quotient          `json:"times"`
@@ -48,11 +48,11 @@ type account struct {
 	Parts       []part                  `json:"parts"`
 	Fine        []part                  `json:"fine"`
 	Spent       []part                  `json:"spent"`
-	TracerCost  stats.Quotient          `json:"probe_cost"`
+	TracerCost  stats.Quotient          `json:"tracer_cost"`
 	Missing     map[string]string       `json:"missing"`
 	Lost        int64                   `json:"lost_events"`
 	PerRequest  *stats.Estimate         `json:"disk_operations_per_request,omitempty"` // a service has it where it was counted
-	Figures     []figure                `json:"figures"`
+	Figures     []figure                `json:"tracer_metrics"`
 	Spread      []notebook.Distribution `json:"spread"`
 	Inside      []notebook.Distribution `json:"inside"`
 	Stacks      []notebook.Stack        `json:"stacks"`

@@ -6,29 +6,25 @@ import (
 	"io"
 
 	"tare/desk/data"
-	"tare/desk/show"
-	"tare/desk/words"
-	"tare/notebook"
-	"tare/stats"
 )
 
 // subject is what an answer is about: a treatment on its host, as every answer's JSON has it.
 type subject struct {
-	Treatment    string            `json:"treatment"`
-	Name         string            `json:"name,omitempty"`
-	Host         string            `json:"host"`
-	Workload     string            `json:"workload"`
-	Params       map[string]string `json:"params"`
-	Platform     string            `json:"platform"`
-	Engine       *string           `json:"engine"`
-	Accelerator  *string           `json:"accelerator"`
-	Provisioning *string           `json:"provisioning"`
-	Instance     string            `json:"instance"`
-	Network      *string           `json:"network"`
-	Isolation    *string           `json:"isolation"`
-	Machine      *string           `json:"machine,omitempty"`
-	HostCores    int               `json:"host_cores"`
-	AA           bool              `json:"aa"`
+	Treatment    string            `json:"treatment"`         // name of the configuration within its study
+	Name         string            `json:"name,omitempty"`    // of the environment, for people: "Docker, CPU quota (--cpus)"
+	Host         string            `json:"host"`              // hostname
+	Workload     string            `json:"workload"`          // name of the workload
+	Params       map[string]string `json:"params"`            // parameters of the workload
+	Platform     string            `json:"platform"`          // bm, cn, vm or vmcn
+	Engine       *string           `json:"engine"`            // container engine or VM monitor; null on bare metal
+	Accelerator  *string           `json:"accelerator"`       // of a VM: kvm or tcg; else null
+	Provisioning *string           `json:"provisioning"`      // how CPUs are limited: vanilla (quota), pinned (set) or whole; null on bare metal
+	Instance     string            `json:"instance"`          // name of the size: CPUs and memory
+	Network      *string           `json:"network"`           // of a container, if the study names it; else null
+	Isolation    *string           `json:"isolation"`         // topmost layer of the isolation ladder; null outside ladders
+	Machine      *string           `json:"machine,omitempty"` // options of a VM that differ from the usual ones; absent if none do
+	HostCores    int               `json:"host_cores"`        // CPUs of the host that were online
+	AA           bool              `json:"aa_control"`        // this is the A/A control: bare metal measured a second time
 }
 
 func subjectOf(r *data.Row) subject {
@@ -68,78 +64,6 @@ func write(w io.Writer, answer any) error {
 	e := NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(answer)
-}
-
-// Summary writes the rows as `tare summary --format json` promises them, in the order of the tables. What is not known is
-// null.
-func Summary(w io.Writer, s *data.Summary) error {
-	type secondary struct {
-		Name   string       `json:"name"`
-		Unit   string       `json:"unit"`
-		Mean   stats.Number `json:"mean"`
-		Low    stats.Number `json:"low"`
-		High   stats.Number `json:"high"`
-		Rounds int          `json:"rounds"`
-
-		Better notebook.Better `json:"better,omitempty"` // which values are better; absent: it is not said
-		Ratio  stats.Quotient  `json:"ratio,omitzero"`   // to the baseline, where it is said
-	}
-	type row struct {
-		subject
-		CHR         stats.Number    `json:"chr"`
-		Metric      string          `json:"metric"`
-		Unit        string          `json:"unit"`
-		Better      notebook.Better `json:"better,omitempty"` // which values of the metric are better; absent: lower ones
-		Guests      int             `json:"guests"`
-		Trials      int             `json:"trials"`
-		Failed      int             `json:"failed"`
-		Mean        stats.Number    `json:"mean"`
-		MeanLow     stats.Number    `json:"mean_low"`
-		MeanHigh    stats.Number    `json:"mean_high"`
-		Ratio       stats.Number    `json:"ratio"`
-		RatioLow    stats.Number    `json:"ratio_low"`
-		RatioHigh   stats.Number    `json:"ratio_high"`
-		RatioRobust stats.Number    `json:"ratio_robust"`      // Hodges-Lehmann's estimate
-		Disturbed   int             `json:"rounds_disturbed"`  // in which the host did much beside its guest
-		OfUsual     stats.Quotient  `json:"of_usual,omitzero"` // of VMs that are made otherwise than usual: the mean over the usual one's
-		Secondary   []secondary     `json:"also,omitempty"`    // of workloads that have secondary metrics
-	}
-	type rest struct { // after what the row's kind of study has
-		Representative bool     `json:"representative"`
-		Notes          []string `json:"notes"`
-	}
-	rows := []json.RawMessage{}
-	for _, table := range s.Tables() {
-		for _, r := range table {
-			j := row{
-				subject: subjectOf(r), CHR: stats.Number(r.CHR), Metric: words.Caption(r.Metric.Name), Unit: r.Metric.Unit, Better: r.Metric.Better, Guests: r.Guests, Trials: r.Trials, Failed: r.Failed,
-				Mean: stats.Number(r.Mean), MeanLow: stats.Number(r.MeanLow), MeanHigh: stats.Number(r.MeanHigh), Ratio: stats.Number(r.Ratio), RatioLow: stats.Number(r.RatioLow), RatioHigh: stats.Number(r.RatioHigh),
-				RatioRobust: stats.Number(r.Robust), Disturbed: r.Disturbed,
-			}
-			if q, ok := s.OfUsual(r); ok {
-				j.OfUsual = q
-			}
-			for _, a := range r.Secondary {
-				it := secondary{Name: words.Caption(a.Metric.Name), Unit: a.Metric.Unit, Mean: stats.Number(a.Mean), Low: stats.Number(a.Low), High: stats.Number(a.High), Rounds: a.Rounds, Better: a.Metric.Better}
-				for _, f := range r.Figures {
-					if f.Metric == a.Metric {
-						it.Ratio = f.Quotient()
-					}
-				}
-				j.Secondary = append(j.Secondary, it)
-			}
-			of := map[string]any{}
-			if k := show.Of(s, r); k != nil && k.JSON != "" && r.Of != nil {
-				of[k.JSON] = r.Of
-			}
-			whole, err := joined(j, of, rest{r.Representative, list(words.Doubts(r.Doubts))})
-			if err != nil {
-				return err
-			}
-			rows = append(rows, whole)
-		}
-	}
-	return write(w, rows)
 }
 
 // joined are objects as one, which has their keys in this order.

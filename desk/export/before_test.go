@@ -18,7 +18,7 @@ import (
 
 // texts are the keys of what is said in words, or not a number of the folder's own: they may change.
 var texts = []string{"tier", "notes", "why", "sentence", "what", "missing", "name", "help", "needs", "finding", "tolerance", "against", "wanted", "tie_rule", "not_ranked",
-	"spread", "inside", "stacks", "figures", "paper", "group", "place", "study", "published"}
+	"spread", "inside", "stacks", "tracer_metrics", "headline", "paper", "group", "place", "study", "published"}
 
 // numbers leaves of an answer what is not said in words.
 func numbers(v any) any {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tare/desk/words"
+	"tare/stats"
 )
 
 // csvFormat has a heading, lists and maps as JSON, and a NUL byte in a text as ␀.
@@ -41,9 +42,12 @@ func cell(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.String:
 		return strings.ReplaceAll(v.String(), "\x00", "␀")
-	case reflect.Int64:
+	case reflect.Int, reflect.Int64:
 		return strconv.FormatInt(v.Int(), 10)
 	case reflect.Float64:
+		if !stats.Finite(v.Float()) {
+			return ""
+		}
 		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
 	case reflect.Bool:
 		return strconv.FormatBool(v.Bool())

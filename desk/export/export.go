@@ -60,66 +60,66 @@ func Names() (names []string) {
 // Row is one trial. Its fields' JSON names are the columns' names in every format. Pointers are null where there is
 // no value: what bare metal does not have, and the value of a trial that failed.
 type Row struct {
-	Folder         string             `json:"folder" parquet:"folder,dict"`
-	Study          string             `json:"study" parquet:"study,dict"`
-	HostID         string             `json:"host_id" parquet:"host_id,dict"`
-	Host           string             `json:"host" parquet:"host,dict"`
-	Treatment      string             `json:"treatment" parquet:"treatment,dict"`
-	Workload       string             `json:"workload" parquet:"workload,dict"`
-	Params         map[string]string  `json:"params" parquet:"params,json"`
-	Platform       string             `json:"platform" parquet:"platform,dict"`
-	Engine         *string            `json:"engine" parquet:"engine,dict,optional"`
-	Accelerator    *string            `json:"accelerator" parquet:"accelerator,dict,optional"`
-	Provisioning   *string            `json:"provisioning" parquet:"provisioning,dict,optional"`
-	Instance       string             `json:"instance" parquet:"instance,dict"`
-	Cores          float64            `json:"cores" parquet:"cores"`
-	Memory         int64              `json:"memory" parquet:"memory"` // bytes
-	Network        *string            `json:"network" parquet:"network,dict,optional"`
-	Isolation      *string            `json:"isolation" parquet:"isolation,dict,optional"` // rung of the isolation ladder: the topmost of its layers
-	Machine        *string            `json:"machine" parquet:"machine,dict,optional"`     // of a VM, where it is not the usual one
-	HostCores      *int64             `json:"host_cores" parquet:"host_cores,optional"`    // CPUs of the host that were online meanwhile
-	CHR            *float64           `json:"chr" parquet:"chr,optional"`                  // cores over host_cores
-	AA             bool               `json:"aa" parquet:"aa"`
-	Representative bool               `json:"representative" parquet:"representative"` // false under software emulation
-	Image          string             `json:"image" parquet:"image,dict"`              // digest
-	Input          *string            `json:"input" parquet:"input,dict,optional"`     // digest
-	Round          int64              `json:"round" parquet:"round"`
-	Guest          *string            `json:"guest" parquet:"guest,dict,optional"` // null where none could be made
-	Kernel         *string            `json:"kernel" parquet:"kernel,dict,optional"`
-	ProvisionS     *float64           `json:"provision_s" parquet:"provision_s,optional"` // of the guest; seconds
-	RulerCostS     *float64           `json:"ruler_cost_s" parquet:"ruler_cost_s,optional"`
-	ReadyS         *float64           `json:"ready_s" parquet:"ready_s,optional"` // of the guest's service, until it answered; seconds
-	Trial          int64              `json:"trial" parquet:"trial"`
-	Warmup         bool               `json:"warmup" parquet:"warmup"`
-	Traced         bool               `json:"explained" parquet:"explained"` // it feeds no mean and no ratio
-	Start          time.Time          `json:"start" parquet:"start,timestamp(nanosecond)"`
-	Command        []string           `json:"command" parquet:"command,list"`
-	Metric         string             `json:"metric" parquet:"metric,dict"`
-	Unit           string             `json:"unit" parquet:"unit,dict"`
-	Value          *float64           `json:"value" parquet:"value,optional"`
-	Figures        map[string]float64 `json:"figures" parquet:"figures,json"` // secondary metrics, by name
-	ElapsedS       float64            `json:"elapsed_s" parquet:"elapsed_s"`
-	HostS          float64            `json:"host_s" parquet:"host_s"`
-	Failure        *string            `json:"failure" parquet:"failure,dict,optional"`
-	Exit           int64              `json:"exit" parquet:"exit"`
-	Signal         *string            `json:"signal" parquet:"signal,dict,optional"`
-	UserS          float64            `json:"user_s" parquet:"user_s"`
-	SystemS        float64            `json:"system_s" parquet:"system_s"`
-	MaxRSS         int64              `json:"max_rss" parquet:"max_rss"` // bytes
-	MinFlt         int64              `json:"minflt" parquet:"minflt"`
-	MajFlt         int64              `json:"majflt" parquet:"majflt"`
-	VCSw           int64              `json:"vcsw" parquet:"vcsw"`
-	IVCSw          int64              `json:"ivcsw" parquet:"ivcsw"`
-	LoadCPUS       *float64           `json:"load_cpu_s" parquet:"load_cpu_s,optional"`   // user and system time of what applied the load
-	LoadShared     *bool              `json:"load_shared" parquet:"load_shared,optional"` // it could use CPUs that the guest could use
-	Wall           map[string]float64 `json:"wall" parquet:"wall,json"`                   // of a traced trial: what its time went on; seconds, by notebook.Walls
-	Trace          map[string]float64 `json:"probes" parquet:"probes,json"`               // of a traced trial: the tracers' metrics, by name
-	Lost           *int64             `json:"lost_events" parquet:"lost_events,optional"` // that the tracers lost
-	StolenS        *float64           `json:"stolen_s" parquet:"stolen_s,optional"`       // of the host's CPUs' time meanwhile, by the machine below; null where not known
-	OthersS        *float64           `json:"others_s" parquet:"others_s,optional"`       // of the same, by what was not of the guest
-	BesideOfS      *float64           `json:"beside_of_s" parquet:"beside_of_s,optional"` // all of it, idle time too
-	Output         *string            `json:"output" parquet:"output,optional"`
-	Warnings       []string           `json:"warnings" parquet:"warnings,list"`
+	Folder       string             `json:"folder" parquet:"folder,dict"`
+	Study        string             `json:"study" parquet:"study,dict"`
+	HostID       string             `json:"host_id" parquet:"host_id,dict"`
+	Host         string             `json:"host" parquet:"host,dict"`
+	Treatment    string             `json:"treatment" parquet:"treatment,dict"`
+	Workload     string             `json:"workload" parquet:"workload,dict"`
+	Params       map[string]string  `json:"params" parquet:"params,json"`
+	Platform     string             `json:"platform" parquet:"platform,dict"`
+	Engine       *string            `json:"engine" parquet:"engine,dict,optional"`
+	Accelerator  *string            `json:"accelerator" parquet:"accelerator,dict,optional"`
+	Provisioning *string            `json:"provisioning" parquet:"provisioning,dict,optional"`
+	Instance     string             `json:"instance" parquet:"instance,dict"`
+	Cores        float64            `json:"cores" parquet:"cores"`
+	Memory       int64              `json:"memory" parquet:"memory"` // bytes
+	Network      *string            `json:"network" parquet:"network,dict,optional"`
+	Isolation    *string            `json:"isolation" parquet:"isolation,dict,optional"` // rung of the isolation ladder: the topmost of its layers
+	Machine      *string            `json:"machine" parquet:"machine,dict,optional"`     // of a VM, where it is not the usual one
+	HostCores    *int64             `json:"host_cores" parquet:"host_cores,optional"`    // CPUs of the host that were online meanwhile
+	CHR          *float64           `json:"chr" parquet:"chr,optional"`                  // cores over host_cores
+	AA           bool               `json:"aa_control" parquet:"aa_control"`
+	Emulated     bool               `json:"emulated" parquet:"emulated"`         // a VM without KVM: its times do not represent a VM's cost
+	Image        string             `json:"image" parquet:"image,dict"`          // digest
+	Input        *string            `json:"input" parquet:"input,dict,optional"` // digest
+	Round        int64              `json:"round" parquet:"round"`
+	Guest        *string            `json:"guest" parquet:"guest,dict,optional"` // null where none could be made
+	Kernel       *string            `json:"kernel" parquet:"kernel,dict,optional"`
+	ProvisionS   *float64           `json:"provision_s" parquet:"provision_s,optional"` // of the guest; seconds
+	RulerCostS   *float64           `json:"ruler_cost_s" parquet:"ruler_cost_s,optional"`
+	ReadyS       *float64           `json:"service_ready_s" parquet:"service_ready_s,optional"` // of the guest's service, until it answered; seconds
+	Trial        int64              `json:"trial" parquet:"trial"`
+	Warmup       bool               `json:"warmup" parquet:"warmup"`
+	Traced       bool               `json:"traced" parquet:"traced"` // it feeds no mean and no ratio
+	Start        time.Time          `json:"start" parquet:"start,timestamp(nanosecond)"`
+	Command      []string           `json:"command" parquet:"command,list"`
+	Metric       string             `json:"metric" parquet:"metric,dict"`
+	Unit         string             `json:"unit" parquet:"unit,dict"`
+	Value        *float64           `json:"value" parquet:"value,optional"`
+	Figures      map[string]float64 `json:"secondary_metrics" parquet:"secondary_metrics,json"` // secondary metrics, by name
+	ElapsedS     float64            `json:"elapsed_s" parquet:"elapsed_s"`
+	HostS        float64            `json:"host_s" parquet:"host_s"`
+	Failure      *string            `json:"failure" parquet:"failure,dict,optional"`
+	Exit         int64              `json:"exit" parquet:"exit"`
+	Signal       *string            `json:"signal" parquet:"signal,dict,optional"`
+	UserS        float64            `json:"user_s" parquet:"user_s"`
+	SystemS      float64            `json:"system_s" parquet:"system_s"`
+	MaxRSS       int64              `json:"max_rss" parquet:"max_rss"` // bytes
+	MinFlt       int64              `json:"minflt" parquet:"minflt"`
+	MajFlt       int64              `json:"majflt" parquet:"majflt"`
+	VCSw         int64              `json:"voluntary_ctxt_switches" parquet:"voluntary_ctxt_switches"`
+	IVCSw        int64              `json:"involuntary_ctxt_switches" parquet:"involuntary_ctxt_switches"`
+	LoadCPUS     *float64           `json:"load_cpu_s" parquet:"load_cpu_s,optional"`             // user and system time of what applied the load
+	LoadShared   *bool              `json:"load_shared" parquet:"load_shared,optional"`           // it could use CPUs that the guest could use
+	Wall         map[string]float64 `json:"time_breakdown" parquet:"time_breakdown,json"`         // of a traced trial: what its time went on; seconds, by notebook.Walls
+	Trace        map[string]float64 `json:"tracer_metrics" parquet:"tracer_metrics,json"`         // of a traced trial: the tracers' metrics, by name
+	Lost         *int64             `json:"lost_events" parquet:"lost_events,optional"`           // that the tracers lost
+	StolenS      *float64           `json:"steal_s" parquet:"steal_s,optional"`                   // of the host's CPUs' time meanwhile, by the machine below; null where not known
+	OthersS      *float64           `json:"host_other_cpu_s" parquet:"host_other_cpu_s,optional"` // of the same, by what was not of the guest
+	BesideOfS    *float64           `json:"host_cpu_s" parquet:"host_cpu_s,optional"`             // all of it, idle time too
+	Output       *string            `json:"output" parquet:"output,optional"`
+	Warnings     []string           `json:"warnings" parquet:"warnings,list"`
 }
 
 // Write writes the trials of the folders, in their order. After an error what w has is not whole.
@@ -149,7 +149,7 @@ func rows(dir string, put func(*Row) error) error {
 			Folder: dir, Study: f.Study.Name, HostID: f.Host.ID, Host: f.Host.Hostname, Treatment: t.ID, Workload: t.Workload,
 			Params: params(t.Assigned()), Platform: t.Platform, Engine: word(t.Engine), Accelerator: word(t.Accelerator),
 			Provisioning: word(t.Provisioning), Instance: t.Instance.Name, Cores: t.Instance.Cores, Memory: t.Instance.Memory,
-			Network: word(t.Network), Isolation: word(t.Isolation), Machine: word(t.Machine), AA: t.AA, Representative: t.Representative(), Image: image.Digest, Input: word(image.Input), Metric: words.Caption(metric.Name), Unit: metric.Unit,
+			Network: word(t.Network), Isolation: word(t.Isolation), Machine: word(t.Machine), AA: t.AA, Emulated: !t.Representative(), Image: image.Digest, Input: word(image.Input), Metric: words.Caption(metric.Name), Unit: metric.Unit,
 		}
 		if n := int64(cmp.Or(t.HostCores, len(f.Host.CPUs))); n > 0 {
 			chr := f.Host.CHR(t)

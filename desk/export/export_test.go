@@ -71,7 +71,7 @@ func expected(dir string) []Row {
 	n := func(f float64) *float64 { return &f }
 	bm := Row{
 		Folder: dir, Study: "quick", HostID: "h", Host: "bench", Treatment: "bm", Workload: "ffmpeg", Params: map[string]string{}, Platform: "bm",
-		Instance: "large", Cores: 2, Memory: 8e9, Representative: true, Image: "sha256:1", Input: s("sha256:2"), Guest: s("g0"), Kernel: s("6.18"),
+		Instance: "large", Cores: 2, Memory: 8e9, Image: "sha256:1", Input: s("sha256:2"), Guest: s("g0"), Kernel: s("6.18"),
 		ProvisionS: n(0.5), RulerCostS: n(4e-4), ReadyS: n(1.5), Start: at, Command: []string{}, Metric: "execution time", Unit: "s", Figures: map[string]float64{},
 		Warnings: []string{}, Wall: map[string]float64{}, Trace: map[string]float64{},
 	}
@@ -168,11 +168,11 @@ func TestCSV(t *testing.T) {
 			"treatment": r.Treatment, "instance": "large", "memory": "8000000000", "warmup": fmt.Sprint(r.Warmup), "start": "2026-11-21T07:00:00.123456789Z",
 			"value": []string{"5", "4.25", "6", ""}[i], "exit": fmt.Sprint(r.Exit), "provisioning": []string{"", "", "", "pinned"}[i],
 			"command": []string{"[]", `["ffmpeg","a, \"b\""]`, "[]", "[]"}[i], "params": []string{"{}", "{}", "{}", `{"b":"\"x\"","segments":"30"}`}[i],
-			"output": []string{"", "", "", "=1+1\n␀\"é"}[i], "ivcsw": fmt.Sprint(r.IVCSw), "provision_s": []string{"0.5", "0.5", "0.5", ""}[i],
-			"network": []string{"", "", "", "host"}[i], "host_cores": []string{"", "", "", "4"}[i], "chr": []string{"", "", "", "0.5"}[i], "ready_s": []string{"1.5", "1.5", "1.5", ""}[i],
-			"figures": []string{"{}", `{"errors":0,"p99":9.5}`, "{}", "{}"}[i], "load_cpu_s": []string{"", "0.75", "", ""}[i], "load_shared": []string{"", "true", "", ""}[i],
-			"isolation": []string{"", "", "", "full"}[i], "explained": fmt.Sprint(i == 2), "wall": []string{"{}", "{}", `{"user":5}`, "{}"}[i],
-			"probes": []string{"{}", "{}", `{"switches":7}`, "{}"}[i], "lost_events": []string{"", "", "3", ""}[i],
+			"output": []string{"", "", "", "=1+1\n␀\"é"}[i], "involuntary_ctxt_switches": fmt.Sprint(r.IVCSw), "provision_s": []string{"0.5", "0.5", "0.5", ""}[i],
+			"network": []string{"", "", "", "host"}[i], "host_cores": []string{"", "", "", "4"}[i], "chr": []string{"", "", "", "0.5"}[i], "service_ready_s": []string{"1.5", "1.5", "1.5", ""}[i],
+			"secondary_metrics": []string{"{}", `{"errors":0,"p99":9.5}`, "{}", "{}"}[i], "load_cpu_s": []string{"", "0.75", "", ""}[i], "load_shared": []string{"", "true", "", ""}[i],
+			"isolation": []string{"", "", "", "full"}[i], "traced": fmt.Sprint(i == 2), "time_breakdown": []string{"{}", "{}", `{"user":5}`, "{}"}[i],
+			"tracer_metrics": []string{"{}", "{}", `{"switches":7}`, "{}"}[i], "lost_events": []string{"", "", "3", ""}[i],
 		}
 		for name, w := range want {
 			if g := at(i+1, name); g != w {

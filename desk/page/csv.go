@@ -66,7 +66,7 @@ func resultSheet(name string, s *data.Summary, rows []*data.Row) *sheet {
 		"mean", "mean_low", "mean_high", "rounds", "guests", "trials", "failed", "emulated"}}
 	for _, r := range rows {
 		t := r.Treatment
-		lines = append(lines, []string{words.Work(t), t.Instance.Name, t.Platform, t.Engine, t.Provisioning, words.Unmarked(t, true), r.Metric.Name, r.Metric.Unit, string(s.Verdict(r)),
+		lines = append(lines, []string{words.Work(t), t.Instance.Name, t.Platform, t.Engine, t.Provisioning, words.Unmarked(t, true), r.Metric.Name, r.Metric.Unit, string(s.Finding(r)),
 			exact(r.Ratio), exact(r.RatioLow), exact(r.RatioHigh), exact(r.Mean), exact(r.MeanLow), exact(r.MeanHigh),
 			strconv.Itoa(r.Rounds), strconv.Itoa(r.Guests), strconv.Itoa(r.Trials), strconv.Itoa(r.Failed), strconv.FormatBool(!r.Representative)})
 	}

@@ -51,21 +51,23 @@ func TestMetricsOfTheirOwn(t *testing.T) {
 		t.Log(text)
 	}
 
-	var rows []struct {
-		Treatment, Better string
-		Also              []struct {
-			Name, Better string
-			Ratio        *struct{ Value, Low, High *float64 }
+	var answer struct {
+		Rows []struct {
+			Treatment, Better string
+			Also              []struct {
+				Name, Better string
+				Ratio        *struct{ Value, Low, High *float64 }
+			} `json:"secondary_metrics"`
 		}
 	}
 	b.Reset()
 	if err := export.Summary(&b, s); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(b.Bytes(), &rows); err != nil {
+	if err := json.Unmarshal(b.Bytes(), &answer); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range rows {
+	for _, r := range answer.Rows {
 		if len(r.Also) != 3 || r.Better != "higher" || r.Also[0].Better != "higher" || r.Also[1].Better != "lower" || r.Also[2].Better != "" || r.Also[1].Ratio == nil || r.Also[1].Ratio.Low == nil || r.Also[2].Ratio != nil {
 			t.Errorf("%+v", r)
 		}

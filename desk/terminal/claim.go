@@ -45,6 +45,15 @@ func Verdicts(w io.Writer, vs []claims.Verdict, about []data.Doubt, on Screen) e
 	return t.flush(w)
 }
 
+// NoClaims writes which studies have claims, where none is about what was measured.
+func NoClaims(w io.Writer, studies []string, on Screen) error {
+	t := &text{Screen: on}
+	for _, line := range words.NoClaims(studies) {
+		t.wrap("", line)
+	}
+	return t.flush(w)
+}
+
 // verdicts writes a line for each.
 func (t *text) verdicts(of []claims.Verdict) {
 	number, wanted, more := column{gap: 2}, column{gap: 2}, column{gap: 2}

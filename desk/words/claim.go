@@ -38,6 +38,14 @@ func Verdicts(vs []claims.Verdict) string {
 	return s
 }
 
+// NoClaims says that no claim is about what was measured, and which studies have claims.
+func NoClaims(studies []string) []string {
+	return []string{
+		"No published claim is about these results.",
+		"Studies with claims: " + strings.Join(studies, ", ") + ".",
+	}
+}
+
 // answers is an answer behind a count: "3 hold here".
 func answers(a claims.Answer, n int) string {
 	many := map[claims.Answer]string{claims.Holds: "hold here", claims.DoesNotHold: "do not hold here", claims.NotDecided: "are not decided", claims.NotTestable: "are not testable here"}

@@ -85,7 +85,7 @@ func scaleOf(rows []*data.Row) inUnit {
 
 // lineOf is an environment's line.
 func lineOf(s *data.Summary, r *data.Row, in inUnit, networks bool) ResultLine {
-	l, verdict := ResultLine{Name: Environment(r.Treatment, networks)}, s.Verdict(r)
+	l := ResultLine{Name: Environment(r.Treatment, networks)}
 	if r.Rounds == 0 {
 		switch f, failed := r.Failures(); {
 		case failed:
@@ -108,16 +108,13 @@ func lineOf(s *data.Summary, r *data.Row, in inUnit, networks bool) ResultLine {
 	case r.IsBaseline():
 		l.Change = "reference"
 	case !stats.Finite(r.Ratio):
-		l.Change, verdict = "unknown", ""
+		l.Change = "unknown"
 	case !r.Quotient().HasInterval():
-		l.Change, verdict = change(r.Ratio)+" (no interval)", ""
+		l.Change = change(r.Ratio) + " (no interval)"
 	default:
 		l.Change = changeOf(r)
 	}
-	if !r.Representative {
-		verdict = ""
-	}
-	l.Said = said(s, r, verdict)
+	l.Said = said(s, r, s.Finding(r))
 	return l
 }
 

@@ -26,7 +26,8 @@ func TestWeightsInJSON(t *testing.T) {
 		if err := export.Summary(&b, s); err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(b.Bytes(), &all); err != nil {
+		answer := struct{ Rows any }{&all}
+		if err := json.Unmarshal(b.Bytes(), &answer); err != nil {
 			t.Fatal(err)
 		}
 		return all
