@@ -257,7 +257,7 @@ func (a *adviser) chooseSize() error {
 	}
 	i, err := notebook.ParseInstance(a.o.Instance)
 	if err != nil {
-		return fmt.Errorf("--instance %q: a size that was measured (%s), or cores/memory like 4/16GB was expected: %w", a.o.Instance, strings.Join(names, ", "), err)
+		return fmt.Errorf("--instance %q: %w; name a size that was measured (%s), or cores/memory like 4/16GB", a.o.Instance, err, strings.Join(names, ", "))
 	}
 	a.size = &i
 	return nil

@@ -335,8 +335,8 @@ func TestChoosing(t *testing.T) {
 	for want, o := range map[string]Options{
 		`--workload "ffmpg" was not measured; one of ffmpeg, mpi{n=1}, mpi{n=2} was expected`: {Workload: "ffmpg"},
 		`--exclude "bare": one of bm, cn, docker`:                                             {Exclude: []string{"bare"}},
-		`--instance "huge": a size that was measured (1/1GB, large), or cores/memory`:         {Instance: "huge"},
-		`0.01 to 65536 cores`:    {Instance: "0/1GB"},
+		`name a size that was measured (1/1GB, large), or cores/memory`:                       {Instance: "huge"},
+		`0.01 to 65536 CPUs`:     {Instance: "0/1GB"},
 		`to prefer "everything"`: {Prefer: "everything"},
 	} {
 		if _, err := readAll([]string{dir}, o); err == nil || !strings.Contains(err.Error(), want) {

@@ -142,7 +142,8 @@ func (r *Run) baselinesFirst(round []notebook.Treatment) []notebook.Treatment {
 // comparable is the number of rounds that two treatments need for an interval of their ratio.
 const comparable = 2
 
-// reportNothing says, where the time was too short to compare anything, about how much more would do.
+// reportNothing says, where the time was too short to compare anything, about how much more would do. Where there were rounds enough,
+// noise is the reason, and the summary says so.
 func (r *Run) reportNothing(rounds int) {
 	var more time.Duration
 	compares := false
@@ -157,7 +158,7 @@ func (r *Run) reportNothing(rounds int) {
 			more += r.costs.lasts(t.ID, n)
 		}
 	}
-	if compares {
+	if compares && more > 0 {
 		r.notes = append(r.notes, notebook.Say("nothing-compared", "rounds", comparable, "minutes", max(1, math.Ceil(more.Minutes()))))
 	}
 }
