@@ -557,7 +557,7 @@ func TestTracersAreThoseOfTheNotebook(t *testing.T) {
 }
 
 func TestUnknownTracer(t *testing.T) {
-	if _, err := Open([]string{"scheduler", "sched"}); err == nil || !strings.Contains(err.Error(), `"sched": one of threads, `) {
+	if _, err := Open([]string{"scheduler", "sched"}); err == nil || !strings.Contains(err.Error(), `"sched"; must be one of threads, `) {
 		t.Errorf("%v", err)
 	}
 }
