@@ -74,7 +74,8 @@ it says, one line each. docs/bench.md has a whole service, step by step.`,
   sudo tare bench --image ./cuda --device nvidia.com/gpu=0 --platforms bm,cn -- /app/train
   sudo tare bench --image nginx:alpine --service 80 --load / --objective p99=50ms
   sudo tare bench --image nginx:alpine --service 80 --load / --rate 200
-  sudo tare bench --image ./db.tar --service 5432 --load 'pgbench -h {address} -p {port} -T 1' --metric 'tps=^tps = ([0-9.]+),1/s,higher'
+  sudo tare bench --image ./db.tar --service 5432 \
+    --load 'pgbench -h {address} -p {port} -T 1' --metric 'tps=^tps = ([0-9.]+),1/s,higher'
   sudo tare bench --image ./web --env-file web.env --network bridge,host --provisioning set --service 8080 --load /
   sudo tare bench --from-container web --platforms bm,cn:docker --load /
   sudo tare bench --compose compose.yaml --service web --platforms bm,cn:docker --load /

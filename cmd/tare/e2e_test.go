@@ -847,7 +847,7 @@ func TestReadingNeedsNoRoot(t *testing.T) {
 		said, err := cmd.CombinedOutput()
 		return string(said), err
 	}
-	reading := [][]string{{"study", "list"}, {"version"}, {"study", "show", "quick"}, {"schema", "study"}, {"report", "R", "--out", out}, {"compare", "R", "R2"}}
+	reading := [][]string{{"study", "list"}, {"version"}, {"man", out}, {"study", "show", "quick"}, {"schema", "study"}, {"report", "R", "--out", out}, {"compare", "R", "R2"}}
 	for _, c := range deskCommands() {
 		if !slices.ContainsFunc(reading, func(args []string) bool { return args[0] == c.Name() }) {
 			reading = append(reading, []string{c.Name(), "R"})

@@ -54,8 +54,8 @@ func TestACommandLineThatIsWrong(t *testing.T) {
 		"compare R S --fail-if ratio>high": `--fail-if "ratio>high": ratio>NUMBER or ratio<NUMBER was expected, such as 'ratio>1.03'`,
 		"compare R S --fail-if=":           "--fail-if is empty: is a variable unset?",
 		"compare R S --margin 1":           `--margin "1": a percentage such as 5% was expected, above 0% and at most 100%`,
-		"schema plan":                      `schema "plan": must be one of study, workload, claims`,
-		"summary --format xml R":           `--format "xml": one of table, json was expected`,
+		"schema plan":                      `schema "plan": must be one of study, workload, claims, summary`,
+		"summary --format xml R":           `--format "xml": one of table, json, csv was expected`,
 	} {
 		root := rootCommand()
 		root.SetArgs(strings.Fields(line))

@@ -173,11 +173,9 @@ allow_emulation: true
 		Also      []struct {
 			Name string
 			Mean float64
-		}
+		} `json:"secondary_metrics"`
 	}
-	if err := json.Unmarshal([]byte(out), &all); err != nil {
-		h.t.Fatal(err)
-	}
+	decodeRows(h.t, out, &all)
 	var names []string
 	for _, r := range all {
 		name := r.name()
@@ -377,9 +375,7 @@ design: {rounds: {floor: 2, cap: 2}}
 		Trials    int
 		Ratio     *float64
 	}
-	if err := json.Unmarshal([]byte(out), &all); err != nil {
-		t.Fatal(err)
-	}
+	decodeRows(t, out, &all)
 	sizes := map[int]int{}
 	for _, r := range all {
 		sizes[r.HostCores]++
@@ -496,9 +492,7 @@ func TestWithDockerThePaper(t *testing.T) {
 		row
 		Workload string
 	}
-	if err := json.Unmarshal([]byte(out), &all); err != nil {
-		t.Fatal(err)
-	}
+	decodeRows(t, out, &all)
 	n := map[string]int{}
 	for _, r := range all {
 		n[r.Workload]++

@@ -23,7 +23,7 @@ func TestAMachineThatWillNotDo(t *testing.T) {
 		want string
 		argv []string
 	}{
-		{"it is " + arch + ", and the load is of the same programs as the service, for other", []string{"sh", "-c", keeper, "keeper", "other"}},
+		{"it is " + arch + ", and the load uses the service's programs, which are for other", []string{"sh", "-c", keeper, "keeper", "other"}},
 		{"user nobody is not root there", []string{"setpriv", "--reuid", "nobody", "--clear-groups", "sh", "-c", keeper, "keeper", arch}},
 		{"it has no program unshare", []string{"env", "PATH=" + tools(t), "sh", "-c", keeper, "keeper", arch}},
 	} {

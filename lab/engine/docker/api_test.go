@@ -58,7 +58,7 @@ func TestDialAgreesOnAVersion(t *testing.T) {
 			t.Errorf("an engine of %s: %+v, %v; want %s", version, e, err, want)
 		}
 	}
-	for version, want := range map[string]string{"1.40": "upgrade", "": "no Docker Engine", "x": "upgrade"} {
+	for version, want := range map[string]string{"1.40": "upgrade", "": "is not a Docker Engine", "x": "upgrade"} {
 		if _, err := dial(t.Context(), fake(t, pong(version, nil))); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("an engine of %q: %v; want an error with %q", version, err, want)
 		}
@@ -89,7 +89,7 @@ func TestEngineIsBounded(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var into map[string]any
-	for path, want := range map[string]string{"/endless": "more than", "/garbage": "no JSON", "/refusal": "not so (409)"} {
+	for path, want := range map[string]string{"/endless": "more than", "/garbage": "is not the JSON", "/refusal": "not so (409)"} {
 		if err := e.do(ctx, http.MethodGet, path, nil, nil, &into); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error with %q", path, err, want)
 		}
