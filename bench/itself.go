@@ -186,7 +186,7 @@ func itself(ctx context.Context, dir string) error {
 
 // report prints what came of each way, and says whether what is promised was not kept.
 func report(rounds []tried, where spent) (broken error) {
-	needs, _ := typical(rounds)
+	needs, widest := typical(rounds)
 	for way, name := range []string{"tare run --until", "hyperfine, in its own order", "hyperfine, in turn by script"} {
 		n, misses := 0, 0
 		for _, r := range rounds {
@@ -208,7 +208,7 @@ func report(rounds []tried, where spent) (broken error) {
 			wider.Value, wider.Low, wider.High, "", q.Value, q.Low, q.High)
 		limit := itselfLimits[way]
 		v := verdict(q, limit)
-		if v == notMet && way == inOrder && shortest(rounds) {
+		if v == notMet && way == inOrder && shortest(rounds, widest[inOrder]) {
 			v = notDecided + ", hyperfine's shortest run is long enough here"
 		}
 		if v == notMet {
@@ -220,13 +220,12 @@ func report(rounds []tried, where spent) (broken error) {
 }
 
 // shortest says whether hyperfine's shortest run, ten times and three seconds of each command, knows the ratio well enough in half of the
-// tries: then the host's speed changes too slowly for an order to matter.
-func shortest(rounds []tried) bool {
-	_, wider := typical(rounds)
+// tries, each widened so: then the host's speed changes too slowly for an order to matter.
+func shortest(rounds []tried, wider float64) bool {
 	n, enough := 0, 0
 	for _, r := range rounds {
 		for _, t := range r[inOrder] {
-			if n++; wider[inOrder]*t.half() <= narrowly {
+			if n++; wider*t.half() <= narrowly {
 				enough++
 			}
 		}

@@ -15,7 +15,6 @@ import (
 
 	"tare/desk/claims"
 	"tare/desk/data"
-	"tare/desk/export"
 	"tare/desk/show/kinds"
 	"tare/desk/terminal"
 	"tare/desk/words"
@@ -315,7 +314,7 @@ of that command against itself is reported. tare run --quiet sets them.`,
 				return err
 			}
 			if format == "json" {
-				return printJSON(h)
+				return writeJSON(os.Stdout, h)
 			}
 			if err := host.Describe(os.Stdout, h); err != nil {
 				return err
@@ -342,7 +341,7 @@ func doctorNoise(ctx context.Context, format string) error {
 		return err
 	}
 	if format == "json" {
-		return printJSON(r)
+		return writeJSON(os.Stdout, r)
 	}
 	return r.Describe(os.Stdout)
 }
@@ -374,10 +373,4 @@ folders, half-built images, settings of a quiet host. Results are never touched,
 			}
 			return err
 		}}
-}
-
-func printJSON(v any) error {
-	e := export.NewEncoder(os.Stdout)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

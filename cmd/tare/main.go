@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tare/desk/export"
 	"tare/desk/words"
 )
 
@@ -197,4 +199,11 @@ func formatFlag(c *cobra.Command, format *string, allowed ...string) {
 func endedReading(err error) bool {
 	var at *fs.PathError
 	return errors.As(err, &at) && at.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE)
+}
+
+// writeJSON writes a value as indented JSON.
+func writeJSON(w io.Writer, v any) error {
+	e := export.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }

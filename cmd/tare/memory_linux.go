@@ -63,7 +63,7 @@ func (m *memorying) run(ctx context.Context, args []string) error {
 			return err
 		}
 		if m.format == "json" {
-			err = printJSON(a)
+			err = writeJSON(os.Stdout, a)
 		} else {
 			if m.watch > 0 && term.IsTerminal(int(os.Stdout.Fd())) {
 				fmt.Print("\x1b[H\x1b[J") // from the top of an empty screen

@@ -47,7 +47,7 @@ func (r *running) showPlan(ctx context.Context, q session.Request, published []c
 		for _, c := range can {
 			p.Decidable = append(p.Decidable, c.ID)
 		}
-		return printJSON(p)
+		return writeJSON(os.Stdout, p)
 	}
 	return printPlan(os.Stdout, v.Preview, len(can), len(published), screen(os.Stdout).Width)
 }

@@ -77,7 +77,7 @@ with status 1. It needs no root and does not look at the host: tare run --plan s
 				return err
 			}
 			if format == "json" {
-				return printJSON(checked)
+				return writeJSON(os.Stdout, checked)
 			}
 			fmt.Fprintln(os.Stdout, words.StudyOK(args[0], checked.Configurations, checked.Workloads, checked.Floor, checked.Cap))
 			return nil
@@ -139,7 +139,7 @@ func studyListCommand() *cobra.Command {
 				rows = append(rows, row)
 			}
 			if format == "json" {
-				return printJSON(rows)
+				return writeJSON(os.Stdout, rows)
 			}
 			return listStudies(os.Stdout, rows, screen(os.Stdout).Width)
 		}}

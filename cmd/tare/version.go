@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -80,17 +78,11 @@ func versionCommand() *cobra.Command {
 		Example: "  tare version\n  tare version --format json | jq -r .commit",
 		RunE: func(*cobra.Command, []string) error {
 			if format == "json" {
-				return writeBuild(os.Stdout, thisBuild())
+				return writeJSON(os.Stdout, thisBuild())
 			}
 			_, err := fmt.Print(thisBuild())
 			return err
 		}}
 	tableOrJSON(c, &format)
 	return c
-}
-
-func writeBuild(w io.Writer, b build) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(b)
 }

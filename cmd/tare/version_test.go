@@ -34,7 +34,7 @@ func TestVersionSaysWhatThisProgramIs(t *testing.T) {
 		t.Errorf("tare --version:\ngot  %s\nwant %s", said.String(), want)
 	}
 	said.Reset()
-	if err := writeBuild(&said, thisBuild()); err != nil {
+	if err := writeJSON(&said, thisBuild()); err != nil {
 		t.Fatal(err)
 	}
 	var read map[string]any

@@ -88,7 +88,7 @@ func workloadListCommand() *cobra.Command {
 				all = append(all, about(w))
 			}
 			if format == "json" {
-				return printJSON(all)
+				return writeJSON(os.Stdout, all)
 			}
 			return listWorkloads(os.Stdout, all)
 		}}
@@ -108,7 +108,7 @@ func workloadShowCommand() *cobra.Command {
 				return err
 			}
 			if format == "json" {
-				return printJSON(about(w))
+				return writeJSON(os.Stdout, about(w))
 			}
 			return showWorkload(os.Stdout, about(w), args[0])
 		}}

@@ -40,21 +40,28 @@ func ParseReference(text string) (map[string]string, error) {
 		case i > 0:
 			return nil, fmt.Errorf("%q: %q must be KEY=VALUE; an environment comes first, such as cn:docker:set", text, item)
 		default:
-			for part, word := range strings.Split(item, ":") {
-				if part == 0 && !slices.Contains(notebook.Platforms, word) {
-					return nil, fmt.Errorf("%q: unknown platform %q; allowed: %s, then an engine and a limit, such as cn:docker:set", text, word, strings.Join(notebook.Platforms, ", "))
-				}
-				if word == "" {
-					return nil, fmt.Errorf("%q has an empty part; allowed: PLATFORM[:ENGINE][:quota|set|whole], such as cn:docker:set", text)
-				}
-				key, value := keyOf(part, word)
-				if err := set(key, value); err != nil {
-					return nil, err
-				}
+			if err := setParts(text, strings.Split(item, ":"), set); err != nil {
+				return nil, err
 			}
 		}
 	}
 	return keys, nil
+}
+
+// setParts sets what the parts of an environment's name say. Errors quote the text.
+func setParts(text string, parts []string, set func(key, value string) error) error {
+	for part, word := range parts {
+		if part == 0 && !slices.Contains(notebook.Platforms, word) {
+			return fmt.Errorf("%q: unknown platform %q; allowed: %s, then an engine and a limit, such as cn:docker:set", text, word, strings.Join(notebook.Platforms, ", "))
+		}
+		if word == "" {
+			return fmt.Errorf("%q has an empty part; allowed: PLATFORM[:ENGINE][:quota|set|whole], such as cn:docker:set", text)
+		}
+		if err := set(keyOf(part, word)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keyOf is what a part of an environment's name says.
@@ -82,10 +89,12 @@ func ReferenceText(keys map[string]string) string {
 		if value == "" || keys[notebook.FactorPlatform.Name] == "" {
 			continue
 		}
-		for word, limit := range map[string]string{"quota": notebook.Vanilla, "set": notebook.Pinned} {
-			if key == notebook.FactorProvisioning.Name && value == limit {
-				value = word
-				break
+		if key == notebook.FactorProvisioning.Name {
+			switch value {
+			case notebook.Vanilla:
+				value = "quota"
+			case notebook.Pinned:
+				value = "set"
 			}
 		}
 		if of, is := keyOf(len(name), value); of == key && is == keys[key] && !strings.ContainsAny(value, ":,=") {

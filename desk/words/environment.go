@@ -12,8 +12,8 @@ import (
 // engineNames are the engines as their makers write them.
 var engineNames = map[string]string{"docker": "Docker", "podman": "Podman", "lxc": "LXC", "gvisor": "gVisor", "qemu": "QEMU"}
 
-// engineName names an engine.
-func engineName(engine string) string { return cmp.Or(engineNames[engine], Plain(engine)) }
+// EngineName names an engine as its makers write it.
+func EngineName(engine string) string { return cmp.Or(engineNames[engine], Plain(engine)) }
 
 // limitFlags are the options by which users of an engine limit CPUs.
 var limitFlags = map[string]map[string]string{
@@ -77,14 +77,14 @@ func product(t notebook.Treatment, articled bool) string {
 		}
 	case notebook.CN:
 		if t.Engine != notebook.LayersEngine {
-			name = engineName(t.Engine)
+			name = EngineName(t.Engine)
 		}
 	case notebook.VM:
 		if name = a("VM"); t.Engine != "" && t.Engine != "qemu" {
-			name += " (" + engineName(t.Engine) + ")"
+			name += " (" + EngineName(t.Engine) + ")"
 		}
 	case notebook.VMCN:
-		name = engineName(t.Engine) + " in a VM"
+		name = EngineName(t.Engine) + " in a VM"
 		if t.Engine == "" || t.Engine == "qemu" {
 			name = a("container in a VM")
 		}
@@ -143,7 +143,7 @@ func Limited(t notebook.Treatment, network bool) string {
 
 // BesidePlatform is what an environment's name has in addition to its platform: "Docker, CPU set (--cpuset-cpus)".
 func BesidePlatform(t notebook.Treatment, network bool) string {
-	engine, again := engineName(t.Engine), ""
+	engine, again := EngineName(t.Engine), ""
 	if t.Engine == notebook.LayersEngine { // details name the layers
 		engine = ""
 	}
@@ -152,9 +152,6 @@ func BesidePlatform(t notebook.Treatment, network bool) string {
 	}
 	return strings.TrimPrefix(join(", ", []string{engine, again, Limited(t, network)})+emulated(t), ", ")
 }
-
-// EngineName names an engine as its makers write it.
-func EngineName(engine string) string { return engineName(engine) }
 
 // InSentence names a treatment in a sentence: "Docker with --cpus", "a VM with a CPU set". Its network is named as in Environment.
 func InSentence(t notebook.Treatment, network bool) string {

@@ -114,7 +114,7 @@ func lineOf(s *data.Summary, r *data.Row, in inUnit, networks bool) ResultLine {
 	default:
 		l.Change = changeOf(r)
 	}
-	l.Said = said(s, r, s.Finding(r))
+	l.Said = said(s, r)
 	return l
 }
 
@@ -137,8 +137,9 @@ func changeOf(r *data.Row) string {
 	return Signed(Number(v, d)) + " % (" + Signed(Number(low, d)) + " to " + Signed(Number(high, d)) + ")"
 }
 
-// said is a verdict in words. An inconclusive one names the smallest margin that is decided.
-func said(s *data.Summary, r *data.Row, v stats.Verdict) string {
+// said is a row's verdict in words. An inconclusive one names the smallest margin that is decided.
+func said(s *data.Summary, r *data.Row) string {
+	v := s.Finding(r)
 	switch v {
 	case stats.Equivalent:
 		if q := r.Quotient(); q.Low > 1 || q.High < 1 {

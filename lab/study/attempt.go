@@ -198,17 +198,11 @@ func (a *attempt) done(ctx context.Context, s measure.Step, tr notebook.Trial, o
 
 // trial makes one trial, and observes what the host, the guest's CPUs and its neighbours do during the trial.
 func (a *attempt) trial(ctx context.Context, s measure.Step) (tr notebook.Trial, over bool, err error) {
-	g, service := a.subject.Guest(), a.subject.Service()
-	// Tare's own readings come before the first look at the host and after the last: otherwise they would count as the work of
-	// other programs.
-	held := crowd.Throttled(g)
-	stayed := crowd.Stayed(g, service)
-	since := crowd.BesideGuests(a.company.All(service.Guests(g))...)
-	busy := a.company.Watch(g)
+	observed, stayed := a.observe()
+	busy := a.company.Watch(a.subject.Guest())
 	tr, over, err = a.subject.Trial(ctx, s)
 	if !a.plan.rules.Crowd { // the trial's other guests are not a disturbance
-		tr.Beside = since()
-		tr.ThrottledS = held()
+		tr.Beside, tr.ThrottledS = observed()
 	}
 	if ctx.Err() == nil {
 		stayed(&tr)
@@ -218,6 +212,21 @@ func (a *attempt) trial(ctx context.Context, s measure.Step) (tr notebook.Trial,
 		over = true
 	}
 	return tr, over, err
+}
+
+// observe begins to observe a trial, or a part of one. observed says what the host did beside the guests, and for how many seconds the
+// guest was throttled. stayed, called after it, says in a trial whether the guest stayed on its CPUs.
+func (a *attempt) observe() (observed func() (*notebook.Beside, float64), stayed func(*notebook.Trial)) {
+	g, service := a.subject.Guest(), a.subject.Service()
+	// Tare's own readings come before the first look at the host and after the last: otherwise they would count as the work of
+	// other programs.
+	held := crowd.Throttled(g)
+	stayed = crowd.Stayed(g, service)
+	since := crowd.BesideGuests(a.company.All(service.Guests(g))...)
+	return func() (*notebook.Beside, float64) {
+		beside := since()
+		return beside, held()
+	}, stayed
 }
 
 // describe fills in the guest's record. cause says why the guest does not answer; nil if it does.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"tare/lab/crowd"
 	"tare/lab/measure"
 	"tare/notebook"
 )
@@ -19,17 +18,16 @@ type underway struct {
 	failure       *notebook.Message // the guest left its CPUs
 }
 
-// part makes the next part of a trial, in which the same is observed as in a whole trial. A trial in parts has no neighbours.
+// part makes the next part of a trial. It has no neighbours: joins lets no guest with busy neighbours live next to others.
 func (a *attempt) part(ctx context.Context, of measure.Parted, s measure.Step) (more bool, err error) {
 	if ctx.Err() != nil {
 		return false, context.Canceled
 	}
-	start, g, service := time.Now(), of.Guest(), of.Service()
-	held, stayed := crowd.Throttled(g), crowd.Stayed(g, service)
-	since := crowd.BesideGuests(service.Guests(g)...)
+	start := time.Now()
+	observed, stayed := a.observe()
 	tr, more, over, terr := of.Part(ctx, s)
 	u := &a.under
-	u.add(since(), held())
+	u.add(observed())
 	if ctx.Err() != nil {
 		return false, context.Canceled
 	}

@@ -421,7 +421,8 @@ func Expand(argv []string, values map[string]string) []string {
 
 // AsksAtRate reports whether something of a load at a rate is to be put into a command line.
 func AsksAtRate(argv []string) bool {
-	return slices.ContainsFunc(openPlaceholds, func(name string) bool { return strings.Contains(strings.Join(argv, " "), "{"+name+"}") })
+	line := strings.Join(argv, " ")
+	return slices.ContainsFunc(openPlaceholds, func(name string) bool { return strings.Contains(line, "{"+name+"}") })
 }
 
 // At are the workload's parameters with other defaults.
