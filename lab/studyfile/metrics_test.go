@@ -63,7 +63,7 @@ func TestMetricsOfAService(t *testing.T) {
 	const metrics = ", metrics: [{name: latency, unit: ms, match: 'latency: ([0-9.]+)'}, {name: tps, unit: 1/s, better: higher, match: 'tps: ([0-9.]+)'}]}]"
 	for _, c := range []struct{ use, key, command, err string }{
 		{"load: [ask, '{address}', '-T', '2']", "", "ask {address} -T 2", ""},
-		{"load: [ask, '{rate}', '{seconds}'], rate: 100", "", "ask 100 3", ""},
+		{"load: [ask, '{rate}', '{seconds}'], rate: 100", "", "ask 100 2", ""},
 		{"load: [ask, '{rate}']", "", "", "load: {rate}, {seconds} and {requests} are of a load at a rate"},
 		{"load: [ask]", "capacity: {objective: p99=50ms}", "", "metrics: are what the load prints, and the study measures capacity: leave out one of them"},
 	} {

@@ -11,9 +11,12 @@ import (
 // MostRate is the greatest rate at which a service can be asked, in requests a second.
 const MostRate = 1_000_000
 
-// rateSeconds is how long a trial asks a service at a rate: some seconds, so that trials of several guests can take turns, and at most
-// half a minute, within which a p99 would be of 200 requests.
-func rateSeconds(rate int) int { return min(max(3, (200+rate-1)/rate), 30) }
+// rateSeconds is how long a trial asks a service at a rate: so short that guests often take turns, but for 200 requests, of which two are
+// slower than the p99, or for half a minute.
+func rateSeconds(rate int) int { return min((200+rate-1)/rate, 30) }
+
+// RateTrials is how many trials a guest gets in a round where a service is asked at a rate: some 4 s of them.
+func RateTrials(rate int) int { return max(1, 4/rateSeconds(rate)) }
 
 // atRate makes a trial of the workload a load at the use's rate.
 func (u Use) atRate(w *workload.Workload) {

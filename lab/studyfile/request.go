@@ -2,7 +2,6 @@ package studyfile
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -89,37 +88,47 @@ func (r *Request) check() error {
 	return nil
 }
 
-// putInto puts the request into the workload that sends it.
+const agent = "User-Agent: tare" // unless the user gives another
+
+// bodiless are the methods whose requests say nothing of a body where they have none (RFC 9110, section 8.6).
+var bodiless = []string{"GET", "HEAD", "DELETE", "OPTIONS"}
+
+// named reports whether a header has this name.
+func named(header, name string) bool {
+	own, _, _ := strings.Cut(header, ":")
+	return strings.EqualFold(own, name)
+}
+
+// putInto puts the request into the workload that sends it, in the form that its load reads: the method, a line feed, and what follows
+// a request's first line.
 func (r *Request) putInto(w *workload.Workload, base string) error {
 	if r == nil {
 		return nil
 	}
-	sent := struct {
-		Method  string            `json:"method"`
-		Headers map[string]string `json:"headers"`
-		Body    []byte            `json:"body"`
-	}{r.method(), map[string]string{}, []byte(r.Body)}
-	for _, text := range r.Headers {
-		name, value, err := header(text)
-		if err != nil {
-			return err
-		}
-		sent.Headers[name] = value
-	}
+	body := []byte(r.Body)
 	if file := r.BodyFile; file != "" {
 		if !filepath.IsAbs(file) {
 			file = filepath.Join(base, file)
 		}
 		var err error
-		if sent.Body, err = yamlfile.Read(file); err != nil {
+		if body, err = yamlfile.Read(file); err != nil {
 			return fmt.Errorf("body of the request: %w", err)
 		}
 	}
-	text, err := json.Marshal(sent)
-	if err != nil {
-		return err
+	text := []byte(r.method() + "\n")
+	for _, h := range append([]string{agent}, r.Headers...) {
+		name, value, err := header(h)
+		if err != nil {
+			return err
+		}
+		if h != agent || !slices.ContainsFunc(r.Headers, func(h string) bool { return named(h, name) }) {
+			text = fmt.Appendf(text, "%s: %s\r\n", name, value)
+		}
 	}
-	w.Replace("request.json", text)
+	if len(body) > 0 || !slices.Contains(bodiless, r.method()) {
+		text = fmt.Appendf(text, "Content-Length: %d\r\n", len(body))
+	}
+	w.Replace("request", slices.Concat(text, []byte("\r\n"), body))
 	return nil
 }
 

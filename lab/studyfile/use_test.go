@@ -21,7 +21,7 @@ func TestAServiceOfOnesOwn(t *testing.T) {
 		load       []string
 		ready, err string
 	}{
-		{[]string{"/page?x=1"}, "{work}/k6", ""},
+		{[]string{"/page?x=1"}, "{work}/load", ""},
 		{[]string{"ab", "-r", "{rate}", "{address}"}, "ab -r 1 {address}", ""},
 		{[]string{"ab"}, "", "load: must be the path of a page, a command with {rate} in it, or a command with metrics: that it prints"},
 		{nil, "", "service: and load: one without the other"},

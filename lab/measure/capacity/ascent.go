@@ -20,7 +20,7 @@ import (
 // objective, the missed rate is tried again.
 //
 // Where an earlier search has found about where the capacity is, the search begins there. It looks for a rate that meets the objective
-// and one that misses it with strides that grow, first of 10 %, and halves what lies between them until that is 10 % too. Every rate
+// and one that misses it with strides that grow, first of 5 %, and halves what lies between them until that is 5 % too. Every rate
 // needs two steps that agree.
 type ascent struct {
 	record.Config
@@ -93,7 +93,7 @@ func (a *ascent) around(low, high int) (rate int, ok bool) {
 }
 
 // first is the factor of the first stride.
-func (a *ascent) first() float64 { return 1 + min(a.Raise, 0.1) }
+func (a *ascent) first() float64 { return 1 + min(a.Raise, 0.05) }
 
 // further is the factor of the next stride: each is as long as all before it and the first once more.
 func (a *ascent) further() float64 {

@@ -131,7 +131,7 @@ func TestASearchThatBeganFarAway(t *testing.T) {
 	for _, c := range []struct {
 		capacity, start float64
 		most            int // steps
-	}{{1000, 953, 4}, {1000, 20, 24}, {1000, 30000, 24}, {11, 1000, 26}, {5, 1000, 40}, {2e6, 1000, 40}} {
+	}{{1000, 976, 4}, {1000, 20, 28}, {1000, 30000, 28}, {11, 1000, 30}, {5, 1000, 40}, {2e6, 1000, 40}} {
 		a := ascent{Config: record.Config{Metric: "p99", Bound: 0.05, From: 10, To: mostRate, Raise: 0.5, HoldS: 2}, start: int(c.start)}
 		steps := 0
 		for rate, _, ok := a.next(); ok; rate, _, ok = a.next() {
