@@ -219,12 +219,12 @@ func (s *Service) Notes() []*notebook.Message {
 	switch {
 	case s.Load.From != "":
 		return []*notebook.Message{notebook.Say("load-elsewhere", "machine", s.Load.From)}
+	case !s.Load.Shared && s.Treatment.Provisioning == notebook.Vanilla:
+		return []*notebook.Message{notebook.Say("load-apart", "cpus", notebook.FormatCPUList(s.Load.CPUs))}
 	case !s.Load.Shared:
 		return nil
 	case s.Treatment.Provisioning == notebook.Whole:
 		return []*notebook.Message{notebook.Say("load-on-all-cpus")}
-	case s.Treatment.Provisioning == notebook.Vanilla:
-		return []*notebook.Message{notebook.Say("load-cpus-open")}
 	}
 	return []*notebook.Message{notebook.Say("load-shares-cpus")}
 }

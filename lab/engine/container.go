@@ -67,9 +67,7 @@ func (s Spec) ContainerLimits() (l notebook.Limits) {
 	if s.Provisioning == notebook.Vanilla || s.IsFull() {
 		l.Quota = s.Instance.Cores
 	}
-	if s.Provisioning == notebook.Pinned {
-		l.CPUs = notebook.FormatCPUList(s.CPUs)
-	}
+	l.CPUs = notebook.FormatCPUList(s.CPUs)
 	return l
 }
 

@@ -18,18 +18,20 @@ import (
 type Spec struct {
 	ID           string // unique on this host; names the guest's folder, cgroup, container, …
 	Instance     notebook.Instance
-	Provisioning string       // one of notebook.Provisionings; empty where the kind has none. Whole: the instance is as large as the host
-	CPUs         []int        // those that it is bound to (Kind.Binds), one for each core
-	Image        *image.Image // the root
-	Copied       bool         // the guest gets a copy of the root to itself (Kind.Copies)
-	Work         *image.Tree  // the workload's own files and input, at ruler.WorkDir, read-only
-	System       bool         // the image's own init is the guest's first process, with all that it starts (Kind.Systems); the ruler is a child of it
-	Isolation    string       // the rung of the isolation ladder that the guest is: one of the kind's Isolations, or none
-	Network      *Network     // nil: the engine's default; services cannot be reached
-	Devices      device.Edits // what it is to have of the host's devices (Kind.NoDevices)
-	Machine      string       // vm, vmcn: as notebook.Machine.Text writes it
-	Accelerator  string       // vm, vmcn: notebook.KVM or notebook.TCG
-	Moments      *Moments     // where the moments of its start are noted; nil: nobody asks
+	Provisioning string // one of notebook.Provisionings; empty where the kind has none. Whole: the instance is as large as the host
+	// CPUs are those that the guest is bound to: one for each core where its provisioning binds it (Kind.Binds). A guest with a CPU quota
+	// is bound to none, or to those of the host that its load does not have. It runs on any of them.
+	CPUs        []int
+	Image       *image.Image // the root
+	Copied      bool         // the guest gets a copy of the root to itself (Kind.Copies)
+	Work        *image.Tree  // the workload's own files and input, at ruler.WorkDir, read-only
+	System      bool         // the image's own init is the guest's first process, with all that it starts (Kind.Systems); the ruler is a child of it
+	Isolation   string       // the rung of the isolation ladder that the guest is: one of the kind's Isolations, or none
+	Network     *Network     // nil: the engine's default; services cannot be reached
+	Devices     device.Edits // what it is to have of the host's devices (Kind.NoDevices)
+	Machine     string       // vm, vmcn: as notebook.Machine.Text writes it
+	Accelerator string       // vm, vmcn: notebook.KVM or notebook.TCG
+	Moments     *Moments     // where the moments of its start are noted; nil: nobody asks
 }
 
 // Treatment is as much of a treatment as the spec says, for Kind.Supports.

@@ -125,6 +125,12 @@ func (l *Lab) spec(w crowd.Want) (k engine.Kind, e engine.Driver, s engine.Spec,
 			return k, nil, s, err
 		}
 		s.CPUs = all[w.Seat%len(all)]
+	} else if work.Workload.Load != nil && l.away == nil && t.Provisioning == notebook.Vanilla {
+		own, _, err := l.divide(t)
+		if err != nil {
+			return k, nil, s, err
+		}
+		s.CPUs = own
 	}
 	return k, e, s, nil
 }
@@ -183,8 +189,7 @@ func (l *Lab) LoadFrom(ctx context.Context, url string) (err error) {
 }
 
 // Load makes the place from which the service in the treatment's guest is asked: on the other machine where loads run there;
-// else bare metal in a network namespace of its own, on CPUs that the guest was not given, of other cores where the host has
-// such. It has the same root and files.
+// else bare metal in a network namespace of its own, on the CPUs that divide gives it. It has the same root and files.
 func (l *Lab) Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (crowd.Guest, notebook.Load, error) {
 	if l.away != nil {
 		g, err := l.away.Place(ctx, w.Image, w.Work)
@@ -198,20 +203,11 @@ func (l *Lab) Load(ctx context.Context, t notebook.Treatment, id string, w *work
 	if err != nil {
 		return nil, notebook.Load{}, err
 	}
-	h := l.now()
-	all, err := host.ChooseCPUs(h, len(h.CPUs))
+	own, cpus, err := l.divide(t)
 	if err != nil {
 		return nil, notebook.Load{}, err
 	}
-	its, err := l.cpus(t)
-	if err != nil {
-		return nil, notebook.Load{}, err
-	}
-	load := notebook.Load{CPUs: apart(h.CPUs, all, its)}
-	load.Shared = t.Provisioning == notebook.Vanilla || t.Provisioning == notebook.Whole // its cores are any of the host's
-	if len(load.CPUs) == 0 {
-		load.CPUs, load.Shared = all, true
-	}
+	load := notebook.Load{CPUs: cpus, Shared: t.Provisioning == notebook.Whole || len(own) == 0}
 	g, err := l.bareMetal().Provision(ctx, engine.Spec{
 		ID: "tare-" + id + "-load", Instance: notebook.Instance{Cores: float64(len(load.CPUs))}, CPUs: load.CPUs, Image: w.Image, Work: w.Work,
 		Network: &engine.Network{Mode: notebook.NetBridge, Bridge: b},
@@ -222,8 +218,30 @@ func (l *Lab) Load(ctx context.Context, t notebook.Treatment, id string, w *work
 	return l.guest(g, float64(len(load.CPUs)), load.CPUs), load, nil
 }
 
+// divide divides the host's CPUs between a service's guest and its load. A bound guest has its CPUs, and one with a quota those that the
+// load does not have: else the scheduler could put it next to its load, which makes it faster or slower than bare metal for no cause of its
+// own. None: the host has no CPUs for the load alone.
+func (l *Lab) divide(t notebook.Treatment) (guest, load []int, err error) {
+	h := l.now()
+	all, err := host.ChooseCPUs(h, len(h.CPUs))
+	if err != nil {
+		return nil, nil, err
+	}
+	its, err := l.cpus(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	if load = apart(h.CPUs, all, its); len(load) == 0 {
+		return nil, all, nil
+	}
+	guest = slices.DeleteFunc(all, func(c int) bool { return slices.Contains(load, c) })
+	slices.Sort(guest)
+	return guest, load, nil
+}
+
 // apart are those of all that a load has which is to disturb a guest on its CPUs the least: on none of the guest's
-// cores, whose other threads would take from it; on those only where the host has no more.
+// cores, whose other threads would take from it; on those only where the host has no more. They are at most half of the host's, so that a
+// guest with a quota has some to choose from.
 func apart(cpus []notebook.CPU, all, its []int) []int {
 	cores := map[int]bool{}
 	for _, c := range cpus {
@@ -244,6 +262,12 @@ func apart(cpus []notebook.CPU, all, its []int) []int {
 	if len(other) == 0 {
 		other = beside
 	}
+	core := map[int]int{}
+	for _, c := range cpus {
+		core[c.ID] = c.Core
+	}
+	slices.SortFunc(other, func(a, b int) int { return cmp.Or(cmp.Compare(core[b], core[a]), cmp.Compare(b, a)) })
+	other = other[:min(len(other), max(len(all)/2, 1))]
 	slices.Sort(other)
 	return other
 }

@@ -374,6 +374,20 @@ func (m *machine) pin(ctx context.Context, cpus, allowed []int) error {
 	return nil
 }
 
+// within binds all threads to CPUs. The threads that they start inherit this.
+func (m *machine) within(ctx context.Context, cpus []int) error {
+	vcpus, others, err := m.threads(ctx)
+	if err != nil {
+		return err
+	}
+	for _, tid := range slices.Concat(vcpus, others) {
+		if err := setAffinity(tid, cpus); err != nil && !errors.Is(err, unix.ESRCH) { // a thread of QEMU's pool may have ended since
+			return err
+		}
+	}
+	return nil
+}
+
 func setAffinity(tid int, cpus []int) error {
 	if err := proc.Bind(tid, cpus); err != nil {
 		return fmt.Errorf("bind QEMU's thread %d to CPUs %v: %w", tid, cpus, err)

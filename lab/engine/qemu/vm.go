@@ -366,10 +366,13 @@ func (g *Guest) hold(ctx context.Context) error {
 	if err := g.Changes.Announce(entry); err != nil {
 		return err
 	}
-	if g.Spec.Provisioning != notebook.Pinned {
-		return nil
+	switch {
+	case g.Spec.Provisioning == notebook.Pinned:
+		return g.machine.pin(ctx, g.Spec.CPUs, g.allowed)
+	case len(g.Spec.CPUs) > 0:
+		return g.machine.within(ctx, g.Spec.CPUs)
 	}
-	return g.machine.pin(ctx, g.Spec.CPUs, g.allowed)
+	return nil
 }
 
 // Guest is a virtual machine. It implements engine.Guest.
@@ -506,8 +509,11 @@ func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed 
 	}
 	for i, on := range each {
 		want := allowed
-		if g.Spec.Provisioning == notebook.Pinned {
+		switch {
+		case g.Spec.Provisioning == notebook.Pinned:
 			want = g.Spec.CPUs[i : i+1]
+		case len(g.Spec.CPUs) > 0:
+			want = g.Spec.CPUs
 		}
 		if !slices.Equal(on, want) {
 			return fmt.Errorf("vCPU %d may run on CPUs %v, expected %v", i, on, want)
