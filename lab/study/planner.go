@@ -149,7 +149,7 @@ func (p *planner) add(ctx context.Context, w studyfile.Work) error {
 			continue
 		}
 		if p.Study.Treatments = append(p.Study.Treatments, t); len(p.Study.Treatments) > notebook.MaxTreatments {
-			return fmt.Errorf("study %s has more than %d configurations, which is the most that a study may have; split it into several", p.Study.Name, notebook.MaxTreatments)
+			return fmt.Errorf("study %s has more than %d configurations, the limit for one study: split it into several", p.Study.Name, notebook.MaxTreatments)
 		}
 		p.describe(t, w)
 	}

@@ -95,10 +95,10 @@ func (a *Asked) measured() string {
 func (a *Asked) checkWorks() error {
 	s, ch := a.Spec, a.Choices
 	if ch.Until.Claims && len(s.Claims) == 0 {
-		return fmt.Errorf("study %s: --until claims: the study names no claims; published ones were expected in its file, as in claims: [pinning]", s.Name)
+		return fmt.Errorf("study %s: --until claims: the study names no claims: add published ones to its file, such as claims: [pinning]", s.Name)
 	}
 	if u := ch.Until; u.config != nil && len(s.Measured) > 0 {
-		return fmt.Errorf("study %s: --until '%s' seeks by timing work, and the study measures %s in place of it: name a study that times its work", s.Name, u.objective, oneOf(keys(slices.Sorted(maps.Keys(s.Measured)))))
+		return fmt.Errorf("study %s: --until '%s' needs timed work, and the study measures %s instead: use a study that times its work", s.Name, u.objective, oneOf(keys(slices.Sorted(maps.Keys(s.Measured)))))
 	}
 	for _, u := range a.Works {
 		w := u.Workload
@@ -112,7 +112,7 @@ func (a *Asked) checkWorks() error {
 				oneOf(keys(s.known.Kinds.Names(func(r measure.Rules) bool { return r.Systems }))))
 		}
 		if r := s.rules(); len(w.Setting.Before) > 0 && (r.Once != "" || r.Search && w.Service == nil) {
-			return fmt.Errorf("study %s: %s: workload %s: prepare: runs before a service or a timed command: leave it out", s.Name, a.measured(), w.Name)
+			return fmt.Errorf("study %s: %s: workload %s: prepare: is only for services and timed commands: leave it out", s.Name, a.measured(), w.Name)
 		}
 		if w.Stays && !s.rules().Stays {
 			return fmt.Errorf("study %s: workload %s never ends, so it has no run time: use a study with %s", s.Name, w.Name,
@@ -149,7 +149,7 @@ func (a *Asked) checkChoices() error {
 		takesInput, serves = takesInput || u.Workload.Input != nil, serves || u.Workload.Service != nil
 	}
 	if from := a.LoadFrom(); from != "" && !serves {
-		return fmt.Errorf("load from %s: no workload of the study %s has a service that a load asks: leave it out", from, s.Name)
+		return fmt.Errorf("load from %s: no workload of the study %s is a service with a load: leave it out", from, s.Name)
 	}
 	if ch.Input == "" {
 		return nil
@@ -180,7 +180,7 @@ func (a *Asked) withoutHostCode() error {
 	if !a.Choices.NoHostCode || len(all) == 0 {
 		return nil
 	}
-	return fmt.Errorf("study %s: --no-host-code: as root on this host would run %s; name platforms without bm, and workloads without prepare: and without a load on this host", a.Spec.Name, strings.Join(all, ", "))
+	return fmt.Errorf("study %s: --no-host-code: the study would run %s as root on this host; use platforms without bm, and workloads without prepare: and without a load on this host", a.Spec.Name, strings.Join(all, ", "))
 }
 
 // Hash covers everything in a plan that decides the meaning of its trials: the treatments, the images, and the work of each label, as

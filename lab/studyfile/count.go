@@ -19,7 +19,7 @@ func (a *Asked) Count() (int, error) {
 			all[t.ID] = true
 		}
 		if len(all) > notebook.MaxTreatments {
-			return 0, fmt.Errorf("study %s has more than %d configurations, which is the most that a study may have; split it into several", a.Spec.Name, notebook.MaxTreatments)
+			return 0, fmt.Errorf("study %s has more than %d configurations, the limit for one study: split it into several", a.Spec.Name, notebook.MaxTreatments)
 		}
 	}
 	return len(all), nil

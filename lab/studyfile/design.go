@@ -63,12 +63,12 @@ func (d Design) parse() (notebook.Design, *problem) {
 		{[]string{"trials"}, out.Trials, 1}, {[]string{"warmups"}, out.Warmups, 0},
 	} {
 		if n.value < n.lo || n.value > MostRounds {
-			return out, wrong(fmt.Sprintf("design: %s: %d: a number from %d to %d was expected", strings.Join(n.keys, ": "), n.value, n.lo, MostRounds), n.keys[0])
+			return out, wrong(fmt.Sprintf("design: %s: %d: must be from %d to %d", strings.Join(n.keys, ": "), n.value, n.lo, MostRounds), n.keys[0])
 		}
 	}
 	t, err := time.ParseDuration(d.Timeout)
 	if err != nil || t < time.Second || t > 7*24*time.Hour {
-		return out, wrong(fmt.Sprintf("design: timeout: %q: a time from 1s to 168h, like 90s or 10m, was expected", d.Timeout), "timeout")
+		return out, wrong(fmt.Sprintf("design: timeout: %q: must be a time from 1s to 168h, such as 90s or 10m", d.Timeout), "timeout")
 	}
 	out.TimeoutS, out.Order = t.Seconds(), d.Order
 	if key, value, allowed := yamlfile.Refused(d); key != "" {

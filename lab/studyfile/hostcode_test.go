@@ -49,7 +49,7 @@ func TestHostCode(t *testing.T) {
 		}
 		ch.NoHostCode = true
 		_, err = s.Ask(workloads.FS, ch)
-		if (err != nil) != (len(c.want) > 0) || err != nil && !strings.Contains(err.Error(), "--no-host-code: as root on this host would run "+strings.Join(c.want, ", ")) {
+		if (err != nil) != (len(c.want) > 0) || err != nil && !strings.Contains(err.Error(), "--no-host-code: the study would run "+strings.Join(c.want, ", ")+" as root on this host") {
 			t.Errorf("%s on %s without code on the host: %v", c.workload, c.platforms, err)
 		}
 	}

@@ -19,7 +19,7 @@ func withKernels() (all engine.Registry) {
 			k.Kernel = func(path string) (notebook.Kernel, error) {
 				text, err := os.ReadFile(path)
 				if err == nil && !strings.HasPrefix(string(text), "kernel") {
-					err = errors.New("kernel " + path + ": it is no kernel")
+					err = errors.New("kernel " + path + ": it is not a kernel")
 				}
 				return notebook.Kernel{File: path, Release: "6.1.2", Digest: "sha256:" + string(text)}, err
 			}
@@ -55,9 +55,9 @@ instances: [large]
 		{"a", "", []string{"6.1.2@kernel-a-and"}, ""},
 		{"[default, ./a, b]", filepath.Join(dir, "b"), []string{"6.1.2@kernel-b"}, ""},
 		{"[]", "", []string{""}, ""},
-		{"bad", "", nil, "study.yaml:7: kernel " + dir + "/bad: it is no kernel"},
+		{"bad", "", nil, "study.yaml:7: kernel " + dir + "/bad: it is not a kernel"},
 		{"[a, nowhere]", "", nil, "no such file"},
-		{"[]", filepath.Join(dir, "bad"), nil, "--vm-kernel: kernel " + dir + "/bad: it is no kernel"},
+		{"[]", filepath.Join(dir, "bad"), nil, "--vm-kernel: kernel " + dir + "/bad: it is not a kernel"},
 		{`""`, "", nil, "kernel: is empty"},
 	} {
 		s, err := Parse("study.yaml", []byte(strings.ReplaceAll(file, "KERNEL", c.kernel)), dir, Known{withKernels(), known.Kinds})
@@ -93,7 +93,7 @@ instances: [large]
 		}
 	}
 	_, err := Parse("study.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(file, "KERNEL", "a"), "platform: vm", "platform: cn")), dir, Known{withKernels(), known.Kinds})
-	if err == nil || !strings.Contains(err.Error(), "study.yaml:7: kernel: a guest of cn has none of its own") {
+	if err == nil || !strings.Contains(err.Error(), "study.yaml:7: kernel: is only for virtual machines, and this platform is cn") {
 		t.Errorf("a container's kernel: %v", err)
 	}
 	s, err := Parse("study.yaml", []byte("name: k\nworkloads: [{name: ffmpeg}]\nplatforms: [{platform: bm}]\ninstances: [large]\n"), dir, Known{withKernels(), known.Kinds})

@@ -53,7 +53,7 @@ func TestAKindsFactorsMakeTreatments(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for name, key := range map[string]string{"addresses": "sizes", "devices": "devices", "neighbours": "neighbours"} {
-		wrong := fmt.Sprintf("%s: the workload has a parameter %q of its own: one without it was expected", key, name)
+		wrong := fmt.Sprintf("%s: the workload has its own parameter %q: use a workload without it", key, name)
 		if _, err := s.crossed(Use{Devices: []string{"v.com/gpu=0"}}, map[string]string{name: "16"}); err == nil || err.Error() != wrong {
 			t.Errorf("%v, want %s", err, wrong)
 		}
@@ -72,7 +72,7 @@ func TestWhatAKindDoesNotGoWith(t *testing.T) {
 	k := &fakeKind{}
 	registry := measure.Registry{{Name: "sizes", Rules: measure.Rules{Untraced: "a size takes no time", LoadHere: "a size is of this host"}, Part: measure.Part{Read: func(n *yaml.Node, _ []string) (measure.Config, error) {
 		if n.Kind != yaml.MappingNode {
-			return nil, measure.Wrong("how", "a mapping was expected")
+			return nil, measure.Wrong("how", "must be a mapping")
 		}
 		return k, nil
 	}}}}
@@ -93,7 +93,7 @@ func TestWhatAKindDoesNotGoWith(t *testing.T) {
 	if _, err := s.Ask(workloads.FS, Choices{}); err == nil || err.Error() != "study s: sizes: workload cpu has no size" {
 		t.Errorf("%v", err)
 	}
-	if _, err := Parse("s.yaml", []byte(strings.Replace(sizes, "{}", "[1]", 1)), ".", Known{kinds, registry}); err == nil || err.Error() != "s.yaml:6: sizes: how: a mapping was expected" {
+	if _, err := Parse("s.yaml", []byte(strings.Replace(sizes, "{}", "[1]", 1)), ".", Known{kinds, registry}); err == nil || err.Error() != "s.yaml:6: sizes: how: must be a mapping" {
 		t.Errorf("%v", err)
 	}
 	u, err := ParseUntil(" p95 < 1.5x ", known.Kinds)
@@ -101,11 +101,11 @@ func TestWhatAKindDoesNotGoWith(t *testing.T) {
 		t.Fatalf("%+v, %v", u, err)
 	}
 	k.cannot = nil
-	if _, err := s.Ask(workloads.FS, Choices{Until: u}); err == nil || !strings.Contains(err.Error(), "--until 'p95 < 1.5x' seeks by timing work, and the study measures sizes: in place of it") {
+	if _, err := s.Ask(workloads.FS, Choices{Until: u}); err == nil || !strings.Contains(err.Error(), "--until 'p95 < 1.5x' needs timed work, and the study measures sizes: instead") {
 		t.Errorf("%v", err)
 	}
 	for _, text := range []string{"p95 < 1x", "p95 > 1.5x", "p5 < 2x", "p95 < 1.5", "mean < 2x"} {
-		if u, err := ParseUntil(text, known.Kinds); err == nil || !strings.Contains(err.Error(), "was expected") {
+		if u, err := ParseUntil(text, known.Kinds); err == nil || !strings.Contains(err.Error(), ": must be ±1%") {
 			t.Errorf("%q: %+v, %v", text, u, err)
 		}
 	}

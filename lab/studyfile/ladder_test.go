@@ -68,16 +68,16 @@ func TestWhatIsWrongInALadderIsSaidWithItsLine(t *testing.T) {
 	layers, full := "{platform: cn, engines: [layers], isolation: all}", "{platform: cn, engines: [docker, runc], isolation: [full]}"
 	text := strings.ReplaceAll(climb, "WORKLOAD", "cpu")
 	for _, c := range []struct{ from, to, want string }{
-		{layers, "{platform: cn, engines: [layers]}", `s.yaml:5: engine layers: isolation: all, or a list of cgroup, quota, `},
-		{layers, "{platform: cn, engines: [layers], isolation: [cgroup, armour]}", `s.yaml:5: unknown layer "armour"; all, or of cgroup, quota, `},
-		{layers, "{platform: cn, engines: [layers], isolation: full}", `s.yaml:5: unknown layer "full"; all, or of cgroup`},
-		{layers, "{platform: cn, engines: [layers, docker], isolation: all}", `s.yaml:5: engine layers stands alone: another `},
-		{layers, "{platform: cn, engines: [layers|docker], isolation: all}", `s.yaml:5: engine layers stands alone: another `},
-		{layers, "{platform: cn, engines: [layers], isolation: all, provisioning: [pinned]}", `s.yaml:5: engine layers has no provisioning`},
-		{layers, "{platform: cn, engines: [layers], isolation: all, networks: [host]}", `s.yaml:5: a rung of the isolation ladder has the network of its layers`},
-		{layers, "{platform: vm, isolation: all}", `s.yaml:5: isolation: vm is no rung of it`},
-		{full, "{platform: cn, engines: [docker], isolation: [seccomp]}", `s.yaml:6: isolation "seccomp": full was expected, or engines: [layers]`},
-		{full, "{platform: cn, engines: [docker], isolation: full, provisioning: [vanilla]}", `s.yaml:6: isolation full is pinned: `},
+		{layers, "{platform: cn, engines: [layers]}", `s.yaml:5: engine layers: needs isolation: all, or a list of cgroup, quota, `},
+		{layers, "{platform: cn, engines: [layers], isolation: [cgroup, armour]}", `s.yaml:5: unknown layer "armour"; must be all, or a list of cgroup, quota, `},
+		{layers, "{platform: cn, engines: [layers], isolation: full}", `s.yaml:5: unknown layer "full"; must be all, or a list of cgroup`},
+		{layers, "{platform: cn, engines: [layers, docker], isolation: all}", `s.yaml:5: engine layers: must be the only engine of its platform: `},
+		{layers, "{platform: cn, engines: [layers|docker], isolation: all}", `s.yaml:5: engine layers: must be the only engine of its platform: `},
+		{layers, "{platform: cn, engines: [layers], isolation: all, provisioning: [pinned]}", `s.yaml:5: engine layers: takes no provisioning:`},
+		{layers, "{platform: cn, engines: [layers], isolation: all, networks: [host]}", `s.yaml:5: networks: a rung of the isolation ladder has the network of its layers`},
+		{layers, "{platform: vm, isolation: all}", `s.yaml:5: isolation: is only for platform cn, with engines: [layers] or the engine of a container, and this platform is vm`},
+		{full, "{platform: cn, engines: [docker], isolation: [seccomp]}", `s.yaml:6: isolation "seccomp": must be full; single layers need engines: [layers]`},
+		{full, "{platform: cn, engines: [docker], isolation: full, provisioning: [vanilla]}", `s.yaml:6: isolation full: has a CPU set: `},
 	} {
 		bad := strings.Replace(text, c.from, c.to, 1)
 		if bad == text {

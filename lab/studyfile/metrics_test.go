@@ -21,7 +21,7 @@ design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
 		"metrics: [{name: copy, unit: GB/s, better: higher, match: 'Copy: ([0-9.]+)'}, {name: time, unit: s}]": "",
 		"metrics: [{name: copy, unit: GB/s, match: Copy}]":                                                     `s.yaml:3: metrics: metric: match: "Copy": a group in parentheses`,
 		"metrics: [{name: copy}]": "s.yaml:3: metrics: metric: {name: …, unit: …} was expected",
-		"image: x, service: 80, load: /, metrics: [{name: copy, unit: GB/s}]":   "s.yaml:3: metrics: are numbers that a command prints, and load: is a page",
+		"image: x, service: 80, load: /, metrics: [{name: copy, unit: GB/s}]":   "s.yaml:3: metrics: needs a command that prints them, but load: is a page",
 		"metrics: [{name: copy, unit: GB/s, better: higher, matches: '(x)'}]":   "s.yaml:3: ",
 		"metrics: [{name: copy, unit: GB/s, better: best, match: '([0-9.]+)'}]": `s.yaml:3: metrics: metric: better: "best": must be higher, lower or none`,
 	} {
@@ -64,8 +64,8 @@ func TestMetricsOfAService(t *testing.T) {
 	for _, c := range []struct{ use, key, command, err string }{
 		{"load: [ask, '{address}', '-T', '2']", "", "ask {address} -T 2", ""},
 		{"load: [ask, '{rate}', '{seconds}'], rate: 100", "", "ask 100 3", ""},
-		{"load: [ask, '{rate}']", "", "", "load: {rate}, {seconds} and {requests} are of a load at a rate"},
-		{"load: [ask]", "capacity: {objective: p99=50ms}", "", "metrics: are what the load prints, and the study measures capacity: leave out one of them"},
+		{"load: [ask, '{rate}']", "", "", "load: {rate}, {seconds} and {requests} stand for a rate"},
+		{"load: [ask]", "capacity: {objective: p99=50ms}", "", "metrics: reads what the load prints, but the study measures capacity: leave out one of them"},
 	} {
 		s, err := Parse("s.yaml", []byte("name: mine\nworkloads: [{name: db, image: x, service: 80, "+c.use+metrics+"\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\n"+c.key), ".", known)
 		if c.err != "" {

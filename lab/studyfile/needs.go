@@ -25,7 +25,7 @@ func (s *Spec) Needs(shipped fs.FS) (n Needs, err error) {
 		return n, err
 	}
 	cannot := func(what string) error {
-		return fmt.Errorf("study %s: %s, and the machine that it is run on has neither this host's files nor a network", s.Name, what)
+		return fmt.Errorf("study %s: %s, but the machine that runs the study has neither this host's files nor a network", s.Name, what)
 	}
 	if s.LoadFrom != "" {
 		return n, cannot("its load comes from " + s.LoadFrom)

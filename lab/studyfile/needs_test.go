@@ -37,7 +37,7 @@ instances: [1/1GB]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Needs(workloads.FS); err == nil || !strings.Contains(err.Error(), "workload mine has the image alpine, and the machine that it is run on has neither this host's files nor a network") {
+	if _, err := s.Needs(workloads.FS); err == nil || !strings.Contains(err.Error(), "workload mine has the image alpine, but the machine that runs the study has neither this host's files nor a network") {
 		t.Errorf("%v", err)
 	}
 }

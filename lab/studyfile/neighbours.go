@@ -2,6 +2,7 @@ package studyfile
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -20,9 +21,15 @@ func (n *Neighbours) UnmarshalYAML(node *yaml.Node) error {
 		nodes = node.Content
 	}
 	for _, each := range nodes {
-		expected := fmt.Errorf("line %d: {cpu: N, io: N, work: N}, or one of them as N/core, was expected", each.Line)
-		if each.Kind != yaml.MappingNode {
-			return expected
+		refused := func(value string) error {
+			return fmt.Errorf("line %d: neighbours: %s: must be {cpu: N, io: N, work: N}, or one of them as N/core; N is 0 to %d", each.Line, value, notebook.MostNeighbours)
+		}
+		switch each.Kind {
+		case yaml.MappingNode:
+		case yaml.SequenceNode:
+			return refused("a list in a list")
+		default:
+			return refused(strconv.Quote(each.Value))
 		}
 		var parts []string
 		for i := 0; i+1 < len(each.Content); i += 2 {
@@ -30,8 +37,9 @@ func (n *Neighbours) UnmarshalYAML(node *yaml.Node) error {
 		}
 		of, err := notebook.Neighbours{}, error(nil)
 		if len(parts) > 0 {
-			if of, err = notebook.ParseNeighbours(strings.Join(parts, "+")); err != nil {
-				return fmt.Errorf("%w, not %w", expected, err)
+			text := strings.Join(parts, "+")
+			if of, err = notebook.ParseNeighbours(text); err != nil {
+				return refused(strconv.Quote(text))
 			}
 		}
 		*n = append(*n, of)

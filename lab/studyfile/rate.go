@@ -35,9 +35,9 @@ func (s *Spec) checkRate(u Use) *problem {
 	case u.Rate == 0:
 		return nil
 	case u.Port == 0:
-		return wrong("rate: is for a service of your own; name its port with service:", "rate")
+		return wrong("rate: is only for a service of your own: name its port with service:", "rate")
 	case s.measure != nil:
-		return wrong(fmt.Sprintf("rate: measures response times, and the study measures %s: leave out one of them", s.measure.Name), "rate")
+		return wrong(fmt.Sprintf("rate: measures response times, but the study measures %s: leave out one of them", s.measure.Name), "rate")
 	case u.Rate < 1 || u.Rate > MostRate:
 		return wrong("rate: "+strconv.Itoa(u.Rate)+": must be from 1 to "+strconv.Itoa(MostRate)+" requests a second", "rate")
 	}

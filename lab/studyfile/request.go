@@ -79,7 +79,7 @@ func (r *Request) check() error {
 	for _, text := range r.Headers {
 		name, _, err := header(text)
 		if err == nil && slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) }) {
-			err = fmt.Errorf("%s is there twice; once is allowed", name)
+			err = fmt.Errorf("%s is named twice: name it once", name)
 		}
 		if err != nil {
 			return fmt.Errorf("headers: %w", err)

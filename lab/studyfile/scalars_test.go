@@ -55,7 +55,7 @@ func TestRoundsThatAreWrong(t *testing.T) {
 		"[3]":                `s.yaml:12: a list: must be {floor: …, cap: …, emulated: …}`,
 		"{flor: 3}":          `s.yaml:12: unknown key flor: did you mean floor? The keys here are floor, cap, emulated`,
 		"{floor: x}":         `s.yaml:12: "x": must be a whole number`,
-		"{floor: 9, cap: 8}": `s.yaml:12: design: rounds: cap: 8: a number from 9 to 100000 was expected`,
+		"{floor: 9, cap: 8}": `s.yaml:12: design: rounds: cap: 8: must be from 9 to 100000`,
 	} {
 		_, err := Parse("s.yaml", []byte(strings.Replace(small, "{floor: 2, cap: 3}", rounds, 1)), ".", known)
 		if err == nil || err.Error() != want {

@@ -122,7 +122,7 @@ func parseHostCores(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > 65536 {
-		return 0, fmt.Errorf("%q: a number of CPUs, or all, was expected", text)
+		return 0, fmt.Errorf("%q: must be a number of CPUs, or all", text)
 	}
 	return n, nil
 }
@@ -169,7 +169,7 @@ func checkFrom(from string) error {
 	}
 	u, err := url.Parse(from)
 	if err != nil || u.Scheme != "ssh" || !hostOK.MatchString(u.Hostname()) || u.Path+u.RawQuery+u.Fragment != "" || u.User != nil && !hostOK.MatchString(u.User.String()) {
-		return fmt.Errorf("%q: a machine as ssh://[USER@]HOST[:PORT] was expected", from)
+		return fmt.Errorf("%q: must be ssh://[USER@]HOST[:PORT]", from)
 	}
 	return nil
 }

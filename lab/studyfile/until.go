@@ -60,7 +60,7 @@ var (
 // ParseUntil reads "±1%", also without the sign, "decided at 2%", "claims", or an objective of one of the kinds, such as "p95 <
 // 1.5x". "decided" without a share means the study's margin.
 func ParseUntil(text string, kinds measure.Registry) (u Until, err error) {
-	wrong := fmt.Errorf("%q: ±1%% (or 1%%), 'decided at 2%%', claims, or 'p95 < 1.5x', with p10 to p99 and more than 1x, was expected", text)
+	wrong := fmt.Errorf("%q: must be ±1%% (or 1%%), 'decided at 2%%', claims, or 'p95 < 1.5x', with p10 to p99 and more than 1x", text)
 	for i, k := range kinds {
 		if k.Seek == nil {
 			continue
@@ -100,5 +100,5 @@ func (u Until) Decidable(s notebook.Study) error {
 	if u.Margin == 0 || on(true) && on(false) {
 		return nil
 	}
-	return fmt.Errorf("study %s: --until decided: what is decided is the ratio of a platform to bare metal, and here is nothing to compare; --until ±%.4g%% asks for means as precise", s.Name, 100*u.Margin)
+	return fmt.Errorf("study %s: --until decided: needs both bare metal and another platform to compare; for means that precise, use --until ±%.4g%%", s.Name, 100*u.Margin)
 }

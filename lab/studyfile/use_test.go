@@ -24,7 +24,7 @@ func TestAServiceOfOnesOwn(t *testing.T) {
 		{[]string{"/page?x=1"}, "{work}/k6", ""},
 		{[]string{"ab", "-r", "{rate}", "{address}"}, "ab -r 1 {address}", ""},
 		{[]string{"ab"}, "", "load: must be the path of a page, a command with {rate} in it, or a command with metrics: that it prints"},
-		{nil, "", "service: and load: one without the other"},
+		{nil, "", "service: and load: must be given together"},
 		{[]string{"/a b"}, "", "path"},
 	} {
 		s := spec(c.load...)

@@ -148,7 +148,7 @@ func (s *Spec) crossed(u Use, params map[string]string) (all []map[string]string
 		}
 		name := f.Of.Name
 		if _, taken := params[name]; taken {
-			return nil, fmt.Errorf("%s: the workload has a parameter %q of its own: one without it was expected", key(i), name)
+			return nil, fmt.Errorf("%s: the workload has its own parameter %q: use a workload without it", key(i), name)
 		}
 		all = cross(all, name, f.Values)
 	}
