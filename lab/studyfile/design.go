@@ -16,13 +16,13 @@ import (
 type Design struct {
 	Rounds    Rounds `yaml:"rounds"`
 	Precision string `yaml:"precision,omitempty"` // "3%": stop when every ratio is known to ± this share; empty: run to the cap
-	Margin    string `yaml:"margin,omitempty"`    // "5%": the smallest difference that matters; the study is sized and its answer is judged by it; empty: 1%
+	Margin    string `yaml:"margin,omitempty"`    // "5%": the smallest difference that matters, for the study's length and its answer; empty: 1%
 	Trials    int    `yaml:"trials"`
 	Warmups   int    `yaml:"warmups"`
 	Timeout   string `yaml:"timeout"` // of one trial
 
-	// Order is interleaved or sequential: whether the guests that are compared live at the same time and do their trials in random
-	// turns, or follow each other. Empty: they take turns unless guests would disturb each other, as virtual machines with timers do.
+	// Order is interleaved or sequential. Interleaved guests live at the same time and do their trials in random turns. Sequential guests
+	// follow each other. Empty: interleaved, unless guests would disturb each other, as virtual machines with timers do.
 	Order string `yaml:"order,omitempty"`
 }
 
@@ -46,7 +46,7 @@ func (r *Rounds) UnmarshalYAML(n *yaml.Node) error {
 		*r = Rounds{Floor: fixed, Cap: fixed}
 		return nil
 	}
-	type keys Rounds // without this method
+	type keys Rounds // without this method, which would call itself
 	return yamlfile.DecodePart(n, (*keys)(r))
 }
 

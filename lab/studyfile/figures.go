@@ -9,8 +9,8 @@ import (
 	"tare/notebook"
 )
 
-// drawable says which figure the report could not draw: its workload is not in the study, or the workload does not have the axis.
-// This is reported before days of measuring, not after them.
+// drawable returns an error for a figure that the report could not draw: the study lacks its workload, or the workload lacks its axis.
+// The user should learn that before days of measuring, not after them.
 func (s *Spec) drawable(works []Work) error {
 	for _, f := range s.Figures {
 		for _, a := range f.Axes {
@@ -61,7 +61,7 @@ func (s *Spec) drawable(works []Work) error {
 	return nil
 }
 
-// drawn are the metrics of what the study measures, if its figures named all of them.
+// drawn are the metrics that the study would measure if its figures named all of them.
 func (s *Spec) drawn(w *workload.Workload) (first notebook.Metric, also []notebook.Metric) {
 	_, all := s.config.Metrics(w, nil)
 	var names []string
@@ -71,7 +71,7 @@ func (s *Spec) drawn(w *workload.Workload) (first notebook.Metric, also []notebo
 	return s.config.Metrics(w, names)
 }
 
-// measurable says why the study has nothing on a figure's axis.
+// measurable returns an error if the study measures nothing for a figure's axis.
 func measurable(a notebook.Axis, works []Work) error {
 	why := fmt.Errorf("workload: %q: must be a workload of this study", a.Workload)
 	for _, u := range works {

@@ -12,7 +12,7 @@ import (
 	"tare/workloads"
 )
 
-// withKernels are the engines of the tests, of which virtual machines take any file that says "kernel".
+// withKernels are the engines of the tests. Their virtual machines accept any file that begins with "kernel".
 func withKernels() (all engine.Registry) {
 	for _, k := range kinds {
 		if k.Platform == notebook.VM || k.Platform == notebook.VMCN {
@@ -29,8 +29,8 @@ func withKernels() (all engine.Registry) {
 	return all
 }
 
-// Another kernel of the guests is another treatment; which it is says its content.
-func TestKernelsOfGuests(t *testing.T) {
+// Each kernel of the guests makes its own treatment, named by the kernel's content.
+func TestGuestKernels(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a": "kernel-a-and-more", "b": "kernel-b", "bad": "text"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -48,7 +48,7 @@ instances: [large]
 `
 	for _, c := range []struct {
 		kernel, flag string
-		want         []string // kernels of the virtual machines, or
+		want         []string // kernels of the virtual machines; or
 		err          string
 	}{
 		{"[default, ./a, b]", "", []string{"", "6.1.2@kernel-a-and", "6.1.2@kernel-b"}, ""},

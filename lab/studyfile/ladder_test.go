@@ -21,7 +21,7 @@ figures: [{name: Ladder, title: T, workload: WORKLOAD, by: isolation}]
 design: {rounds: {floor: 2, cap: 3}}
 `
 
-// rungs are the treatments of the study by their name without the workload's.
+// rungs are the treatments of the study, and their names without the workload's.
 func rungs(t *testing.T, name string) (ids []string, all []notebook.Treatment) {
 	t.Helper()
 	s, err := Parse("s.yaml", []byte(strings.ReplaceAll(climb, "WORKLOAD", name)), ".", known)
@@ -39,7 +39,7 @@ func rungs(t *testing.T, name string) (ids []string, all []notebook.Treatment) {
 	return ids, all
 }
 
-func TestTheRungsOfALadder(t *testing.T) {
+func TestLadderRungs(t *testing.T) {
 	got, all := rungs(t, "ladder-cpu")
 	want := []string{"bm 1/1GB", "bm 1/1GB aa"}
 	for _, l := range notebook.Rungs {
@@ -64,7 +64,7 @@ func TestTheRungsOfALadder(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongInALadderIsSaidWithItsLine(t *testing.T) {
+func TestMistakesInLadders(t *testing.T) {
 	layers, full := "{platform: cn, engines: [layers], isolation: all}", "{platform: cn, engines: [docker, runc], isolation: [full]}"
 	text := strings.ReplaceAll(climb, "WORKLOAD", "cpu")
 	for _, c := range []struct{ from, to, want string }{
@@ -93,7 +93,7 @@ func TestWhatIsWrongInALadderIsSaidWithItsLine(t *testing.T) {
 	}
 }
 
-func TestOnlyARung(t *testing.T) {
+func TestOnlySelectsRungs(t *testing.T) {
 	s, err := Parse("s.yaml", []byte(strings.ReplaceAll(climb, "WORKLOAD", "cpu")), ".", known)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"tare/workloads"
 )
 
-// A command of the user's own has the metrics that its study gives it, which are in the study's hash by its workload; a workload has its own.
+// A command of the user's own has the metrics that its study gives it. A workload has its own metrics.
 func TestMetricsOfAStudy(t *testing.T) {
 	const commands = `name: mine
 workloads:
@@ -43,7 +43,7 @@ design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
 		if m := w.Primary(); m != (notebook.Metric{Name: "copy", Unit: "GB/s", Better: notebook.Higher}) || len(w.Secondary()) != 1 || w.Also[0].Name != "time" {
 			t.Errorf("%+v, %+v", m, w.Also)
 		}
-		// How many guests fit is sought by what has to stay low.
+		// A search for how many guests fit needs a metric that has to stay low.
 		u, err := ParseUntil("p95 < 1.5x", known.Kinds)
 		if err != nil {
 			t.Fatal(err)
@@ -58,7 +58,7 @@ design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
 	}
 }
 
-// A load that is a command prints the metrics of a service. Its own words say at which rate and for how long it asks, or the study's rate does.
+// A load that is a command prints the metrics of a service. The command's own words set its rate and its length, or the study's rate does.
 func TestMetricsOfAService(t *testing.T) {
 	const metrics = ", metrics: [{name: latency, unit: ms, match: 'latency: ([0-9.]+)'}, {name: tps, unit: 1/s, better: higher, match: 'tps: ([0-9.]+)'}]}]"
 	for _, c := range []struct{ use, key, command, err string }{

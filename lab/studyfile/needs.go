@@ -12,13 +12,13 @@ import (
 	"tare/notebook"
 )
 
-// Needs is what a study needs that is made for a machine without a network.
+// Needs is what a machine without a network must have to run a study.
 type Needs struct {
-	Workloads []*workload.Workload // each once, those of neighbours among them
-	Engines   []engine.Kind        // of several that will do the first
+	Workloads []*workload.Workload // each once, including those of neighbours
+	Engines   []engine.Kind        // the first of alternatives
 }
 
-// Needs says what the study needs. The error is of one that needs what lies on this host, or elsewhere.
+// Needs returns what the study needs. It returns an error if the study needs files of this host, or something from the network.
 func (s *Spec) Needs(shipped fs.FS) (n Needs, err error) {
 	asked, err := s.Ask(shipped, Choices{})
 	if err != nil {

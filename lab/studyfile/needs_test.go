@@ -8,7 +8,7 @@ import (
 	"tare/workloads"
 )
 
-// A study for a machine without a network has all its workloads and engines with it, or says what it cannot have.
+// Needs lists the workloads and engines that a machine without a network must have, or says which one it cannot have.
 func TestNeeds(t *testing.T) {
 	const text = `name: it
 workloads: [{name: cpu}, {name: io}]

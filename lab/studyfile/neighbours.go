@@ -10,11 +10,11 @@ import (
 	"tare/notebook"
 )
 
-// Neighbours is how a study file says which guests are busy beside the measured one (paper "virtualization-overheads", chapter 4): a mapping
-// {cpu: N, io: N, work: N}, or a list of such, of which each makes treatments.
+// Neighbours are the busy guests next to the measured one (paper "virtualization-overheads", chapter 4). A study file has a mapping
+// {cpu: N, io: N, work: N}, or a list of mappings, each of which makes treatments.
 type Neighbours []notebook.Neighbours
 
-// UnmarshalYAML reads it.
+// UnmarshalYAML reads one mapping or a list of mappings.
 func (n *Neighbours) UnmarshalYAML(node *yaml.Node) error {
 	nodes := []*yaml.Node{node}
 	if node.Kind == yaml.SequenceNode {
@@ -62,7 +62,7 @@ func (n Neighbours) MarshalYAML() (any, error) {
 	return all, nil
 }
 
-// ParseNeighbours reads a list of what notebook.ParseNeighbours reads: "none,cpu:1,cpu:4/core".
+// ParseNeighbours reads texts for notebook.ParseNeighbours, with commas between them: "none,cpu:1,cpu:4/core".
 func ParseNeighbours(text string) (all Neighbours, err error) {
 	for _, part := range strings.Split(text, ",") {
 		n, err := notebook.ParseNeighbours(part)

@@ -9,7 +9,7 @@ import (
 	"tare/workloads"
 )
 
-func TestNeighboursOfAFile(t *testing.T) {
+func TestNeighboursInStudyFiles(t *testing.T) {
 	const study = "name: x\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\nneighbours: %s\n"
 	for _, c := range []struct{ in, want string }{
 		{"{cpu: 1, io: 1}", "cpu:1+io:1"},

@@ -85,7 +85,7 @@ func (o Only) keeps(t notebook.Treatment) bool {
 	return true
 }
 
-// known returns an error if a value occurs nowhere in the study. has are the values that occur, by key.
+// known returns an error for a value that occurs nowhere in the study. has are the values that occur, by key.
 func (o Only) known(study string, has map[string][]string) error {
 	for _, k := range slices.Sorted(maps.Keys(o)) {
 		if slices.Contains(has[k], o[k]) {

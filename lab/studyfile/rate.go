@@ -8,11 +8,11 @@ import (
 	"tare/notebook"
 )
 
-// MostRate is the greatest rate at which a service can be asked, in requests a second.
+// MostRate is the greatest rate of a load, in requests a second.
 const MostRate = 1_000_000
 
-// rateSeconds is how long a trial asks a service at a rate: some seconds, so that trials of several guests can take turns, and at most
-// half a minute, within which a p99 would be of 200 requests.
+// rateSeconds is the length in seconds of a trial at a rate: enough for the 200 requests that a p99 needs. It is at most half a minute, so
+// that trials of several guests can take turns.
 func rateSeconds(rate int) int { return min(max(3, (200+rate-1)/rate), 30) }
 
 // atRate makes a trial of the workload a load at the use's rate.
@@ -22,14 +22,14 @@ func (u Use) atRate(w *workload.Workload) {
 	}
 	w.Load.Command, w.Load.Warm = load(rateSeconds(u.Rate)), load(1)
 	if len(w.Also) > 0 || len(u.Metrics) > 0 {
-		return // the shipped load, or the user, says what is printed
+		return // the shipped load, or the user, names the metrics
 	}
 	for _, m := range []notebook.Metric{{Name: "p99", Unit: "s"}, {Name: "requests_per_second", Unit: "1/s", Better: notebook.Neither}, {Name: workload.ErrorsKey, Unit: "1", Better: notebook.Neither}} {
 		w.Also = append(w.Also, workload.Metric{Metric: m})
 	}
 }
 
-// checkRate says what is wrong with the rate at which a service is asked.
+// checkRate checks the rate of the load of a service.
 func (s *Spec) checkRate(u Use) *problem {
 	switch {
 	case u.Rate == 0:

@@ -9,7 +9,7 @@ import (
 )
 
 // A list of one value can be written without its brackets, and a fixed number of rounds as a number.
-func TestAValueStandsForAListOfOne(t *testing.T) {
+func TestScalarAsListOfOne(t *testing.T) {
 	const lists = `name: mine
 workloads:
   - name: cpu
@@ -48,7 +48,7 @@ design:
 	}
 }
 
-func TestRoundsThatAreWrong(t *testing.T) {
+func TestMistakesInRounds(t *testing.T) {
 	for rounds, want := range map[string]string{
 		"many":               `s.yaml:12: rounds: "many": must be a number from 1 to 100000, or {floor: NUMBER, cap: NUMBER}`,
 		"0":                  `s.yaml:12: rounds: "0": must be a number from 1 to 100000, or {floor: NUMBER, cap: NUMBER}`,

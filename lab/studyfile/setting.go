@@ -9,7 +9,7 @@ import (
 	"tare/lab/origin"
 )
 
-// checkSetting says what is wrong in what a command gets in addition to its image.
+// checkSetting checks what a command gets in addition to its image.
 func (u Use) checkSetting() *problem {
 	for _, of := range []struct {
 		key string

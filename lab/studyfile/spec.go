@@ -38,14 +38,14 @@ type Spec struct {
 	Figures []notebook.Figure `yaml:"figures,omitempty"` // figures that the report draws
 	Claims  Values            `yaml:"claims,omitempty"`  // sets of published claims that the report judges, by name
 
-	// Measured is what is measured instead of the time of the work: the part of the file under the name of a kind of study (package
-	// measure). A file may have one such part.
+	// Measured is what the study measures instead of the time of the work: the part of the file under the name of a kind of study
+	// (package measure). A file may have one such part.
 	Measured map[string]yaml.Node `yaml:",inline" json:"-"`
 
 	// Neighbours are the neighbours of the measured guests; empty: none.
 	Neighbours Neighbours `yaml:"neighbours,omitempty"`
 
-	// LoadFrom is another machine from which services are asked, ssh://[USER@]HOST[:PORT]; empty: this host.
+	// LoadFrom is another machine that runs the loads of services, ssh://[USER@]HOST[:PORT]; empty: this host.
 	LoadFrom string `yaml:"load_from,omitempty"`
 
 	Design         Design `yaml:"design"`
@@ -54,8 +54,8 @@ type Spec struct {
 	Source string `yaml:"-"` // the file as read
 	Base   string `yaml:"-"` // folder that paths in the file are relative to
 
-	// Lengths are the values chosen for parameters of which the study gives only the least value ("60 or more"), by the label with
-	// the least value.
+	// Lengths are the chosen values of parameters for which the study gives a least value ("60 or more"), by the label with the least
+	// value.
 	Lengths map[string]string `yaml:"-"`
 
 	known   Known          // what the study is checked against and planned with
@@ -127,7 +127,7 @@ func parseHostCores(text string) (int, error) {
 	return n, nil
 }
 
-// takesKernel says whether the kernel of the place's guests can be chosen.
+// takesKernel reports whether the kernel of the place's guests can be chosen.
 func (s *Spec) takesKernel(p Place) bool {
 	return slices.ContainsFunc(s.known.Engines.Of(p.Platform), takes)
 }
@@ -162,7 +162,7 @@ func (s *Spec) engines(p Place) []string {
 	return s.known.Engines.Names(p.Platform)[:1]
 }
 
-// checkFrom says what is wrong in the name of the machine on which loads run.
+// checkFrom checks the address of the machine that runs loads.
 func checkFrom(from string) error {
 	if from == "" {
 		return nil

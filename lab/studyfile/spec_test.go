@@ -50,7 +50,7 @@ func TestShippedStudiesLoad(t *testing.T) {
 	}
 }
 
-func TestAFigureThatNothingCouldBeDrawnIn(t *testing.T) {
+func TestImpossibleFigures(t *testing.T) {
 	for figure, want := range map[string]string{
 		"{name: F, title: T, workload: cpu, by: millions}":                         "",
 		"{name: F, title: T, workload: cpu, by: network, params: {millions: 9}}":   "",
@@ -78,7 +78,7 @@ func TestAFigureThatNothingCouldBeDrawnIn(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
+func TestMistakesAreReportedWithTheirLine(t *testing.T) {
 	for _, c := range []struct{ name, from, to, want string }{
 		{"unknown key", "design:", "desing:", `s.yaml:11: unknown key desing`},
 		{"unknown platform", "platform: cn", "platform: lxd", `s.yaml:7: unknown platform "lxd"; must be one of bm, cn, vm, vmcn`},
@@ -115,11 +115,11 @@ func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
 	}
 }
 
-// A guest is weighed once, and what is weighed has to stay.
-func TestWhatIsWrongInAStudyThatWeighs(t *testing.T) {
+// A study of memory measures each guest once, and its workload must keep running.
+func TestMistakesInMemoryStudies(t *testing.T) {
 	const counts = "numbers from 1 to 1000, each greater than the one before, were expected"
 	const once = "s.yaml:10: memory: a guest is weighed once: set trials: 1 and warmups: 0 in design:"
-	for _, c := range []struct{ weighs, more, want string }{
+	for _, c := range []struct{ memory, more, want string }{
 		{"{guests: [1, 2, 4], ksm: paper}", "", ""},
 		{"{guests: [3], ksm: kernel}", "", ""},
 		{"{}", "", ""},
@@ -140,21 +140,21 @@ func TestWhatIsWrongInAStudyThatWeighs(t *testing.T) {
 		{"{guests: [1]}", "memroy: {guests: [1]}\n", "s.yaml:14: unknown key memroy: did you mean memory? The keys here are name, "},
 		{"{guests: [1]}", "fit: {metric: p95}\n", "s.yaml:14: unknown key fit: "},
 	} {
-		text := strings.Replace(small, "instances:", "memory: "+c.weighs+"\ninstances:", 1) + c.more // the design is the last in it
+		text := strings.Replace(small, "instances:", "memory: "+c.memory+"\ninstances:", 1) + c.more // the design is the last in it
 		_, err := Parse("s.yaml", []byte(text), ".", known)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
-			t.Errorf("memory: %s%s: got %v\nwant %s", c.weighs, c.more, err, c.want)
+			t.Errorf("memory: %s%s: got %v\nwant %s", c.memory, c.more, err, c.want)
 		}
 	}
 
-	// A key without a value says nothing.
+	// A key without a value counts as absent.
 	for _, none := range []string{"memory:\n", "memory: null\ncapacity: ~\n"} {
 		if s, err := Parse("s.yaml", []byte(small+none), ".", known); err != nil || s.config != nil || len(s.Measured) > 0 {
 			t.Errorf("%q: %v, %v", none, s, err)
 		}
 	}
 
-	// What never ends is refused where it would be timed.
+	// A workload that never ends cannot be timed.
 	for text, want := range map[string]string{
 		"":                        "study small: workload shell never ends, so it has no run time: use a study with memory: or paging:",
 		"memory: {guests: [1]}\n": "",
@@ -256,7 +256,7 @@ func TestOnly(t *testing.T) {
 	}
 }
 
-func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
+func TestUsersOwnCommandAsStudyFile(t *testing.T) {
 	s := &Spec{Name: "bench", Workloads: []Use{{Name: "command", Image: "./layout", Command: []string{"sh", "-c", "echo {x}"}}},
 		Platforms: []Place{{Platform: "bm"}, {Platform: "cn", Engines: []string{"crun|runc"}}}, Instances: []string{"1/1GB"},
 		Design: Design{Rounds: Rounds{Floor: 3, Cap: 9}, Precision: "2%"}}
@@ -267,7 +267,7 @@ func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, s.Source)
 	}
-	again.Source, again.where = s.Source, "" // the other was read from no file
+	again.Source, again.where = s.Source, "" // the other was not read from a file
 	if !reflect.DeepEqual(again, s) {
 		t.Errorf("read again: %+v\nwant %+v", again, s)
 	}
@@ -278,12 +278,12 @@ func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
 	no := func(t notebook.Treatment) bool { return t.Engine == "runc" }
 	for _, tr := range (&Asked{Spec: again}).Treatments(Work{Workload: w}, notebook.Host{}, func(string) string { return "" }, no) {
 		if tr.Platform == notebook.CN && tr.Engine != "runc" {
-			t.Errorf("engine %q of crun|runc, where only runc can be done", tr.Engine)
+			t.Errorf("engine %q of crun|runc, although the host supports only runc", tr.Engine)
 		}
 	}
 }
 
-func TestTheMachinesOfAStudy(t *testing.T) {
+func TestMachinesOfAStudy(t *testing.T) {
 	const text = `name: machines
 workloads: [{name: cpu}]
 platforms:
@@ -324,7 +324,7 @@ design: {rounds: {floor: 2, cap: 3}}
 	}
 }
 
-func TestTheAxesOfAStudy(t *testing.T) {
+func TestHostCoresNetworksAndInstances(t *testing.T) {
 	s, err := Parse("s.yaml", []byte(`name: axes
 workloads:
   - {name: cpu, instances: [2/1GB], rounds: 6}
@@ -383,7 +383,7 @@ design: {rounds: {floor: 2, cap: 3}}
 	}
 }
 
-// A figure may name a kind's metric by its name in folders of format 1. A study of no kind leaves names as they are.
+// A figure may name a kind's metric by its name in folders of format 1. A study without a kind leaves names as they are.
 func TestFiguresByEarlierNames(t *testing.T) {
 	for kind, want := range map[string]string{"memory: {guests: [1, 2]}\n": "guest_pss_alone", "": "PSS alone"} {
 		s, err := Parse("s.yaml", []byte("name: x\nworkloads: [{name: shell}]\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\n"+kind+
@@ -394,7 +394,7 @@ func TestFiguresByEarlierNames(t *testing.T) {
 	}
 }
 
-// A study that weighs draws the metrics of memory that its figures name, and no others of them.
+// A study of memory draws only those metrics of memory that its figures name.
 func TestFiguresOfMemory(t *testing.T) {
 	s, err := Load(studies.FS, "footprint", known)
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 type Until struct {
 	Precision float64 // an interval within ± this share of the ratio
 	Margin    float64 // known to differ by at least this share in one direction, or by less
-	ByStudy   bool    // no share was named: the study's margin is meant, where its design has one
+	ByStudy   bool    // no share was named: the margin of the study's design applies, if it has one
 	Claims    bool    `json:",omitempty"` // until the study's claims are decided, as far as they can be tested
 
-	// What is searched for instead of timing work, under the objective of a kind of study; nil: nothing.
+	// What the run searches for instead of timing work, under the objective of a kind of study; nil: nothing.
 	sought    *measure.Kind
 	objective string // as given
 	config    measure.Config
@@ -35,8 +35,8 @@ func (u Until) Asked() bool {
 	return u.Precision != 0 || u.Margin != 0 || u.Claims || u.config != nil
 }
 
-// MarshalJSON returns what of it is part of a study's hash. A search has the form that it had when there was only one kind of
-// search.
+// MarshalJSON returns the part of Until that belongs to a study's hash. A search keeps the form that it had when there was only one kind
+// of search.
 func (u Until) MarshalJSON() ([]byte, error) {
 	type plain Until
 	b, err := json.Marshal(plain(u))
@@ -48,8 +48,8 @@ func (u Until) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(b[:len(b)-1], ",%q:%s}", strings.ToUpper(name[:1])+name[1:], config), err
 }
 
-// UntilRounds is the greatest number of rounds of a run that continues until something is known. Up to it, intervals hold however
-// often one looks; a greater number would make every interval wider.
+// UntilRounds is the greatest number of rounds of a run that continues until something is known. Intervals are valid up to this number, no
+// matter how often they are checked. A greater number would make every interval wider.
 const UntilRounds = 200
 
 var (

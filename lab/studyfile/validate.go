@@ -19,7 +19,7 @@ import (
 
 var nameOK = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
-// validate says what is wrong in the study, as far as the file itself shows; nil: nothing.
+// validate returns the first problem of the study that the file itself shows; nil: none.
 func (s *Spec) validate() *problem {
 	for _, check := range []func() *problem{s.checkKeys, s.checkTop, s.checkFigures, s.checkMeasured, s.checkLoadFrom} {
 		if p := check(); p != nil {
@@ -32,7 +32,7 @@ func (s *Spec) validate() *problem {
 		}
 	}
 	for i, place := range s.Platforms {
-		for _, check := range []func(Place) *problem{s.checkPlace, s.checkOthers, s.checkEngines, s.checkMachines, s.climbs, s.checkKernels, s.checkProvisioning} {
+		for _, check := range []func(Place) *problem{s.checkPlace, s.checkOthers, s.checkEngines, s.checkMachines, s.checkIsolation, s.checkKernels, s.checkProvisioning} {
 			if p := check(place); p != nil {
 				return p.at("platforms", i)
 			}
@@ -102,14 +102,14 @@ func (s *Spec) measuredKeys() []string {
 	return slices.SortedFunc(maps.Keys(s.Measured), func(a, b string) int { return cmp.Compare(s.Measured[a].Line, s.Measured[b].Line) })
 }
 
-// checkKeys says which key belongs neither to a study nor to a kind.
+// checkKeys refuses keys that belong neither to a study nor to a kind.
 func (s *Spec) checkKeys() *problem {
 	kinds := s.known.Kinds.Names(nil)
 	for _, key := range s.measuredKeys() {
 		if !slices.Contains(kinds, key) {
 			return wrong(yamlfile.Unknown(key, slices.Concat(yamlfile.Keys(s), kinds)), key)
 		}
-		if node := s.Measured[key]; node.ShortTag() == "!!null" { // the key without a value, as of any other
+		if node := s.Measured[key]; node.ShortTag() == "!!null" { // a key without a value counts as absent, as everywhere in the file
 			delete(s.Measured, key)
 		}
 	}
@@ -148,7 +148,7 @@ func (s *Spec) checkMeasured() *problem {
 	return nil
 }
 
-// misread is an error in a kind's part of the file, as a problem.
+// misread turns an error in a kind's part of the file into a problem.
 func misread(key string, err error) *problem {
 	path := []any{key}
 	if p := (*measure.Problem)(nil); errors.As(err, &p) {
@@ -180,7 +180,7 @@ func (s *Spec) checkUse(u Use) *problem {
 	if u.Rounds < 0 || u.Rounds > MostRounds {
 		return wrong(fmt.Sprintf("rounds: %d: must be from 1 to %d", u.Rounds, MostRounds), "rounds")
 	}
-	if err := badDevice(u.Devices); err != nil {
+	if err := checkDevices(u.Devices); err != nil {
 		return wrong("devices: "+err.Error(), "devices")
 	}
 	if !nameOK.MatchString(u.Name) && !strings.Contains(u.Name, "/") {
@@ -189,7 +189,7 @@ func (s *Spec) checkUse(u Use) *problem {
 	return nil
 }
 
-// checkService says what is wrong with a service of the user's own, and with what asks it.
+// checkService checks a service of the user's own, and its load.
 func (u Use) checkService() *problem {
 	own := u.Port != 0
 	_, page := u.page()
@@ -209,7 +209,7 @@ func (u Use) checkService() *problem {
 	return nil
 }
 
-// checkMetrics says what is wrong with the numbers that a command, or the load of a service, prints.
+// checkMetrics checks the metrics that a command, or the load of a service, prints.
 func (s *Spec) checkMetrics(u Use) *problem {
 	_, page := u.page()
 	switch {
@@ -238,7 +238,7 @@ func (s *Spec) checkPlace(p Place) *problem {
 	return nil
 }
 
-// meant says what to write in place of a platform that does not exist.
+// meant returns what to write in place of a platform that does not exist.
 func (s *Spec) meant(name string) string {
 	for _, of := range s.known.Engines.Platforms() {
 		switch {
@@ -252,7 +252,7 @@ func (s *Spec) meant(name string) string {
 	return "must be one of " + strings.Join(s.known.Engines.Platforms(), ", ")
 }
 
-// checkOthers says what is wrong in the settings for the host's other CPUs and memory.
+// checkOthers checks the settings for the host's other CPUs and memory.
 func (s *Spec) checkOthers(p Place) *problem {
 	for _, o := range []struct{ key, value, yes, no string }{{"other_cpus", p.OtherCPUs, offline, online}, {"other_memory", p.OtherMemory, withheld, free}} {
 		switch {
@@ -329,7 +329,7 @@ func (s *Spec) checkProvisioning(p Place) *problem {
 	return nil
 }
 
-// checkInstance says what is wrong in the name of an instance type.
+// checkInstance checks the name of an instance type.
 func (s *Spec) checkInstance(text string) error {
 	switch _, err := notebook.ParseInstance(text); {
 	case text != notebook.HostSize:
@@ -340,8 +340,8 @@ func (s *Spec) checkInstance(text string) error {
 	return nil
 }
 
-// climbs says what is wrong in the rungs of a place on the isolation ladder.
-func (s *Spec) climbs(p Place) *problem {
+// checkIsolation checks the rungs of a place on the isolation ladder.
+func (s *Spec) checkIsolation(p Place) *problem {
 	var rungs engine.Kind // the engine of the place whose guests are always rungs
 	for _, choice := range p.Engines {
 		for _, name := range strings.Split(choice, "|") {
@@ -378,8 +378,8 @@ func (s *Spec) climbs(p Place) *problem {
 	return nil
 }
 
-// badDevice says what is wrong in the names of devices; nil: nothing.
-func badDevice(names []string) error {
+// checkDevices checks the names of devices.
+func checkDevices(names []string) error {
 	for i, name := range names {
 		if err := device.Check(name); err != nil {
 			return err
