@@ -454,8 +454,8 @@ func TestResumeRefusesAnotherStudy(t *testing.T) {
 	}{
 		{func(s *notebook.Study) { s.Name = "b" }, "the folder holds the study b, not a"},
 		{func(s *notebook.Study) { s.Seed = 9 }, "the folder was begun with --seed 9, not 7: leave --seed out"},
-		{func(s *notebook.Study) { s.Design.Floor = 2 }, another + "it was begun with 2 to 4 rounds, and this command asks for 4"},
-		{func(s *notebook.Study) { s.Design.Warmups = 3 }, another + "it was begun with 3 warm-ups in a guest, and this command asks for 1"},
+		{func(s *notebook.Study) { s.Design.Floor = 2 }, another + "it was begun with 2 to 4 rounds, but this command asks for 4"},
+		{func(s *notebook.Study) { s.Design.Warmups = 3 }, another + "it was begun with 3 warm-ups in a guest, but this command asks for 1"},
 		{func(s *notebook.Study) { s.Explain = []string{"cpu", "io"} }, another + "it was begun with --explain=cpu,io"},
 		{func(s *notebook.Study) { s.Treatments = append(s.Treatments, notebook.Treatment{ID: "other"}) },
 			another + `it was begun with "other", which this command does not ask for`},
@@ -464,9 +464,9 @@ func TestResumeRefusesAnotherStudy(t *testing.T) {
 		{func(s *notebook.Study) { s.Hash, s.Treatments = "2", s.Treatments[:1] },
 			another + `it was begun without "w cn crun vanilla 1/1GB", which this command asks for`},
 		{func(s *notebook.Study) { s.Hash, s.Source = "2", "name: a\nworkloads: [{name: v}]" },
-			another + `line 2 of its study file was "workloads: [{name: v}]", and is "workloads: [{name: w}]"`},
+			another + `line 2 of its study file was "workloads: [{name: v}]" and is now "workloads: [{name: w}]"`},
 		{func(s *notebook.Study) { s.Hash, s.Images = "2", map[string]notebook.Image{"w": {Digest: "two"}} },
-			another + "the image or the input of w had other bytes"},
+			another + "the image or the input of w has changed"},
 		{func(s *notebook.Study) { s.Hash, s.Tare = "2", "v1" }, another + "it was begun by tare v1, and this is tare v2"},
 		{func(s *notebook.Study) { s.Hash = "2" }, another + "--only, --accel, --vm-kernel"},
 	} {
@@ -543,7 +543,7 @@ func TestAPlanWithNothingToCompareIsRefused(t *testing.T) {
 		{"bm, cn", "", fakeLab{cannot: map[string]error{"bm": noKVM, "cn": noCrun}},
 			nothing("", false, noCrun)},
 		{"bm", "", fakeLab{cannot: map[string]error{"bm": noKVM}}, nothing("", false, noKVM)},
-		{"cn, vm", "platform=cn,engine=qemu", fakeLab{}, "study s: nothing in it has all of --only engine=qemu,platform=cn: name values that occur together"},
+		{"cn, vm", "platform=cn,engine=qemu", fakeLab{}, "study s: no configuration has all of --only engine=qemu,platform=cn: name values that occur together"},
 	} {
 		text := "name: s\nworkloads: [{name: cpu}]\nplatforms:\n"
 		for p := range strings.SplitSeq(c.platforms, ", ") {
@@ -609,7 +609,7 @@ func TestWhatIsWrongIsSaidFirst(t *testing.T) {
 			t.Errorf("a VM was booted: %v; got %v, want %s", lab.booted, err, c.want)
 		}
 	}
-	want := "the folder holds another run of s: it was begun with 5 to 7 rounds, and this command asks for 1 to 20"
+	want := "the folder holds another run of s: it was begun with 5 to 7 rounds, but this command asks for 1 to 20"
 	if _, err := planned(t.Context(), &fakeLab{}, parse("1/1GB"), studyfile.Choices{Begun: begun}); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
