@@ -19,7 +19,7 @@ func (g *confinedGuest) Watch() engine.Watch {
 	return func(notebook.Usage, time.Duration) *notebook.Confined { return &g.says }
 }
 
-// A trial that left its guest's CPUs has failed, with that cause. So has a trial that cannot be shown to have stayed. The record of any
+// A trial that left its guest's CPUs has failed, with that cause. A trial that cannot be shown to have stayed has failed, too. The record of any
 // other trial says that it stayed.
 func TestTrialThatLeavesItsCPUs(t *testing.T) {
 	foreign := 0.25

@@ -31,7 +31,7 @@ func (p *Plan) Separate(c *notebook.IdleCost) bool {
 	return true
 }
 
-// Idle makes a guest of each of these treatments, in which nothing runs. It calls cost with them, and removes them. If one cannot be made,
+// Idle makes an idle guest of each of these treatments, calls cost with them, and removes them. If one cannot be made,
 // it does not call cost. An error means that a guest could not be removed.
 func (p *Plan) Idle(ctx context.Context, lab Lab, of []notebook.Treatment, cost func(guests []crowd.Guest)) (err error) {
 	var guests []crowd.Guest

@@ -11,7 +11,7 @@ import (
 	"tare/stats"
 )
 
-// The rule decides from the record alone. A treatment whose ratio is known takes part in no more rounds, and bare metal stays as long as
+// The rule decides only from the record. A treatment whose ratio is known takes part in no more rounds, and bare metal stays as long as
 // another treatment is compared with it.
 func TestRuleReadsTheRecord(t *testing.T) {
 	s := fakePlan(notebook.Design{Floor: 3, Cap: 50, Decide: 0.02, Trials: 1}, bmT, aaT, cnT, vmT).Study

@@ -166,9 +166,9 @@ func (s *Spec) seeking(u Until) *Spec {
 	if u.config == nil {
 		return s
 	}
-	alone := s.alone()
-	alone.measure, alone.config = u.sought, u.config
-	return &alone
+	sought := s.withoutNeighbours()
+	sought.measure, sought.config = u.sought, u.config
+	return &sought
 }
 
 // HostCode names the parts of the study that run as root on this host, outside containers and VMs.

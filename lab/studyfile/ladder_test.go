@@ -75,7 +75,7 @@ func TestMistakesInLadders(t *testing.T) {
 		{layers, "{platform: cn, engines: [layers|docker], isolation: all}", `s.yaml:5: engine layers: must be the only engine of its platform: `},
 		{layers, "{platform: cn, engines: [layers], isolation: all, provisioning: [pinned]}", `s.yaml:5: engine layers: takes no provisioning:`},
 		{layers, "{platform: cn, engines: [layers], isolation: all, networks: [host]}", `s.yaml:5: networks: a rung of the isolation ladder has the network of its layers`},
-		{layers, "{platform: vm, isolation: all}", `s.yaml:5: isolation: is only for platform cn, with engines: [layers] or the engine of a container, and this platform is vm`},
+		{layers, "{platform: vm, isolation: all}", `s.yaml:5: isolation: is only for cn, and this platform is vm: leave it out`},
 		{full, "{platform: cn, engines: [docker], isolation: [seccomp]}", `s.yaml:6: isolation "seccomp": must be full; single layers need engines: [layers]`},
 		{full, "{platform: cn, engines: [docker], isolation: full, provisioning: [vanilla]}", `s.yaml:6: isolation full: has a CPU set: `},
 	} {

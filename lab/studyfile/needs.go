@@ -46,7 +46,7 @@ func (s *Spec) Needs(shipped fs.FS) (n Needs, err error) {
 		all[u.Workload.Name] = u.Workload
 	}
 	for _, name := range busyWork {
-		if !s.beside() {
+		if !s.hasNeighbours() {
 			break
 		}
 		if all[name], err = workload.Find(shipped, name, "."); err != nil {

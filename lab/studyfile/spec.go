@@ -88,8 +88,8 @@ func (s *Spec) names() (all []string) {
 	return all
 }
 
-// beside reports whether some measured guests have neighbours.
-func (s *Spec) beside() bool {
+// hasNeighbours reports whether some measured guests have neighbours.
+func (s *Spec) hasNeighbours() bool {
 	return len(s.Neighbours) > 0 || slices.ContainsFunc(s.Workloads, func(u Use) bool { return len(u.Neighbours) > 0 })
 }
 
@@ -144,8 +144,8 @@ func (s *Spec) engine(platform, choice string) engine.Kind {
 	return k
 }
 
-// alone is the study without neighbours. It has no figures either, because they may be about neighbours.
-func (s *Spec) alone() Spec {
+// withoutNeighbours is the study without neighbours. It has no figures either, because they may be about neighbours.
+func (s *Spec) withoutNeighbours() Spec {
 	alone := *s
 	alone.Neighbours, alone.Workloads, alone.Figures = nil, slices.Clone(s.Workloads), nil
 	for i := range alone.Workloads {

@@ -142,7 +142,7 @@ func (s *Spec) checkMeasured() *problem {
 		return wrong(fmt.Sprintf("%s: %s: set trials: 1 and warmups: 0 in design:", s.measure.Name, once), s.measure.Name)
 	case s.LoadFrom != "":
 		return wrong(fmt.Sprintf("%s: %s, with a load from this host: leave out load_from:", s.measure.Name, once), s.measure.Name)
-	case s.beside():
+	case s.hasNeighbours():
 		return wrong(fmt.Sprintf("neighbours: the study has %s:, and %s: leave out one of them", s.measure.Name, once), "neighbours")
 	}
 	return nil
@@ -260,7 +260,7 @@ func (s *Spec) checkOthers(p Place) *problem {
 			return wrong(fmt.Sprintf("%s: %q: must be %s or %s", o.key, o.value, o.yes, o.no), o.key)
 		case o.value == o.yes && p.Platform != notebook.BM:
 			return wrong(fmt.Sprintf("%s: %s is only for bm, and this platform is %s: leave it out", o.key, o.yes, p.Platform), o.key)
-		case o.value == o.yes && (s.rules().Untimed || s.beside()):
+		case o.value == o.yes && (s.rules().Untimed || s.hasNeighbours()):
 			what := "neighbours"
 			if s.rules().Untimed {
 				what = s.measure.Name
@@ -350,28 +350,28 @@ func (s *Spec) checkIsolation(p Place) *problem {
 			}
 		}
 	}
-	alone := rungs.Name != ""
+	ladder := rungs.Name != ""
 	switch {
-	case !alone && len(p.Isolation) == 0:
+	case !ladder && len(p.Isolation) == 0:
 		return nil
 	case p.Platform != notebook.CN:
-		return wrong(fmt.Sprintf("isolation: is only for platform cn, with engines: [%s] or the engine of a container, and this platform is %s", notebook.LayersEngine, p.Platform), "isolation")
-	case alone && !slices.Equal(p.Engines, []string{rungs.Name}):
+		return wrong(fmt.Sprintf("isolation: is only for cn, and this platform is %s: leave it out", p.Platform), "isolation")
+	case ladder && !slices.Equal(p.Engines, []string{rungs.Name}):
 		return wrong(fmt.Sprintf("engine %s: must be the only engine of its platform: write another `- platform: cn` for the others", rungs.Name), "engines")
-	case alone && len(p.Isolation) == 0:
+	case ladder && len(p.Isolation) == 0:
 		return wrong(fmt.Sprintf("engine %s: needs isolation: all, or a list of %s", rungs.Name, strings.Join(rungs.Isolations, ", ")), "engines")
-	case alone && len(p.Provisioning) > 0:
+	case ladder && len(p.Provisioning) > 0:
 		return wrong(fmt.Sprintf("engine %s: takes no provisioning:, because bare metal's CPU set and the layer quota limit its CPUs: leave it out", rungs.Name), "provisioning")
 	case len(p.Networks) > 0:
 		return wrong("networks: a rung of the isolation ladder has the network of its layers: leave it out", "networks")
-	case !alone && slices.ContainsFunc(p.Provisioning, func(v string) bool { return v != notebook.Pinned }):
+	case !ladder && slices.ContainsFunc(p.Provisioning, func(v string) bool { return v != notebook.Pinned }):
 		return wrong(fmt.Sprintf("isolation %s: has a CPU set: write provisioning: [%s], or leave it out", notebook.IsolationFull, notebook.Pinned), "provisioning")
 	}
 	for j, l := range p.isolation() {
-		if alone && !slices.Contains(rungs.Isolations, l) {
+		if ladder && !slices.Contains(rungs.Isolations, l) {
 			return wrong(fmt.Sprintf("unknown layer %q; must be all, or a list of %s", l, strings.Join(rungs.Isolations, ", ")), "isolation", j)
 		}
-		if !alone && l != notebook.IsolationFull {
+		if !ladder && l != notebook.IsolationFull {
 			return wrong(fmt.Sprintf("isolation %q: must be %s; single layers need engines: [%s]", l, notebook.IsolationFull, notebook.LayersEngine), "isolation", j)
 		}
 	}
