@@ -16,10 +16,10 @@ import (
 type Design struct {
 	Rounds    Rounds `yaml:"rounds"`
 	Precision string `yaml:"precision,omitempty"` // "3%": stop when every ratio is known to ± this share; empty: run to the cap
-	Margin    string `yaml:"margin,omitempty"`    // "5%": the smallest difference that matters, for the study's length and its answer; empty: 1%
+	Margin    string `yaml:"margin,omitempty"`    // "5%": the smallest difference that matters. It decides the length of the study and its answer; empty: 1%
 	Trials    int    `yaml:"trials"`
 	Warmups   int    `yaml:"warmups"`
-	Timeout   string `yaml:"timeout"` // of one trial
+	Timeout   string `yaml:"timeout"` // the longest time of one trial
 
 	// Order is interleaved or sequential. Interleaved guests live at the same time and do their trials in random turns. Sequential guests
 	// follow each other. Empty: interleaved, unless guests would disturb each other, as virtual machines with timers do.
@@ -33,7 +33,7 @@ func (Design) Allowed() map[string][]string { return map[string][]string{"order"
 type Rounds struct {
 	Floor    int `yaml:"floor"`
 	Cap      int `yaml:"cap"`
-	Emulated int `yaml:"emulated,omitempty"` // for emulated treatments, which are never ranked; default the floor
+	Emulated int `yaml:"emulated,omitempty"` // rounds of emulated VMs, which are never ranked; default: floor
 }
 
 // UnmarshalYAML reads the keys, or one number that is both the floor and the cap.

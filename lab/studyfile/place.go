@@ -27,7 +27,7 @@ type Place struct {
 	OtherMemory string `yaml:"other_memory,omitempty" json:",omitempty"`
 
 	// Isolation lists rungs of the isolation ladder. For the engine layers they are the topmost layers, or "all" of them. For other
-	// engines the rung is "full": a pinned container on the bridge with a quota in addition to its CPU set.
+	// engines the rung is "full": a container on the bridge with both a CPU set and a quota.
 	Isolation Values `yaml:"isolation,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 }
 

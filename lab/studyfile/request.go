@@ -17,8 +17,8 @@ import (
 type Request struct {
 	Method   string `yaml:"method,omitempty"`    // default GET, and POST with a body
 	Headers  Values `yaml:"headers,omitempty"`   // as "Name: value"
-	Body     string `yaml:"body,omitempty"`      // its text
-	BodyFile string `yaml:"body_file,omitempty"` // or a file with it, relative to the study file
+	Body     string `yaml:"body,omitempty"`      // text of the body
+	BodyFile string `yaml:"body_file,omitempty"` // a file with the body, relative to the study file
 }
 
 // Methods are the methods that a request can have.

@@ -42,14 +42,14 @@ type Spec struct {
 	// (package measure). A file may have one such part.
 	Measured map[string]yaml.Node `yaml:",inline" json:"-"`
 
-	// Neighbours are the neighbours of the measured guests; empty: none.
+	// Neighbours are busy guests next to the measured ones; empty: none.
 	Neighbours Neighbours `yaml:"neighbours,omitempty"`
 
 	// LoadFrom is another machine that runs the loads of services, ssh://[USER@]HOST[:PORT]; empty: this host.
 	LoadFrom string `yaml:"load_from,omitempty"`
 
 	Design         Design `yaml:"design"`
-	AllowEmulation bool   `yaml:"allow_emulation"` // VMs under software emulation where KVM boots no guest
+	AllowEmulation bool   `yaml:"allow_emulation"` // allow software emulation of VMs if KVM cannot boot a guest
 
 	Source string `yaml:"-"` // the file as read
 	Base   string `yaml:"-"` // folder that paths in the file are relative to

@@ -29,7 +29,7 @@ type Use struct {
 	Devices Values `yaml:"devices,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
 	Image   string   `yaml:"image,omitempty"`   // reference of the image in which the command runs; empty: a plain Debian root
-	Command []string `yaml:"command,omitempty"` // empty: the image's own
+	Command []string `yaml:"command,omitempty"` // command to run; empty: the image's own
 	Input   string   `yaml:"input,omitempty"`   // for a command: the name under {work} of the file that --input gives
 
 	// Args are words for the image's own ENTRYPOINT, in place of its CMD. A use with a command has none.
@@ -37,24 +37,24 @@ type Use struct {
 	// Env are variables of the environment as KEY=VALUE, in addition to the image's own.
 	Env  Values `yaml:"env,omitempty" json:",omitempty"`  // omitted in the study's hash, which is older; so are those below
 	Dir  string `yaml:"dir,omitempty" json:",omitempty"`  // working folder of the command; empty: the image's
-	User string `yaml:"user,omitempty" json:",omitempty"` // as an image names its user; empty: the image's
+	User string `yaml:"user,omitempty" json:",omitempty"` // in the form of an image's USER; empty: the image's
 	// Volumes are folders or files of the host, as HOST:GUEST. Tare copies them into every guest's root; HOST is relative to the study file.
 	Volumes Values `yaml:"volumes,omitempty" json:"-"` // the image's digest covers their content
 	// Prepare is a command that runs in each guest and is not measured: before each run of a command, or before a service starts.
 	Prepare []string `yaml:"prepare,omitempty" json:",omitempty"`
 
-	// Metrics are the numbers that a command, or the load of a service, prints. The first ranks the platforms. None: the command's time, or
-	// what the load's JSON has.
+	// Metrics are the numbers that a command, or the load of a service, prints. The first ranks the platforms. Without
+	// metrics: the command's time, or what the load's JSON has.
 	Metrics []workload.Metric `yaml:"metrics,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
 	// Port makes the command a service that listens on this port.
 	Port int `yaml:"service,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
-	// Ask is the load of the service: the path of a page to request over HTTP, or a command of the image with {address}, {port}, {rate}
+	// Ask is what sends requests to the service: the path of a page over HTTP, or a command of the image with {address}, {port}, {rate}
 	// and {seconds} in it. With metrics and without a rate, the command chooses its own rate and length.
 	Ask Values `yaml:"load,omitempty" json:",omitempty"`
 	// Rate is the number of requests a second at which response times are measured; 0: the load's own rate.
 	Rate int `yaml:"rate,omitempty" json:",omitempty"`
-	// Request is the request over HTTP; nil: a plain GET.
+	// Request replaces a plain GET over HTTP.
 	Request *Request `yaml:"request,omitempty" json:",omitempty"`
 }
 
