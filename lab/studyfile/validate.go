@@ -357,7 +357,7 @@ func (s *Spec) checkIsolation(p Place) *problem {
 	case p.Platform != notebook.CN:
 		return wrong(fmt.Sprintf("isolation: is only for cn, and this platform is %s: leave it out", p.Platform), "isolation")
 	case ladder && !slices.Equal(p.Engines, []string{rungs.Name}):
-		return wrong(fmt.Sprintf("engine %s: must be the only engine of its platform: write another `- platform: cn` for the others", rungs.Name), "engines")
+		return wrong(fmt.Sprintf("engine %s: must be the only engine here: write another `- platform: cn` for the others", rungs.Name), "engines")
 	case ladder && len(p.Isolation) == 0:
 		return wrong(fmt.Sprintf("engine %s: needs isolation: all, or a list of %s", rungs.Name, strings.Join(rungs.Isolations, ", ")), "engines")
 	case ladder && len(p.Provisioning) > 0:
