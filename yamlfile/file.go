@@ -9,15 +9,16 @@ import (
 	"syscall"
 )
 
-// MaxBytes is how long a file that people write may be. None comes near; an accident or an attack does.
+// MaxBytes is the greatest length of a file that people write. Only an accident or an attack comes near it.
 const MaxBytes = 1 << 20
 
-// maxKeys is how many keys a mapping may have: the decoder compares each with each.
+// maxKeys is the greatest number of keys in a mapping. The decoder compares every key with every other, so more would take too long.
 const maxKeys = 1000
 
-// Read reads a file that a user names: a regular file of at most MaxBytes. No other kind is waited for or read. An error names the path, as [os.ReadFile]'s does.
+// Read reads a file that a user names: a regular file of at most MaxBytes. It neither waits for nor reads any other kind of file. Errors
+// name the path, as those of [os.ReadFile] do.
 func Read(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would wait for a writer
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without O_NONBLOCK, opening a FIFO would wait for a writer
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +26,7 @@ func Read(path string) ([]byte, error) {
 	return read(f, path, MaxBytes)
 }
 
-// ReadFS reads a file of a folder likewise, of at most so many bytes.
+// ReadFS reads a file of a folder in the same way. most is the greatest length in bytes.
 func ReadFS(folder fs.FS, name string, most int64) ([]byte, error) {
 	if info, err := fs.Stat(folder, name); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// What is no regular file, or is longer than any that people write, is refused and neither waited for nor read whole.
+// Read refuses what is not a regular file, and what is too long. It neither waits for such a file nor reads all of it.
 func TestReadIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -46,13 +46,13 @@ func TestReadIsBounded(t *testing.T) {
 					t.Errorf("%s of %s: %v, want %q", name, which, err, want)
 				}
 			case <-time.After(time.Minute):
-				t.Fatalf("%s of %s is waited for", name, which)
+				t.Fatalf("reading %s by %s did not return within a minute", name, which)
 			}
 		}
 	}
 }
 
-// The decoder compares each key of a mapping with each: 100,000 of them took 48 s.
+// The decoder compares every key of a mapping with every other: 100,000 keys took 48 s.
 func TestKeysAreBounded(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("name: x\nparams:\n")
@@ -65,7 +65,7 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 	began := time.Now()
 	err := Decode("f.yaml", []byte(text.String()), &v)
-	if want := "f.yaml:3: has 100000 keys here; at most 1000 are allowed"; err == nil || err.Error() != want {
+	if want := "f.yaml:3: has 100000 keys here: at most 1000 are allowed"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if took := time.Since(began); took > 20*time.Second {

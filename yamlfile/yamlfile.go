@@ -1,5 +1,5 @@
-// Package yamlfile reads the files that people write, studies, workloads and claims: strictly, and with a line for each
-// error.
+// Package yamlfile reads the files that people write: studies, workloads and claims. It accepts no unknown keys, and its errors name the
+// line.
 package yamlfile
 
 import (
@@ -17,8 +17,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Line is ":N" for the line of a YAML document on which the value at path stands; path holds the keys of mappings
-// and the indexes of sequences from the top. Where the path leads nowhere, the line of its last known part, or "".
+// Line is ":N" for the line of the value at path in a YAML document. path holds the keys of mappings and the indexes of sequences from the
+// top. If the path leads nowhere, Line is for the last part that exists, or "" if none does.
 func Line(text []byte, path ...any) string {
 	var doc yaml.Node
 	if yaml.Unmarshal(text, &doc) != nil || len(doc.Content) == 0 {
@@ -51,16 +51,16 @@ func Line(text []byte, path ...any) string {
 	return fmt.Sprint(":", line)
 }
 
-// Decode decodes one YAML document into v. A key that v does not have is an error. Errors read "FILE:LINE: what is
-// wrong; what is allowed".
+// Decode decodes one YAML document into v. A key that v does not have is an error. Errors have the form "FILE:LINE: what is wrong: what is
+// allowed".
 func Decode(where string, text []byte, v any) error {
 	if len(text) > MaxBytes {
-		return fmt.Errorf("%s: is %d bytes long, at most %d are read", where, len(text), MaxBytes)
+		return fmt.Errorf("%s: has %d bytes: at most %d are allowed", where, len(text), MaxBytes)
 	}
 	var doc yaml.Node
-	if yaml.Unmarshal(text, &doc) == nil { // else Decode says why
+	if yaml.Unmarshal(text, &doc) == nil { // otherwise Decode returns the error
 		if n := overfull(&doc); n != nil {
-			return fmt.Errorf("%s:%d: has %d keys here; at most %d are allowed", where, n.Line, len(n.Content)/2, maxKeys)
+			return fmt.Errorf("%s:%d: has %d keys here: at most %d are allowed", where, n.Line, len(n.Content)/2, maxKeys)
 		}
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
@@ -79,13 +79,13 @@ func Decode(where string, text []byte, v any) error {
 	return fmt.Errorf("%s: %s", where, wrong)
 }
 
-// PartError is what is wrong in a part of a document, with its line in the document; 0: it is not known.
+// PartError is an error in a part of a document, with its line in the document; 0: unknown.
 type PartError struct {
 	Line int
 	Text string
 }
 
-// Error is the text.
+// Error returns the text.
 func (e *PartError) Error() string { return e.Text }
 
 // DecodePart decodes a part of a document into v, as strictly as Decode. Its error is a *PartError.
@@ -98,13 +98,13 @@ func DecodePart(n *yaml.Node, v any) error {
 	return &PartError{line, text}
 }
 
-// Field is a field of a structure, with the key of the file that it is read from.
+// Field is a field of a structure, with its key in the file.
 type Field struct {
 	Key string
 	reflect.StructField
 }
 
-// Fields are the fields of a structure that a file can set, with the fields of the structures that are inlined in it.
+// Fields are the fields of a structure that a file can set, including those of inlined structures.
 func Fields(t reflect.Type) (all []Field) {
 	for _, f := range reflect.VisibleFields(t) {
 		key, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
@@ -117,12 +117,12 @@ func Fields(t reflect.Type) (all []Field) {
 
 // Limited is a structure in which some keys allow only certain values.
 type Limited interface {
-	// Allowed are these values, by key. They apply to the key's value, or to each entry of its list.
+	// Allowed returns the allowed values by key. They apply to the key's value, or to each entry of its list.
 	Allowed() map[string][]string
 }
 
-// Refused is the first value of a structure that is not allowed, with its key and the allowed values. An empty key means that all values
-// are allowed. A key that is empty or absent in the file is not checked.
+// Refused returns the first value of a structure that is not allowed, with its key and the allowed values. An empty key means that all
+// values are allowed. A value that is empty or absent in the file is not checked.
 func Refused(v Limited) (key, value string, allowed []string) {
 	s, limits := reflect.Indirect(reflect.ValueOf(v)), v.Allowed()
 	for _, f := range Fields(s.Type()) {
@@ -144,7 +144,7 @@ func Refused(v Limited) (key, value string, allowed []string) {
 	return "", "", nil
 }
 
-// Keys are those that a structure is read from.
+// Keys are the keys of a structure in a file.
 func Keys(v any) (all []string) {
 	for _, f := range Fields(reflect.Indirect(reflect.ValueOf(v)).Type()) {
 		all = append(all, f.Key)
@@ -152,7 +152,7 @@ func Keys(v any) (all []string) {
 	return all
 }
 
-// Unknown says that a key is none of those that are known, and which it may have been meant for.
+// Unknown is the error text for an unknown key: it names the nearest known key, if one is near, and all known keys.
 func Unknown(key string, known []string) string {
 	text, the := "unknown key "+key, ": the"
 	if n := Nearest(key, known); n != "" {
@@ -187,7 +187,7 @@ func Share(text string) (float64, error) {
 	digits, ok := strings.CutSuffix(text, "%")
 	percent, err := strconv.ParseFloat(digits, 64)
 	if err != nil || !ok || !(percent > 0 && percent <= 100) {
-		return 0, fmt.Errorf("%q is not a share; write a percentage above 0%% and at most 100%%, such as 3%%", text)
+		return 0, fmt.Errorf("%q: must be a percentage above 0%% and at most 100%%, such as 3%%", text)
 	}
 	return percent / 100, nil
 }
@@ -210,7 +210,7 @@ var (
 	otherKind  = regexp.MustCompile("^cannot construct !!(\\S+)(?: `((?s).*)`)? into (.+)$")
 )
 
-// yamlError is the line, or 0, and the text of the decoder's first error. known has the keys of each type.
+// yamlError returns the line, or 0, and the text of the decoder's first error. known has the keys of each type.
 func yamlError(err error, known map[string][]string) (line int, text string) {
 	text = err.Error()
 	if at := (*yaml.LoadError)(nil); errors.As(err, &at) {
@@ -224,7 +224,7 @@ func yamlError(err error, known map[string][]string) (line int, text string) {
 	return max(line, 0), strings.Join(strings.Fields(text), " ")
 }
 
-// found says what stands in the file, by the decoder's name for its kind.
+// found describes what the file contains, by the decoder's name for its kind.
 func found(kind, value string) string {
 	switch kind {
 	case "seq":
@@ -235,7 +235,7 @@ func found(kind, value string) string {
 	return strconv.Quote(value)
 }
 
-// allowed says in words what a type is read from; keys are a structure's.
+// allowed describes what a type accepts. keys are the keys of a structure.
 func allowed(of string, keys []string) string {
 	switch {
 	case len(keys) > 0:
@@ -254,7 +254,7 @@ func allowed(of string, keys []string) string {
 	return "a whole number"
 }
 
-// keys adds to known the keys of the structures that a type is made of, by the structures' names.
+// keys adds the keys of all structures in a type to known, by the names of the structures.
 func keys(t reflect.Type, known map[string][]string) map[string][]string {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
@@ -272,9 +272,9 @@ func keys(t reflect.Type, known map[string][]string) map[string][]string {
 	return known
 }
 
-// Nearest is the one that a word was most likely meant for; "" if none is near.
+// Nearest returns the word in of that the user most likely meant; "" if none is near.
 func Nearest(word string, of []string) (best string) {
-	least := min(3, len(word)) // a third letter would be another word
+	least := min(3, len(word)) // words that differ in three letters or more are different words
 	for _, other := range of {
 		if d := distance(word, other); d < least {
 			best, least = other, d
@@ -283,7 +283,7 @@ func Nearest(word string, of []string) (best string) {
 	return best
 }
 
-// distance is how many letters are to be put in, left out or exchanged to make one word of the other.
+// distance is the Levenshtein distance of two words, in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

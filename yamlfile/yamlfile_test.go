@@ -70,7 +70,7 @@ func TestDecode(t *testing.T) {
 		"params: [a]":                      "f.yaml:1: a list: must be keys with values, {KEY: …}",
 		"a: [":                             "f.yaml:2: did not find expected node content",
 		"name: \x00":                       "f.yaml: control characters",
-		strings.Repeat("#", 2<<20):         "at most 1048576 are read",
+		strings.Repeat("#", 2<<20):         "at most 1048576 are allowed",
 	} {
 		if err := Decode("f.yaml", []byte(text), &doc{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "foo") {
 			t.Errorf("%.40q: %v, want one line with %q", text, err, want)

@@ -78,7 +78,7 @@ func TestWhatIsWrongWithFlagsOfBench(t *testing.T) {
 		{[]string{"--service", "0", "--load", "/"}, `--service "0": must be a port from 1 to 65535`},
 		{[]string{"--from-container", "web"}, "--image: the container or the Compose file names the image: leave it out"},
 		{[]string{"--provisioning", "all"}, `--provisioning "all": must be quota, set, both or whole (also `},
-		{[]string{"--provisioning", "whole"}, "provisioning whole: what has no limits is as large as the host: the instance host was expected among the study's"},
+		{[]string{"--provisioning", "whole"}, "provisioning whole: has no limits, so its size is the host's: add host to instances:"},
 	} {
 		if _, err := benchOf(append(c.args, "--image", "web", "--", "work")...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v; want %s", c.args, err, c.want)

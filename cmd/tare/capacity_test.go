@@ -54,7 +54,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 1m}
 		want string
 	}{
 		{[]string{"--service", "80", "--load", "/", "--objective", "fast"}, "objective: "},
-		{[]string{"--service", "80"}, "service: and load: one without the other"},
+		{[]string{"--service", "80"}, "service: and load: must be given together"},
 		{[]string{"--load", "/"}, "with --service PORT"},
 		{[]string{"--service", "80", "--load", "ab http://{address}"}, "{rate}"},
 	} {

@@ -116,7 +116,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 		t.Errorf("%d trials beside a neighbour", beside)
 	}
 	h.write("same.yaml", strings.Replace(study, "./loop", "./short", 1))
-	if _, said, status := h.run("run", "./same.yaml", "--out", "S"); status == 0 || !strings.Contains(said, "of workload short no length can be chosen") {
+	if _, said, status := h.run("run", "./same.yaml", "--out", "S"); status == 0 || !strings.Contains(said, "workload short ends by itself, because its length cannot be chosen") {
 		t.Errorf("exit status %d: %s", status, said)
 	}
 	h.nothingLeft()

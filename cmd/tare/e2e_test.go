@@ -745,7 +745,7 @@ func TestBadInputIsOneLine(t *testing.T) {
 		{"unknown instance", []string{"bench", "--instances", "huge", "--", "true"}, `unknown instance "huge"`},
 		{"unknown flag", []string{"run", "quick", "--fast"}, "unknown flag: --fast"},
 		{"unknown accelerator", []string{"run", "quick", "--accel", "xen"}, `--accel "xen"`},
-		{"an end that is none", []string{"run", "quick", "--until", "soon"}, `--until "soon": ±1% (or 1%), 'decided at 2%', claims, or 'p95 < 1.5x', with p10 to p99 and more than 1x, was expected`},
+		{"an end that is none", []string{"run", "quick", "--until", "soon"}, `--until "soon": must be ±1% (or 1%), 'decided at 2%', claims, or 'p95 < 1.5x', with p10 to p99 and more than 1x`},
 		{"two ends", []string{"run", "quick", "--until", "±1%", "--rounds", "3"}, "--until and --rounds: one of the two was expected"},
 		{"no command", []string{"bench"}, "a command was expected"},
 		{"image without the command", []string{"bench", "--image", h.image, "--platforms", "bm,cn:crun|runc", "--", "nosuchcommand"}, "nosuchcommand"},

@@ -22,7 +22,7 @@ func TestMetricsThatAreNone(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"metrics: are numbers that a command prints":                                       {"--metric", "a=(x),s,lower", "--image", "x", "--service", "80", "--load", "/"},
+		"metrics: needs a command that prints them":                                        {"--metric", "a=(x),s,lower", "--image", "x", "--service", "80", "--load", "/"},
 		`metrics: also: - name: "a" is there twice: each metric was expected to have a na`: {"--metric", "a=(x),s,lower", "--metric", "a=(y),s,lower", "--", "true"},
 	} {
 		cmd := benchCommand()

@@ -92,7 +92,7 @@ func TestParse(t *testing.T) {
 		{oneClaim("      ratio: 3"), "mine.yaml:11: "},
 		{oneClaim("      ratio: {of: {platform: {}}, higher: 2%}"), "mine.yaml:11: must be a value or a list of values"},
 		{"paper: p\ngroups:\n- name: g\n  about: {workload: x, platform: cn}\n  claims:\n  - &c {id: c, place: p, finding: f, hypothesis: {ratio: {of: {}, higher: 2%}}}\n  - {id: c, place: p, finding: f, hypothesis: {ratio: {of: {}, higher: 2%}}}", `mine.yaml:7: id: "c" is there twice`},
-		{strings.Repeat("#", 2<<20), "mine.yaml: is 2097152 bytes long"},
+		{strings.Repeat("#", 2<<20), "mine.yaml: has 2097152 bytes: at most 1048576 are allowed"},
 	} {
 		_, err := Parse("mine.yaml", []byte(c.text))
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 300 {

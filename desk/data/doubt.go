@@ -31,7 +31,7 @@ type (
 		Failed, Trials int
 		Cause          Cause
 	}
-	// SharedLoad: the load of a guest without CPUs of its own could use the same CPUs.
+	// SharedLoad: the load of a guest with a quota could use the same CPUs, or left the guest no more CPUs than a CPU set has.
 	SharedLoad struct{}
 	// OneRound: there is no interval, because that takes two rounds.
 	OneRound struct{}

@@ -55,6 +55,8 @@ type tally struct {
 	first    int      // in the order of appearance
 	cells    map[Block]*Cell
 	last     *Cell             // of the trial before
+	beside   bool              // a load ran on the guest's host, and the guest had a quota
+	bound    bool              // a guest had no more CPUs than its quota has
 	held     map[Holder]int    // measured trials that succeeded in which it was held back
 	guests   map[guestKey]bool // that gave a measured trial: whether one of theirs succeeded
 	causes   texts             // of failures
@@ -143,6 +145,7 @@ func (r *reader) folder(dir string) error {
 		}
 		if t := byID[g.Treatment]; g.Limits.CPUs != "" && t.guests[guestKey{at, g.ID}] {
 			t.row.CPUs[g.Limits.CPUs]++
+			t.bound = t.bound || withoutChoice(g.Limits)
 		}
 	}
 	folder.Rounds = len(rounds)
@@ -385,7 +388,9 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) error {
 		return nil
 	}
 	t.row.Trials++
-	t.row.LoadShared = t.row.LoadShared || n.Load != nil && n.Load.Shared && t.row.Treatment.Provisioning == notebook.Vanilla
+	if l := n.Load; l != nil && l.From == "" && t.row.Treatment.Provisioning == notebook.Vanilla {
+		t.row.LoadShared, t.beside = t.row.LoadShared || l.Shared, true
+	}
 	c := t.cell(Block{folder, n.Round})
 	c.Tried++
 	c.Beside.Add(n.Beside)
@@ -567,9 +572,16 @@ func (r *reader) nameHosts() {
 	}
 }
 
+// withoutChoice reports whether a guest with a CPU quota has no more CPUs than that, so that its scheduler chooses as from a CPU set.
+func withoutChoice(l notebook.Limits) bool {
+	cpus, err := notebook.ParseCPUList(l.CPUs)
+	return err == nil && len(cpus) > 0 && l.Quota > 0 && float64(len(cpus)) <= math.Ceil(l.Quota)
+}
+
 // finish works out what a row says by itself.
 func (r *reader) finish(t *tally) {
 	row := &t.row
+	row.LoadShared = row.LoadShared || t.beside && t.bound
 	row.Host = r.sum.HostOf(row.HostID).Name
 	row.Guests = len(t.guests)
 	row.Dots, row.DotsOf = t.dots.pick(mostDots), t.dots.of

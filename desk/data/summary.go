@@ -190,11 +190,13 @@ type Row struct {
 	Config         Config  // how its study measures, as its kind has it; nil: its work was timed
 	identity       string  // Config's
 	Of             any     // what its trials recorded beyond values and metrics, as its kind has it; nil: nothing
-	LoadShared     bool    // its load could use the CPUs of a guest that a quota binds to none: decides nothing
-	Doubts         []Doubt
-	Kernels        []string           // guest kernels, with where a VM's was taken from
-	Machines       []notebook.Machine // of VMs; a zero one is of a folder from before it was recorded
-	CPUs           map[string]int     // how many guests with a measured trial that succeeded could use which CPUs of the host ("0-1,4")
+	// LoadShared: a load on this host could use the CPUs of a guest with a quota, or left it no more CPUs than a CPU set has. So it decides
+	// nothing about quotas.
+	LoadShared bool
+	Doubts     []Doubt
+	Kernels    []string           // guest kernels, with where a VM's was taken from
+	Machines   []notebook.Machine // of VMs; a zero one is of a folder from before it was recorded
+	CPUs       map[string]int     // how many guests with a measured trial that succeeded could use which CPUs of the host ("0-1,4")
 
 	Cells     []Cell      // by folder and round
 	Values    []Value     // of the cells in which a measured trial succeeded: what Mean and Ratio are made of

@@ -16,7 +16,7 @@ import (
 	"tare/stats"
 )
 
-func TestWhatCanStillBeAnsweredComesFirst(t *testing.T) {
+func TestAnswerableQuestionsComeFirst(t *testing.T) {
 	lasts := func(id string) time.Duration {
 		return map[string]time.Duration{"bm": 1, "aa": 1, "cn": 2, "vm": 10}[id]
 	}
@@ -30,12 +30,12 @@ func TestWhatCanStillBeAnsweredComesFirst(t *testing.T) {
 		want string // who is in the next round
 	}{
 		{1000, false, []question{must, vm, aa, cn}, "aa bm cn tcg vm"},
-		{77, false, []question{must, vm, aa, cn}, "bm cn tcg vm"}, // bare metal serves both: 6 + 4·2 + 6·10, but not 100 more
+		{77, false, []question{must, vm, aa, cn}, "bm cn tcg vm"}, // bare metal counts once for both: 6 + 4·2 + 6·10, but not 100 more
 		{73, false, []question{must, vm, aa, cn}, "bm cn tcg"},
 		{12, false, []question{must, vm, aa, cn}, "bm cn tcg"},
-		{11, false, []question{must, vm, aa, cn}, "aa bm cn tcg vm"}, // nothing can be answered: nothing waits
-		{11, true, []question{must, vm, aa, cn}, "bm tcg"},           // or all but what never does
-		{11, true, []question{vm, aa, cn}, "bm cn"},                  // or but the cheapest
+		{11, false, []question{must, vm, aa, cn}, "aa bm cn tcg vm"}, // no question can be answered: none waits
+		{11, true, []question{must, vm, aa, cn}, "bm tcg"},           // or only those that never wait do not
+		{11, true, []question{vm, aa, cn}, "bm cn"},                  // or only the cheapest does not
 	} {
 		who := rounds(choose(c.open, lasts, c.left, c.one))
 		var got []string
@@ -49,7 +49,7 @@ func TestWhatCanStillBeAnsweredComesFirst(t *testing.T) {
 	}
 }
 
-// levels makes a lab in which guests differ by one share and trials in a guest by another, and guests and trials take so long.
+// levels makes a lab with these shares of noise between guests and between trials in a guest, and these times of guests and trials.
 func levels(seed uint64, making, working time.Duration, guests, trials float64, ratio func(notebook.Treatment) float64) *fakeLab {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	guest := map[string]float64{}
@@ -63,7 +63,7 @@ func levels(seed uint64, making, working time.Duration, guests, trials float64, 
 
 func same(notebook.Treatment) float64 { return 1 }
 
-// A guest that costs much and differs little from others does more trials; one whose trials differ little, or take long, does not.
+// An expensive guest that differs little from others does more trials. A guest whose trials differ little, or take long, does not.
 func TestTrialsFollowTheirCostAndNoise(t *testing.T) {
 	d := notebook.Design{Floor: 12, Cap: 12, Precision: 1e-6, Trials: 1, Warmups: 1}
 	for _, c := range []struct {
@@ -72,11 +72,11 @@ func TestTrialsFollowTheirCostAndNoise(t *testing.T) {
 		guests, trials  float64
 		least, most     int // median trials of a guest in the second half of the rounds; √(cost of a guest / cost of a trial · variances)
 	}{
-		{"dear guests, noisy trials", 9 * time.Second, time.Second, 0.01, 0.04, 8, 18},     // √10 · 4
-		{"dear guests that are all alike", 9 * time.Second, time.Second, 0, 0.04, 12, 100}, // as far as is known
-		{"dear guests, steady trials", 9 * time.Second, time.Second, 0.04, 0.01, 1, 2},     // √10 / 4
-		{"long trials", time.Second, 100 * time.Second, 0.04, 0.04, 1, 2},                  // 1
-		{"trials of a tenth of the guest", 9 * time.Second, time.Second, 0.03, 0.03, 2, 5}, // √10
+		{"expensive guests, noisy trials", 9 * time.Second, time.Second, 0.01, 0.04, 8, 18},     // √10 · 4
+		{"expensive guests that are all alike", 9 * time.Second, time.Second, 0, 0.04, 12, 100}, // as far as a run can know
+		{"expensive guests, steady trials", 9 * time.Second, time.Second, 0.04, 0.01, 1, 2},     // √10 / 4
+		{"long trials", time.Second, 100 * time.Second, 0.04, 0.04, 1, 2},                       // 1
+		{"trials of a tenth of the guest", 9 * time.Second, time.Second, 0.03, 0.03, 2, 5},      // √10
 		{"no noise at all", time.Second, time.Second, 0, 0, 1, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -103,8 +103,8 @@ func TestTrialsFollowTheirCostAndNoise(t *testing.T) {
 	}
 }
 
-// An interrupted run goes on with as many trials as each guest was made for: none is repeated, none is missing.
-func TestAnAllocatedRunGoesOn(t *testing.T) {
+// An interrupted run continues with the number of trials that each guest was made for. No trial is repeated or missing.
+func TestAllocatedRunContinues(t *testing.T) {
 	d := notebook.Design{Floor: 5, Cap: 6, Precision: 1e-6, Trials: 1, Warmups: 1}
 	for stop := 1; stop < 60; stop++ {
 		synctest.Test(t, func(t *testing.T) {
@@ -130,13 +130,13 @@ func TestAnAllocatedRunGoesOn(t *testing.T) {
 				second.Take(tr)
 			}
 			if reason, err := second.Do(t.Context()); err != nil || !reason.Is("cap-on-rounds") {
-				t.Fatalf("stop %d: going on: %q, %v", stop, reason, err)
+				t.Fatalf("stop %d: continued: %q, %v", stop, reason, err)
 			}
 			planned, seen, in := map[cell]int{}, map[string]bool{}, map[cell]int{}
 			for _, g := range book.guests {
 				c := cell{g.Treatment, g.Round}
 				if n := planned[c]; n > 0 && n != g.Trials {
-					t.Fatalf("stop %d: round %d of %s was planned with %d trials and goes on with %d", stop, g.Round, g.Treatment, n, g.Trials)
+					t.Fatalf("stop %d: round %d of %s was planned with %d trials and continues with %d", stop, g.Round, g.Treatment, n, g.Trials)
 				}
 				planned[c] = g.Trials
 			}
@@ -145,7 +145,7 @@ func TestAnAllocatedRunGoesOn(t *testing.T) {
 					continue
 				}
 				if id := fmt.Sprint(tr.Treatment, tr.Round, tr.Index); seen[id] {
-					t.Fatalf("stop %d: trial %s stands twice", stop, id)
+					t.Fatalf("stop %d: trial %s is recorded twice", stop, id)
 				} else {
 					seen[id] = true
 				}
@@ -163,8 +163,8 @@ func TestAnAllocatedRunGoesOn(t *testing.T) {
 	}
 }
 
-// With little time left, what can be known in it is, and what cannot waits; in what is left then it goes on.
-func TestWhatCannotBeKnownInTimeWaits(t *testing.T) {
+// With little time left, the run answers the questions for which there is time, and the others wait. Time left after that is for them.
+func TestQuestionsWithoutTimeWait(t *testing.T) {
 	pinned := cnT
 	pinned.Provisioning = notebook.Pinned
 	synctest.Test(t, func(t *testing.T) {
@@ -197,15 +197,15 @@ func TestWhatCannotBeKnownInTimeWaits(t *testing.T) {
 		}
 		t.Logf("%v rounds, the noisy one %d of them when the steady one was known", n, alone)
 		if q, _ := r.rule.ratio(of[1], 200); q.High-q.Low > 0.04*q.Value {
-			t.Errorf("what could be known is not: %+v", q)
+			t.Errorf("the answerable question has no answer: %+v", q)
 		}
 		if n[of[2].ID]-alone > 5 || alone == 0 || n[of[0].ID] < n[of[2].ID] {
-			t.Errorf("%d rounds of what could not be known, %d of them when the other was: it did not wait, or not go on", n[of[2].ID], alone)
+			t.Errorf("the unanswerable question had %d rounds, %d of them after the other was answered: it did not wait, or did not continue", n[of[2].ID], alone)
 		}
 	})
 }
 
-// looker looks at the A/A check's interval whenever a round is over.
+// looker reads the interval of the A/A control after each round.
 type looker struct {
 	of     func(rounds int) stats.Quotient
 	rounds int
@@ -222,9 +222,9 @@ func (l *looker) Trial(notebook.Treatment, notebook.Trial, stats.Quotient) {}
 func (l *looker) GaveUp(notebook.Treatment, *notebook.Message)             {}
 func (l *looker) Preparing(*notebook.Message)                              {}
 
-// Bare metal against itself, with as many trials as were decided on the way, until a rule or the time stops it; whoever looks after
-// each round may stop it when it looks different: that happens in one of twenty studies at most.
-func TestLooksAtWillRaiseFewFalseAlarms(t *testing.T) {
+// Bare metal runs against itself, with as many trials as the run decides, until a rule or the time stops it. A user who looks after each
+// round may see a difference where there is none, in one of twenty studies at most.
+func TestRepeatedLooksRaiseFewFalseAlarms(t *testing.T) {
 	const studies = 210
 	designs := []notebook.Design{
 		{Floor: 5, Cap: 25, Precision: 0.02, Trials: 1, Warmups: 1}, {Floor: 2, Cap: 40, Decide: 0.02, Trials: 1}, {Floor: 5, Cap: 20, Precision: 1e-6, Trials: 2},
@@ -259,11 +259,11 @@ func TestLooksAtWillRaiseFewFalseAlarms(t *testing.T) {
 	}
 	t.Logf("%d false alarms in %d studies; %v; %d rounds, %d trials", alarms, studies, stopped, rounds, trials)
 	if alarms > studies/20 {
-		t.Errorf("%d of %d studies saw a difference where there is none; want 5 %% at most", alarms, studies)
+		t.Errorf("%d of %d studies found a difference although there is none; want 5 %% at most", alarms, studies)
 	}
 	for _, reason := range []string{"precise-enough", "cap-on-rounds", "time-budget"} {
 		if stopped[reason] < studies/20 {
-			t.Errorf("%d studies ended with %q: too few to say anything of it", stopped[reason], reason)
+			t.Errorf("%d studies ended with %q: too few to judge it", stopped[reason], reason)
 		}
 	}
 }

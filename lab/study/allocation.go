@@ -17,7 +17,7 @@ type allocation struct {
 }
 
 // allocate decides how many trials the guests of a round do: the same number in all guests that are compared with each other, and at
-// least the study's number. who are the treatments that the round is for. If no rule ends the study, or the study fixes the number,
+// least the study's number. who has the treatments that the round is for. If no rule ends the study, or the study fixes the number,
 // guests do the study's number.
 func (a allocation) allocate(who map[string]int, round int) {
 	if a.fixed {
@@ -51,7 +51,7 @@ func (a allocation) best(group string, who map[string]int, round int) int {
 			continue
 		}
 		c := a.costs.of[t.ID]
-		if c.trials == 0 { // in this session: as before
+		if c.trials == 0 { // none in this session yet: as before
 			return cmp.Or(a.planned[cell{t.ID, round - 1}], least)
 		}
 		guests, trials = guests+c.guest(), trials+c.trial()
@@ -62,7 +62,7 @@ func (a allocation) best(group string, who map[string]int, round int) int {
 	return levels.Trials(guests.Seconds(), trials.Seconds(), least)
 }
 
-// levels are the levels of the noise of the treatment's ratio to its baseline.
+// levels are the noise levels of the treatment's ratio to its baseline.
 func (a allocation) levels(t notebook.Treatment, rounds int) stats.Levels {
 	x, y := a.values(t, rounds)
 	if b, _ := a.baseline(t); y != nil && a.turns[cell{t.ID, rounds - 1}] && a.turns[cell{b.ID, rounds - 1}] {
@@ -72,7 +72,7 @@ func (a allocation) levels(t notebook.Treatment, rounds int) stats.Levels {
 }
 
 // values are the successful trials of the treatment and of its baseline, by round, from the rounds in which both have some. For a
-// baseline they are only its own.
+// baseline, x has its own trials and y none.
 func (a allocation) values(t notebook.Treatment, rounds int) (x, y [][]float64) {
 	b, ok := a.baseline(t)
 	for round := range rounds {

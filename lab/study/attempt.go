@@ -38,11 +38,11 @@ type attempt struct {
 	preparing time.Duration     // making and removing the guest, and warm-ups
 	working   time.Duration     // time of measured trials
 	trials    int               // measured trials
-	under     underway          // the trial of which parts are done
+	under     underway          // the trial that is done in part
 	lastCause *notebook.Message // why the last one failed
 }
 
-// begin makes the guest. If that fails, its trials have failed. The caller ends every attempt that it began.
+// begin makes the guest. If that fails, it records the guest's trials as failed. The caller ends every attempt that it began.
 func (a *attempt) begin(ctx context.Context) error {
 	began := time.Now()
 	defer func() { a.preparing += time.Since(began) }()
@@ -84,7 +84,7 @@ func (a *attempt) end(ctx context.Context) error {
 		return fmt.Errorf("%s: %s could not be removed: %w; `tare clean` tries again", a.t.ID, what, worse)
 	}
 	err := gravest(nil, "a neighbour", a.company.Leave(ctx))
-	err = gravest(err, "its load's place", a.subject.Service().TakeDown(ctx)) // before the guest, so that the load does not find it half destroyed
+	err = gravest(err, "the place of its load", a.subject.Service().TakeDown(ctx)) // before the guest, so that the load does not find it half destroyed
 	return gravest(err, "its guest", crowd.Destroy(ctx, a.subject.Guest()))
 }
 
@@ -214,8 +214,8 @@ func (a *attempt) trial(ctx context.Context, s measure.Step) (tr notebook.Trial,
 	return tr, over, err
 }
 
-// observe begins to observe a trial, or a part of one. observed says what the host did beside the guests, and for how many seconds the
-// guest was throttled. stayed, called after it, says in a trial whether the guest stayed on its CPUs.
+// observe begins to observe a trial, or a part of one. observed returns what the host did in addition to its guests, and for how many seconds
+// the guest was throttled. stayed, called after it, records in a trial whether the guest stayed on its CPUs.
 func (a *attempt) observe() (observed func() (*notebook.Beside, float64), stayed func(*notebook.Trial)) {
 	g, service := a.subject.Guest(), a.subject.Service()
 	// Tare's own readings come before the first look at the host and after the last: otherwise they would count as the work of
@@ -233,7 +233,7 @@ func (a *attempt) observe() (observed func() (*notebook.Beside, float64), stayed
 func (a *attempt) describe(ctx context.Context) (cause *notebook.Message) {
 	ctx, cancel := context.WithTimeout(ctx, crowd.AskTimeout)
 	defer cancel()
-	if a.subject.Service() != nil { // the ruler runs the service, and only an idle ruler can be asked more
+	if a.subject.Service() != nil { // the ruler runs the service, and only an idle ruler takes further requests
 		return a.limits()
 	}
 	g, n := a.subject.Guest(), 9
@@ -249,7 +249,7 @@ func (a *attempt) describe(ctx context.Context) (cause *notebook.Message) {
 		seconds = append(seconds, c.Seconds())
 	}
 	a.guest.RulerCostS, a.guest.RulerCostN = stats.Median(seconds), len(seconds)
-	for range 5 { // the fastest is close to the time of the way itself
+	for range 5 { // the fastest is close to the time of the connection itself
 		if _, err := g.Ruler().Ping(ctx); err != nil {
 			return notebook.Say("ruler-silent", "cause", crowd.Silent(err, g))
 		}
@@ -257,7 +257,7 @@ func (a *attempt) describe(ctx context.Context) (cause *notebook.Message) {
 	return a.limits()
 }
 
-// limits fills in what can be read of a guest at any time.
+// limits fills in what can be read from a guest at any time.
 func (a *attempt) limits() *notebook.Message {
 	g, rec := a.subject.Guest(), &a.guest
 	rec.RoundTripS = g.Ruler().RoundTrip().Seconds()

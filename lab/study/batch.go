@@ -54,7 +54,7 @@ func (l *live) run(ctx context.Context, b batch) (late bool, err error) {
 	defer func() {
 		for _, a := range slices.Backward(l.guests) {
 			if e := l.remove(ctx, a); e != nil {
-				err = e // whatever else happened: what remains would disturb the next measurement
+				err = e // the gravest error: what remains would disturb the next measurement
 			}
 		}
 	}()
@@ -113,9 +113,9 @@ func (l *live) add(ctx context.Context, t notebook.Treatment) error {
 	return a.begin(ctx)
 }
 
-// turns hands out trials to the guests in random turns. shifts is the number of shifts that are still to come, this one included: a
-// guest that stays has done its part of its trials then, and the last guest, whose shift it is, all of them. late: the run's deadline
-// leaves no time for another pass.
+// turns hands out trials to the guests in random turns. shifts is the number of shifts still to come, including this one. A guest that
+// stays does an equal part of its remaining trials in each. The last guest, whose shift it is, does all of its trials. late: the run's
+// deadline leaves no time for another pass.
 func (l *live) turns(ctx context.Context, shifts int) (late bool, err error) {
 	quota, most := make([]int, len(l.guests)), 0
 	for i, a := range l.guests {
@@ -130,7 +130,7 @@ func (l *live) turns(ctx context.Context, shifts int) (late bool, err error) {
 		if pass > 0 && !l.Deadline.IsZero() && began.Add(l.longest).After(l.Deadline) {
 			return true, nil
 		}
-		its := map[*attempt]bool{} // those that have a trial in the pass, or parts of one
+		its := map[*attempt]bool{} // guests with a trial in the pass, or with parts of a trial left
 		for i, a := range l.guests {
 			its[a] = (pass+1)*quota[i]/most > pass*quota[i]/most // evenly among the passes
 		}
@@ -147,12 +147,12 @@ func (l *live) turns(ctx context.Context, shifts int) (late bool, err error) {
 	return false, nil
 }
 
-// parted reports whether a trial is under way of which parts are done.
+// parted reports whether some trial is done in part.
 func (l *live) parted() bool {
 	return slices.ContainsFunc(l.guests, func(a *attempt) bool { return a.under.parts > 0 })
 }
 
-// once gives each of these guests a turn, in random order. more: some have further parts of their trials to do, and remain.
+// once gives each of these guests a turn, in random order. more: some have further parts of their trials to do; only they remain.
 func (l *live) once(ctx context.Context, its map[*attempt]bool) (more bool, err error) {
 	for _, i := range turns(l.Plan.Study.Seed, l.round, l.pass, l.guests[0].t.ID, len(l.guests)) {
 		a := l.guests[i]

@@ -46,7 +46,7 @@ func TestTrialsTakeTurns(t *testing.T) {
 			}
 		}
 	}
-	if len(orders) < 4 { // of six, in eighteen passes: fewer come up once in ten million
+	if len(orders) < 4 { // of six, in eighteen passes: fewer have a probability of one in ten million
 		t.Errorf("passes have the orders %v", orders)
 	}
 	for _, g := range book.guests {
@@ -56,8 +56,8 @@ func TestTrialsTakeTurns(t *testing.T) {
 	}
 }
 
-// What the study or the guests forbid to be together follows each other, and the record says so.
-func TestWhoIsAlone(t *testing.T) {
+// Guests follow each other if the study or the guests do not allow them to live at the same time. The record says how many lived together.
+func TestGuestsThatFollowEachOther(t *testing.T) {
 	large, offline, kvm := cnT, bmT, vmT
 	large.HostCores, offline.OthersOffline, kvm.Accelerator = 1, true, notebook.KVM
 	cold := func(of notebook.Treatment) notebook.Treatment {
@@ -96,10 +96,10 @@ func TestWhoIsAlone(t *testing.T) {
 	}
 }
 
-// Services keep their memory while others are asked. Where the host has no room for all of them they follow each other.
+// Services keep their memory during the trials of others. If the host has no room for all services, they follow each other.
 func TestServicesThatDoNotFit(t *testing.T) {
 	for memory, want := range map[int64]int{4 << 30: 2, 2<<30 + spareMemory: 2, 2 << 30: 1} {
-		p := shopPlan("")
+		p := servicePlan("")
 		p.room = memory
 		p.interleaved()
 		most := 0
@@ -112,15 +112,15 @@ func TestServicesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// Two services on the host's own network want one port, so they follow each other while the containers stay, and each meets half of
-// their trials.
-func TestServicesOfOnePort(t *testing.T) {
-	host, again := bmT, aaT // their treatments name no network
+// Two services on the host's own network need the same port, so they follow each other. The containers stay, and do half of their trials
+// next to each of the two.
+func TestServicesOnOnePort(t *testing.T) {
+	host, again := bmT, aaT // without a network in their treatments
 	p := fakePlan(notebook.Design{Floor: 4, Cap: 4, Trials: 6}, host, again, cnT)
 	for label := range p.ready {
-		p.ready[label] = shopPlan("").ready["w"]
+		p.ready[label] = servicePlan("").ready["w"]
 	}
-	l := &shop{fakeLab: fakeLab{elapsed: steady}, answer: `{"mean":0.25,"p99":0.5,"errors":0}`}
+	l := &serviceLab{fakeLab: fakeLab{elapsed: steady}, answer: `{"mean":0.25,"p99":0.5,"errors":0}`}
 	book := &fakeBook{}
 	if _, err := (&Run{Plan: p, Lab: l, Book: book}).Do(t.Context()); err != nil {
 		t.Fatal(err)
@@ -150,8 +150,8 @@ func TestServicesOfOnePort(t *testing.T) {
 	}
 }
 
-// A guest that ends takes only its own trials with it.
-func TestAGuestThatDiesAmongOthers(t *testing.T) {
+// A guest that dies fails only its own trials.
+func TestGuestThatDiesAmongOthers(t *testing.T) {
 	p := fakePlan(notebook.Design{Floor: 1, Cap: 1, Trials: 3}, bmT, aaT, cnT)
 	cn := p.Study.Treatments[2].ID
 	runs := 0
@@ -178,13 +178,13 @@ func TestAGuestThatDiesAmongOthers(t *testing.T) {
 	}
 }
 
-// A deadline ends a batch between two passes: each guest has as many trials then, and the run goes on with the others.
-func TestADeadlineEndsWithAPass(t *testing.T) {
+// A deadline ends a batch between two passes. Each guest then has the same number of trials, and a later run does the others.
+func TestDeadlineEndsBetweenPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := fakePlan(notebook.Design{Floor: 1, Cap: 1, Trials: 10}, bmT, aaT, cnT)
 		lab := func() *fakeLab { return levels(3, time.Second, time.Second, 0, 0, same) }
 		book := &fakeBook{}
-		r := &Run{Plan: p, Lab: lab(), Book: book, Deadline: time.Now().Add(14 * time.Second)} // three to make guests, and three for each pass
+		r := &Run{Plan: p, Lab: lab(), Book: book, Deadline: time.Now().Add(14 * time.Second)} // three seconds to make guests, and three for each pass
 		if reason, err := r.Do(t.Context()); err != nil || !reason.Is("time-budget") {
 			t.Fatalf("%v, %v", reason, err)
 		}
@@ -205,7 +205,7 @@ func TestADeadlineEndsWithAPass(t *testing.T) {
 			again.Take(tr)
 		}
 		if reason, err := again.Do(t.Context()); err != nil || !reason.Is("cap-on-rounds") || book.measured() != 30 {
-			t.Errorf("going on: %v, %v, %d trials, want 30", reason, err, book.measured())
+			t.Errorf("continued: %v, %v, %d trials, want 30", reason, err, book.measured())
 		}
 	})
 }

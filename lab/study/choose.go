@@ -14,9 +14,9 @@ type question struct {
 	fixed  bool     // it takes this many rounds whatever is measured, and never waits
 }
 
-// choose returns the questions that the next round is for. If the time left is enough to answer all, these are all. Otherwise they are
-// as many as the time is enough for, the cheapest first, and the others wait. If the time is enough for none, none waits; but with
-// one, all wait except the cheapest and those that never wait. lasts is how long a guest of a treatment takes.
+// choose returns the questions that the next round is for. If there is time to answer all questions, it returns all. Otherwise it returns
+// as many as there is time for, the cheapest first, and the others wait. If there is time for none, it returns all; but with one, it
+// returns the cheapest and those that never wait. lasts is how long a guest of a treatment takes.
 func choose(open []question, lasts func(treatment string) time.Duration, left time.Duration, one bool) (now []question) {
 	price := func(all ...question) (d time.Duration) {
 		for t, n := range rounds(all) {

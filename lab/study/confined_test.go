@@ -19,8 +19,9 @@ func (g *confinedGuest) Watch() engine.Watch {
 	return func(notebook.Usage, time.Duration) *notebook.Confined { return &g.says }
 }
 
-// A trial that did not stay on its guest's CPUs, or cannot be shown to have, has failed with that cause; one that did has that in its record.
-func TestATrialThatLeavesItsCPUs(t *testing.T) {
+// A trial that left its guest's CPUs has failed, with that cause. A trial that cannot be shown to have stayed has failed, too. The record of any
+// other trial says that it stayed.
+func TestTrialThatLeavesItsCPUs(t *testing.T) {
 	foreign := 0.25
 	for escape, cause := range map[notebook.Escape]*notebook.Message{
 		"":                     nil,

@@ -16,5 +16,5 @@ import (
 // known is what the tests' studies may name.
 var known = studyfile.Known{Engines: kinds, Kinds: measured.All}
 
-// kinds are the engines of it.
+// kinds are the engines in known.
 var kinds = engine.Registry{bare.Kind, docker.Kind, oci.Crun, oci.Runc, podman.Kind, lxc.Kind, oci.GVisor, layers.Kind, qemu.VM, qemu.VMCN}

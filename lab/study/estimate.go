@@ -33,7 +33,7 @@ var (
 	rootBytes = notebook.Span{Low: 80e6, High: 700e6} // of a root with its packages, once in each place that keeps it
 )
 
-// estimate says how long a planned study takes.
+// estimate predicts how long a planned study takes.
 type estimate struct {
 	*planner
 	facts Facts
@@ -89,7 +89,7 @@ func (e estimate) guest(t notebook.Treatment, run notebook.Span, runs float64) n
 		sum = sum.Plus(notebook.Span{Low: 0.1, High: 8}) // until the service is ready
 	}
 	if e.Study.Design.Looks() > 0 && !e.rules.Search && len(e.Study.Explain) == 0 {
-		sum.High += 2 * making.High // the run gives its guests more trials where that is the faster way
+		sum.High += 2 * making.High // the run gives its guests more trials if that is faster
 	}
 	return sum
 }
@@ -115,7 +115,7 @@ func (e estimate) trials(t notebook.Treatment) int {
 
 func (e estimate) warmups(t notebook.Treatment) int {
 	if w := e.works[t.Label()].Workload; w != nil && w.Load != nil && len(w.Load.Warm) > 0 {
-		return 1 // of its own
+		return 1 // the load's own
 	}
 	return e.Study.Design.Warmups
 }

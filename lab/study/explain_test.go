@@ -17,13 +17,13 @@ import (
 	"tare/notebook"
 )
 
-// fakeTracers report preset observations, and panic if a trial's bounds are not what they need.
+// fakeTracers report preset observations. They panic if the bounds of a trial are missing or wrong.
 type fakeTracers struct {
 	blind    error // why no tracer can be attached
 	sticks   error // why it cannot be detached
 	attached int   // now
 	looks    int   // in all
-	clocks   int   // of these: with another guest's clock
+	clocks   int   // those with another guest's clock
 	seen     func(notebook.Treatment) *notebook.Trace
 }
 
@@ -70,7 +70,7 @@ func (w *fakeTracing) Stop() (*notebook.Trace, error) {
 	return &notebook.Trace{Looked: w.spans, Wall: map[string]float64{notebook.WallUser: 1}}, nil
 }
 
-// inside makes the ruler of a VM return what its tracers saw.
+// inside makes the ruler of a VM return the observations of its tracers.
 func inside(seen func() *notebook.Trace) func(notebook.Treatment, ruler.Order, *ruler.Result) error {
 	return func(_ notebook.Treatment, o ruler.Order, r *ruler.Result) error {
 		if len(o.Tracers) > 0 {
@@ -86,12 +86,12 @@ func explained(d notebook.Design, treatments ...notebook.Treatment) *Plan {
 	return p
 }
 
-func TestExplainedTrialsAreAmongTheOthersInRandomOrder(t *testing.T) {
+func TestTracedTrialsAreInRandomOrder(t *testing.T) {
 	seen := map[string]int{}
 	for round := range 6000 {
 		o := Interleave(1, round, "t", 2)
 		if next := Interleave(1, round^1, "t", 2); slices.ContainsFunc([]int{0, 1, 2, 3}, func(i int) bool { return o[i] == next[i] }) {
-			t.Errorf("rounds %d and %d: %v and %v; each kind was expected where the other is in the other round", round, round^1, o, next)
+			t.Errorf("rounds %d and %d: %v and %v; the second must be the first with traced and untraced exchanged", round, round^1, o, next)
 		}
 		if !slices.Equal(o, Interleave(1, round, "t", 2)) {
 			t.Fatal("the same seed gives another order")
@@ -103,7 +103,7 @@ func TestExplainedTrialsAreAmongTheOthersInRandomOrder(t *testing.T) {
 	}
 	for o, n := range seen { // 1000 expected; 5 standard deviations are 144
 		if n < 856 || n > 1144 {
-			t.Errorf("order %s came up %d times of 6000", o, n)
+			t.Errorf("order %s occurred %d times in 6000 rounds", o, n)
 		}
 	}
 	same := 0
@@ -113,15 +113,15 @@ func TestExplainedTrialsAreAmongTheOthersInRandomOrder(t *testing.T) {
 		}
 	}
 	if same > 5 { // 12870 orders
-		t.Errorf("another treatment, or another seed, has the same order %d times of 100", same)
+		t.Errorf("another treatment or another seed has the same order in %d of 100 cases", same)
 	}
 }
 
-func TestExplainedTrialsFeedNoRatio(t *testing.T) {
+func TestTracedTrialsFeedNoRatio(t *testing.T) {
 	l := &fakeLab{}
 	l.elapsed = func(notebook.Treatment) time.Duration {
 		if l.tracers.attached > 0 {
-			return time.Duration(l.tracers.looks) * time.Minute // and no precision would ever be had
+			return time.Duration(l.tracers.looks) * time.Minute // so the traced trials would never become precise
 		}
 		return time.Second
 	}
@@ -140,10 +140,10 @@ func TestExplainedTrialsFeedNoRatio(t *testing.T) {
 			orders[tr.Treatment+fmt.Sprint(tr.Round)] += fmt.Sprint(tr.Traced, tr.Index, " ")
 		}
 		if tr.Traced != (tr.Trace != nil) || tr.Failure != nil {
-			t.Errorf("explained %v, tracers %+v, failure %q", tr.Traced, tr.Trace, tr.Failure)
+			t.Errorf("traced %v, tracers %+v, failure %q", tr.Traced, tr.Trace, tr.Failure)
 		}
 		if tr.Traced && !slices.Equal(tr.Trace.Looked, []string{"begin", "end"}) {
-			t.Errorf("the watch was told %q", tr.Trace.Looked)
+			t.Errorf("the watcher got %q", tr.Trace.Looked)
 		}
 		if tr.Traced && (tr.Trace.Wall[notebook.WallUser] != 0.75 || tr.Trace.Wall[notebook.WallSystem] != 0.25) {
 			t.Errorf("wall %v", tr.Trace.Wall)
@@ -151,14 +151,14 @@ func TestExplainedTrialsFeedNoRatio(t *testing.T) {
 	}
 	want := map[string]int{"true false": 12, "false false": 24, "false true": 24}
 	if !maps.Equal(count, want) || l.tracers.attached != 0 || l.tracers.looks != 24 {
-		t.Errorf("warm-up and explained: %v, want %v; %d watches left of %d", count, want, l.tracers.attached, l.tracers.looks)
+		t.Errorf("warm-up and traced: %v, want %v; %d of %d tracers still attached", count, want, l.tracers.attached, l.tracers.looks)
 	}
 	kinds := map[string]bool{}
 	for _, o := range orders {
 		kinds[o] = true
 	}
 	if len(kinds) < 3 {
-		t.Errorf("all guests have one of the orders %v", kinds)
+		t.Errorf("all guests have the same order: %v", kinds)
 	}
 	again := &fakeBook{}
 	if _, err := (&Run{Plan: explained(d, bmT, aaT, cnT), Lab: &fakeLab{elapsed: steady}, Book: again}).Do(t.Context()); err != nil {
@@ -171,8 +171,8 @@ func TestExplainedTrialsFeedNoRatio(t *testing.T) {
 	}
 }
 
-func TestAStoppedRunGoesOnWithItsExplainedTrials(t *testing.T) {
-	for stop := 1; stop <= 80; stop++ { // as many runs as there are
+func TestStoppedRunContinuesItsTracedTrials(t *testing.T) {
+	for stop := 1; stop <= 80; stop++ { // all runs of the study
 		book := &fakeBook{}
 		ctx, cancel := context.WithCancel(t.Context())
 		runs := 0
@@ -183,14 +183,14 @@ func TestAStoppedRunGoesOnWithItsExplainedTrials(t *testing.T) {
 		})}
 		plan := explained(plain, bmT, aaT, cnT, vmT)
 		if _, err := (&Run{Plan: plan, Lab: l, Book: book}).Do(ctx); err != nil || l.tracers.attached != 0 {
-			t.Fatalf("stop %d: %v, %d watches left", stop, err, l.tracers.attached)
+			t.Fatalf("stop %d: %v, %d tracers still attached", stop, err, l.tracers.attached)
 		}
 		second := &Run{Plan: plan, Lab: &fakeLab{elapsed: steady}, Book: book}
 		for _, tr := range slices.Clone(book.trials) {
 			second.Take(tr)
 		}
 		if reason, err := second.Do(t.Context()); err != nil || !reason.Is("cap-on-rounds") {
-			t.Fatalf("stop %d: going on: %q, %v", stop, reason, err)
+			t.Fatalf("stop %d: continued: %q, %v", stop, reason, err)
 		}
 		seen, all := map[string]bool{}, 0
 		for _, tr := range book.trials {
@@ -205,7 +205,7 @@ func TestAStoppedRunGoesOnWithItsExplainedTrials(t *testing.T) {
 	}
 }
 
-func TestTracersThatCannotLookOnAreMissing(t *testing.T) {
+func TestTracersThatCannotAttachAreMissing(t *testing.T) {
 	book := &fakeBook{}
 	l := &fakeLab{elapsed: steady, tracers: fakeTracers{blind: errors.New("bpf(2): operation not permitted")}}
 	if _, err := (&Run{Plan: explained(plain, bmT), Lab: l, Book: book}).Do(t.Context()); err != nil {
@@ -221,7 +221,7 @@ func TestTracersThatCannotLookOnAreMissing(t *testing.T) {
 	}
 }
 
-// A tracer that stays would be measured with all that follows, which must not be: the run ends.
+// A tracer that cannot be detached would slow all later trials, so the run ends.
 func TestTracersThatStayEndTheRun(t *testing.T) {
 	book := &fakeBook{}
 	l := &fakeLab{elapsed: steady, tracers: fakeTracers{sticks: errors.New("device busy")}}
@@ -234,7 +234,7 @@ func TestTracersThatStayEndTheRun(t *testing.T) {
 	}
 }
 
-func TestExplainedTrialsThatFailGiveNothingUp(t *testing.T) {
+func TestFailedTracedTrialsGiveNothingUp(t *testing.T) {
 	book := &fakeBook{}
 	l := &fakeLab{elapsed: steady}
 	fails := func(explained bool) func(notebook.Treatment, ruler.Order, *ruler.Result) error {
@@ -255,16 +255,16 @@ func TestExplainedTrialsThatFailGiveNothingUp(t *testing.T) {
 			t.Errorf("%+v", tr)
 		}
 	}
-	// And those that succeed keep nothing that would be given up.
+	// Traced trials that succeed do not prevent giving up.
 	l.result = fails(false)
 	r = &Run{Plan: explained(plain, bmT), Lab: l, Book: &fakeBook{}}
 	if _, err := r.Do(t.Context()); err != nil || givenUp(r) != 1 || l.tracers.looks != 8+4 {
-		t.Errorf("%v, notes %q, %d looks; want it given up after two rounds", err, r.Notes(), l.tracers.looks-8)
+		t.Errorf("%v, notes %q, %d looks; want the treatment given up after two rounds", err, r.Notes(), l.tracers.looks-8)
 	}
 }
 
-// Going on with a round whose measured trials all failed must not count it twice.
-func TestARoundIsJudgedOnce(t *testing.T) {
+// A continued round whose measured trials all failed must not count twice.
+func TestRoundIsJudgedOnce(t *testing.T) {
 	plan := explained(plain, bmT)
 	id := plan.Study.Treatments[0].ID
 	l := &fakeLab{elapsed: steady}
@@ -273,11 +273,11 @@ func TestARoundIsJudgedOnce(t *testing.T) {
 		r.Take(notebook.Trial{Treatment: id, Index: i, Failure: notebook.TextMessage("exit status 1")})
 	}
 	if _, err := r.Do(t.Context()); err != nil || givenUp(r) != 0 || l.tracers.looks != 8 {
-		t.Errorf("%v, notes %q, %d looks; want none given up and 8", err, r.Notes(), l.tracers.looks)
+		t.Errorf("%v, notes %q, %d looks; want no treatment given up, and 8", err, r.Notes(), l.tracers.looks)
 	}
 }
 
-func TestTheAccountOfAVMIsMadeOfBothSides(t *testing.T) {
+func TestTimeBreakdownOfAVMHasBothSides(t *testing.T) {
 	vmcnT := vmT
 	vmcnT.Platform = notebook.VMCN
 	book := &fakeBook{}
@@ -307,7 +307,7 @@ func TestTheAccountOfAVMIsMadeOfBothSides(t *testing.T) {
 	}
 }
 
-func TestAVMThatCannotLookIntoItselfSaysWhy(t *testing.T) {
+func TestVMThatCannotTraceItselfSaysWhy(t *testing.T) {
 	for _, c := range []struct {
 		inside *notebook.Trace
 		want   string
@@ -338,12 +338,12 @@ func near(a, b map[string]float64) bool {
 	return len(a) == len(b)
 }
 
-func TestAnExplainedService(t *testing.T) {
-	l := &shop{fakeLab: fakeLab{elapsed: steady}, answer: `{"mean":0.25,"p99":0.5}`}
+func TestTracedService(t *testing.T) {
+	l := &serviceLab{fakeLab: fakeLab{elapsed: steady}, answer: `{"mean":0.25,"p99":0.5}`}
 	l.tracers.seen = func(notebook.Treatment) *notebook.Trace {
 		return &notebook.Trace{Wall: map[string]float64{notebook.WallUser: 1}, Figures: map[string]float64{"user_s": 0.1, "system_s": 0.3}}
 	}
-	plan := shopPlan("")
+	plan := servicePlan("")
 	plan.Study.Explain = []string{notebook.TracerScheduler}
 	vm := vmT
 	vm.Workload, vm.Instance, vm.ID = "w", notebook.Instance{Name: "1/1GB"}, "vm"
@@ -366,7 +366,7 @@ func TestAnExplainedService(t *testing.T) {
 		}
 	}
 	if n != 12 || l.tracers.clocks != 12 || l.tracers.attached != 0 {
-		t.Errorf("%d explained trials, %d with the load's clock, %d watches left", n, l.tracers.clocks, l.tracers.attached)
+		t.Errorf("%d traced trials, %d with the load's clock, %d tracers still attached", n, l.tracers.clocks, l.tracers.attached)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"tare/notebook"
 )
 
-// fakeLab makes guests that take known times, and notes the order in which it was asked for them.
+// fakeLab makes guests that take known times, and records their order.
 type fakeLab struct {
 	measuretest.Lab
 	tracers fakeTracers
@@ -21,7 +21,7 @@ type fakeLab struct {
 	booted  bool // a VM was booted to find its accelerator
 
 	elapsed func(notebook.Treatment) time.Duration
-	making  func(notebook.Treatment) time.Duration                     // how long Provision takes; nil: no time passes, nor in the work
+	making  func(notebook.Treatment) time.Duration                     // how long Provision takes; nil: no time passes in it or in the work
 	result  func(notebook.Treatment, ruler.Order, *ruler.Result) error // changes the result of a run; nil: the run succeeds
 
 	noAccel error            // Accelerator's
@@ -50,7 +50,7 @@ func (l *fakeLab) Provision(ctx context.Context, w crowd.Want) (crowd.Guest, err
 		return nil, err
 	}
 	if l.making != nil {
-		time.Sleep(l.making(w.Treatment)) // in a bubble of synctest
+		time.Sleep(l.making(w.Treatment)) // in a synctest bubble
 	}
 	if l.Made == nil {
 		l.Made = func(w crowd.Want) (crowd.Guest, error) {
@@ -83,7 +83,7 @@ func (l *fakeLab) guest(t notebook.Treatment) fakeGuest {
 	return fakeGuest{measuretest.Guest{Lab: &l.Lab, T: t, Does: run}, l}
 }
 
-// Used is not known where time is simulated: the host's clocks tick otherwise, and thousands of trials would have them read.
+// Used returns nothing: time is simulated, so the host's clocks would be wrong, and reading them for thousands of trials would be slow.
 func (g *fakeGuest) Used() (time.Duration, error) {
 	if g.l.making != nil {
 		return 0, errors.New("its time is simulated")

@@ -28,7 +28,7 @@ func fits(h notebook.Host, t notebook.Treatment) *notebook.Message {
 	return nil
 }
 
-// neighboursFit says why the host has no room for a treatment's neighbours, as far as that is known before there are any; nil: it has.
+// neighboursFit says why the host has no room for a treatment's neighbours, as far as that is known before they start; nil: it has.
 func neighboursFit(h notebook.Host, t notebook.Treatment) *notebook.Message {
 	n := notebook.NeighboursOf(t)
 	hostCores := len(h.CPUs)
@@ -40,9 +40,9 @@ func neighboursFit(h notebook.Host, t notebook.Treatment) *notebook.Message {
 		return notebook.Say("too-many-neighbours", "needs", len(kinds), "most", notebook.MostNeighbours)
 	}
 	if t.Platform != notebook.VM && t.Platform != notebook.VMCN {
-		return nil // a container's page cache is the host's, which takes it back
+		return nil // a container's page cache belongs to the host, which can reclaim it
 	}
-	full := int64(1) // guests that may come to all of their memory: those that compute take little
+	full := int64(1) // guests that may use all of their memory; those that only compute use little
 	for _, kind := range kinds {
 		if kind != notebook.BusyCPU {
 			full++
@@ -54,7 +54,7 @@ func neighboursFit(h notebook.Host, t notebook.Treatment) *notebook.Message {
 	return nil
 }
 
-// worthwhile rejects a plan that can answer nothing: it has no treatment, or only bare metal although the study compares others with
+// worthwhile rejects a plan that cannot answer anything: it has no treatment, or only bare metal although the study compares others with
 // it.
 func worthwhile(s notebook.Study, only studyfile.Only) error {
 	bare := func(t notebook.Treatment) bool { return t.Platform == notebook.BM }
@@ -66,7 +66,7 @@ func worthwhile(s notebook.Study, only studyfile.Only) error {
 		return nil
 	}
 	if len(only) > 0 && len(asked) == 0 {
-		return fmt.Errorf("study %s: nothing in it has all of --only %s: name values that occur together", s.Name, only)
+		return fmt.Errorf("study %s: no configuration has all of --only %s: name values that occur together", s.Name, only)
 	}
 	return &notebook.Error{Says: notebook.Say("nothing-to-measure", "study", s.Name, "only", only.String(), "bare", len(s.Treatments) > 0, "why", reasons(asked))}
 }

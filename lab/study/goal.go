@@ -19,9 +19,9 @@ type Question struct {
 // Goal returns, between rounds, the questions that the recorded trials leave open.
 type Goal func() ([]Question, error)
 
-// costlyFactor is how many times the cost of the cheapest question a question may have before it is costly. In every round that is a
-// multiple of it, only costly questions wait: a forecast after few rounds has to be corrected, but one round of a costly question may
-// take as long as a hundred of another.
+// costlyFactor is how many times as much as the cheapest question a question may cost before it is costly. In every round that is a
+// multiple of it, only costly questions wait. Such a round corrects the forecasts of the others, which rest on few rounds. One round of a
+// costly question may take as long as a hundred rounds of another.
 const costlyFactor = 4
 
 // open are the questions that the goal asks after this many rounds. known: it asks none that can be answered. A treatment that the goal
@@ -34,7 +34,7 @@ func (g Goal) open(p *progress, b baselines, c costs, round int) (open []questio
 		return nil, false, err
 	}
 	if len(asked) == 0 && len(p.cells) == 0 {
-		return nil, false, fmt.Errorf("study %s: --until claims: none of its claims can be tested with what this host can run of it", s.Name)
+		return nil, false, fmt.Errorf("study %s: --until claims: this host cannot run the configurations that its claims compare", s.Name)
 	}
 	known = true
 	for _, a := range asked {
@@ -64,8 +64,8 @@ func (g Goal) open(p *progress, b baselines, c costs, round int) (open []questio
 	return open, known, nil
 }
 
-// costly reports whether a question waits because of its cost: its treatments have had more than their part of the time of all guests,
-// and a round of them takes much longer than a round of the cheapest question.
+// costly reports whether a question waits because of its cost: its treatments have used more than their part of the time of all guests,
+// and one round of them takes much longer than one round of the cheapest question.
 func (c costs) costly(q question, round int, cheapest time.Duration) bool {
 	var its, all time.Duration
 	for id, of := range c.of {

@@ -8,7 +8,7 @@ import (
 	"tare/notebook"
 )
 
-// mostIdle is the share of its time that idle guests may cost a guest that works. Above it guests follow each other.
+// mostIdle is how much longer a working guest may take because of idle guests, as a share. Above it, guests follow each other.
 const mostIdle = 0.005
 
 // Together are the treatments of the largest group whose guests live at the same time; none: there is no such group.
@@ -22,7 +22,7 @@ func (p *Plan) Together() (most []notebook.Treatment) {
 	return most
 }
 
-// Separate has guests follow each other if idle ones cost those that work too much. It reports whether they do.
+// Separate makes guests follow each other if idle guests slow working guests down too much. It reports whether it did.
 func (p *Plan) Separate(c *notebook.IdleCost) bool {
 	if c == nil || p.Study.Design.Order == notebook.OrderInterleaved || !(c.Low > 1+mostIdle) {
 		return false
@@ -31,8 +31,8 @@ func (p *Plan) Separate(c *notebook.IdleCost) bool {
 	return true
 }
 
-// Idle makes a guest of each of these treatments, gives them to cost, and removes them. Nothing runs in them. If one cannot be made,
-// cost is not called. An error says that a guest could not be removed.
+// Idle makes an idle guest of each of these treatments, calls cost with them, and removes them. If one cannot be made,
+// it does not call cost. An error means that a guest could not be removed.
 func (p *Plan) Idle(ctx context.Context, lab Lab, of []notebook.Treatment, cost func(guests []crowd.Guest)) (err error) {
 	var guests []crowd.Guest
 	defer func() { err = crowd.Vacate(ctx, guests) }() // what is left would disturb the study

@@ -8,7 +8,7 @@ import (
 	"tare/notebook"
 )
 
-// Where idle guests are known to cost too much, guests follow each other, unless the study asks for turns.
+// Guests follow each other if idle guests are known to cost too much, unless the study asks for turns.
 func TestCostlyIdleGuests(t *testing.T) {
 	for _, c := range []struct {
 		order string
@@ -16,7 +16,7 @@ func TestCostlyIdleGuests(t *testing.T) {
 		most  int
 	}{
 		{"", nil, 3},
-		{"", &notebook.IdleCost{Ratio: 1.02, Low: 0.99, High: 1.05}, 3}, // not shown
+		{"", &notebook.IdleCost{Ratio: 1.02, Low: 0.99, High: 1.05}, 3}, // the interval includes 1
 		{"", &notebook.IdleCost{Ratio: 1.02, Low: 1.01, High: 1.03}, 0},
 		{notebook.OrderInterleaved, &notebook.IdleCost{Ratio: 1.02, Low: 1.01, High: 1.03}, 3},
 	} {
@@ -27,7 +27,7 @@ func TestCostlyIdleGuests(t *testing.T) {
 	}
 }
 
-// The guests of which the cost is measured are those that will live at the same time, and none of them stays.
+// The cost is measured with the guests that will live at the same time, and all of them are removed.
 func TestIdleGuestsAreRemoved(t *testing.T) {
 	p := fakePlan(plain, bmT, aaT, cnT, vmT)
 	of := p.Together()

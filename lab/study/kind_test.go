@@ -14,7 +14,7 @@ import (
 	"tare/notebook"
 )
 
-// fakeKind is a kind of study for tests: what its trials do is what a test says.
+// fakeKind is a kind of study for tests, which set what its trials do.
 type fakeKind struct {
 	measure.Defaults
 	trial    func(ctx context.Context, b measure.Bench) notebook.Trial
@@ -56,8 +56,8 @@ func (k *fakeKind) plan(rules measure.Rules, d notebook.Design, treatments ...no
 	return p
 }
 
-// A kind says why the host cannot measure so, and which treatments it leaves out.
-func TestWhatAKindLeavesOut(t *testing.T) {
+// A kind says why the host cannot measure it, and which treatments it leaves out.
+func TestKindLeavesTreatmentsOut(t *testing.T) {
 	k := &fakeKind{lacks: notebook.TextMessage("nothing of a container has a size"), possible: errors.New("no ruler here")}
 	p := &planner{lab: &fakeLab{}, host: (&fakeLab{}).Host(), Plan: &Plan{engines: kinds, config: k}, noAccel: map[string]error{}}
 	one := notebook.Instance{Name: "1/1GB", Cores: 1, Memory: 1 << 30}
@@ -78,8 +78,8 @@ func TestWhatAKindLeavesOut(t *testing.T) {
 	}
 }
 
-// Each round has one trial of a kind in a guest of its own, which is gone after it; nothing is recorded of one that was interrupted.
-func TestTheTrialsOfAKind(t *testing.T) {
+// Each trial of a kind has its own guest, which is removed after it. An interrupted trial is not recorded.
+func TestTrialsOfAKind(t *testing.T) {
 	k := &fakeKind{trial: func(context.Context, measure.Bench) notebook.Trial { return notebook.Trial{Value: 2} }}
 	l, book := &fakeLab{elapsed: steady}, &fakeBook{}
 	l.Made = func(w crowd.Want) (crowd.Guest, error) { return &heldGuest{fakeGuest: l.guest(w.Treatment)}, nil }
@@ -92,7 +92,7 @@ func TestTheTrialsOfAKind(t *testing.T) {
 	}
 	for _, tr := range book.trials {
 		if tr.Value != 2 || tr.Beside != nil || tr.ThrottledS != 0 {
-			t.Errorf("%+v: what the host did beside several guests says nothing", tr)
+			t.Errorf("%+v: must not record what the host did in addition to several guests", tr)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -106,7 +106,7 @@ func TestTheTrialsOfAKind(t *testing.T) {
 	}
 }
 
-// Searches share the time that a run has.
+// Searches share the time of a run.
 func TestSearchesShareTheirTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &fakeKind{trial: func(_ context.Context, b measure.Bench) notebook.Trial {

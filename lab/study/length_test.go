@@ -11,16 +11,16 @@ import (
 	"tare/notebook"
 )
 
-// What a rehearsal says of work whose trials take so long and vary by so much, in six rounds of one trial each.
+// A rehearsal reports work that is too short, by the length of its trials and by how they vary. A study has six rounds of one trial.
 func TestWorkThatIsTooShort(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		takes  time.Duration
 		spread float64
 		design notebook.Design
-		length string // that the workload names
+		length string // the parameter that the workload names
 		value  string
-		want   string // the length that would do
+		want   string // the proposed length
 	}{
 		{"noisy", time.Second / 10, 0.15, notebook.Design{Floor: 6, Cap: 6, Trials: 1}, "n", "60", "600"},
 		{"a little noisy", time.Second / 10, 0.004, notebook.Design{Floor: 6, Cap: 6, Trials: 1}, "n", "60", "180"},
@@ -77,7 +77,7 @@ func TestWorkThatIsTooShort(t *testing.T) {
 	}
 }
 
-// advice is what a message on work that is too short proposes.
+// advice is the proposal in a message on work that is too short.
 func advice(m *notebook.Message) *notebook.Message {
 	a, _ := m.Args["advice"].(*notebook.Message)
 	return a
@@ -90,8 +90,8 @@ func sixty() (notebook.Treatment, *workload.Workload) {
 	return bm, &workload.Workload{Name: "w", Length: "n", Params: map[string]workload.Param{"n": {Default: "1", Values: "0 to 1000"}}}
 }
 
-// Work is rehearsed for what the answer is judged by: the study's precision, its margin, or the margin of a summary.
-func TestARehearsalIsForTheAnswersMargin(t *testing.T) {
+// A rehearsal judges work by what will judge the answer: the study's precision, its margin, or the margin of a summary.
+func TestRehearsalUsesTheAnswersMargin(t *testing.T) {
 	bm, w := sixty()
 	g := rand.New(rand.NewPCG(3, 1))
 	var values []float64
@@ -113,7 +113,7 @@ func TestARehearsalIsForTheAnswersMargin(t *testing.T) {
 	}
 }
 
-// Where a host's speed wanders, longer work is neither proposed nor chosen: it would take its time for nothing.
+// If a host's speed wanders, longer work is neither proposed nor chosen, because it would only take longer.
 func TestLongerWorkIsNotProposedInVain(t *testing.T) {
 	var values []float64
 	for i := range 24 {
@@ -130,7 +130,7 @@ func TestLongerWorkIsNotProposedInVain(t *testing.T) {
 	}
 }
 
-// The same work is long enough where guests take turns: what wanders for longer than a turn cancels.
+// The same work is long enough if guests take turns, because changes that last longer than a turn cancel.
 func TestTurnsNeedNoLongerWork(t *testing.T) {
 	var values []float64
 	for i := range 33 {
@@ -141,7 +141,7 @@ func TestTurnsNeedNoLongerWork(t *testing.T) {
 	p := fakePlan(d, bmT, aaT, cnT)
 	apart, turns := p.apart(p.Study.Treatments[0])
 	if !turns || apart > 1.5 {
-		t.Fatalf("two trials lie %g trials apart, in turns: %v", apart, turns)
+		t.Fatalf("two compared trials are %g trials apart, in turns: %v", apart, turns)
 	}
 	if s, short := tooShort(rehearsed{d, bm, "w", w, true, apart, true}, values); short {
 		t.Errorf("in turns: %+v", s)

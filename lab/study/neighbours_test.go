@@ -16,34 +16,34 @@ import (
 	"tare/notebook"
 )
 
-// street is a laboratory whose guests have neighbours: each wants as much as it is told to.
-type street struct {
+// neighbourLab is a lab whose guests have neighbours that do what the test sets.
+type neighbourLab struct {
 	fakeLab
 	idles, dies, refused int // the neighbour, counted from 1; 0: none
 	stuck                error
 	seats                []int
-	silent               int                 // from this neighbour on the engine does not answer; 0: it always does
+	silent               int                 // from this neighbour on, the engine does not answer; 0: it always answers
 	takes                func(nth int) int64 // memory of a guest in bytes; nil: none
 	work                 func()              // of the measured guest; nil: a millisecond
 }
 
 type resident struct {
 	fakeGuest
-	s    *street
+	s    *neighbourLab
 	nth  int // of the neighbours made; 0: the measured guest
 	from time.Time
 }
 
-func (s *street) Provision(ctx context.Context, w crowd.Want) (crowd.Guest, error) {
+func (s *neighbourLab) Provision(ctx context.Context, w crowd.Want) (crowd.Guest, error) {
 	t := w.Treatment
-	if strings.HasPrefix(w.ID, "w-") { // no trial's own
+	if strings.HasPrefix(w.ID, "w-") { // not a guest of a trial
 		return s.neighbour(ctx, t, w.Work, w.Seat)
 	}
 	s.Live++
 	s.seats = nil
 	return &resident{s.guest(t), s, 0, time.Now()}, nil
 }
-func (s *street) neighbour(ctx context.Context, t notebook.Treatment, w *workload.Ready, seat int) (crowd.Guest, error) {
+func (s *neighbourLab) neighbour(ctx context.Context, t notebook.Treatment, w *workload.Ready, seat int) (crowd.Guest, error) {
 	if !w.Workload.Stays && w.Params["times"] != "1000000" {
 		return nil, errors.New("a neighbour whose work ends")
 	}
@@ -79,7 +79,7 @@ func (g *resident) Destroy(ctx context.Context) error {
 }
 func (g *resident) Demanded() (d proc.Demand, err error) {
 	if g.nth != g.s.idles || g.nth == 0 {
-		d.Ran, d.Moved = time.Since(g.from), int64(time.Since(g.from)) // it is always at work, and moves a byte a nanosecond
+		d.Ran, d.Moved = time.Since(g.from), int64(time.Since(g.from)) // it always works, and moves a byte a nanosecond
 	}
 	return d, nil
 }
@@ -88,7 +88,7 @@ func (g *resident) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.D
 		if g.s.work != nil {
 			g.s.work()
 		} else {
-			time.Sleep(time.Millisecond) // it is simulated work, which its neighbours run beside
+			time.Sleep(time.Millisecond) // simulated work, during which its neighbours run
 		}
 		return g.fakeGuest.Run(ctx, o)
 	}
@@ -115,13 +115,13 @@ func neighbourly(text string) *Plan {
 	return p
 }
 
-// Each trial runs beside its neighbours, all of which are there and busy, and are gone after it; what they did stands in the notebook.
-func TestATrialBesideNeighbours(t *testing.T) {
+// Each trial runs next to busy neighbours, which are removed after it. The notebook records what they did.
+func TestTrialNextToNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		text  string
 		seats []int
 	}{{"cpu:2+io:1", []int{0, 0, 0}}, {"cpu:3/core", []int{1, 0, 1, 0, 1}}, {"work:3", []int{1, 0, 1}}, {"cpu:2+work:2", []int{0, 0, 1, 0}}} {
-		s := &street{fakeLab: fakeLab{elapsed: steady}}
+		s := &neighbourLab{fakeLab: fakeLab{elapsed: steady}}
 		book := &fakeBook{}
 		p := neighbourly(c.text)
 		r := &Run{Plan: p, Lab: s, Book: book}
@@ -143,18 +143,18 @@ func TestATrialBesideNeighbours(t *testing.T) {
 	}
 }
 
-// A neighbour that idles, ends or is refused makes its trial invalid, with the reason; the study goes on to its end, and nothing is left.
-func TestANeighbourThatIsNotBusy(t *testing.T) {
+// A neighbour that idles, ends or cannot be made fails its trial, with the reason. The study continues to its end and removes all guests.
+func TestNeighbourThatIsNotBusy(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		set  func(*street)
+		set  func(*neighbourLab)
 		want string
 	}{
-		{"idles", func(s *street) { s.idles = 2 }, "neighbour-idle"},
-		{"dies", func(s *street) { s.dies = 2 }, "neighbour-ended"},
-		{"refused", func(s *street) { s.refused = 1 }, "of-neighbour-of"},
+		{"idles", func(s *neighbourLab) { s.idles = 2 }, "neighbour-idle"},
+		{"dies", func(s *neighbourLab) { s.dies = 2 }, "neighbour-ended"},
+		{"refused", func(s *neighbourLab) { s.refused = 1 }, "of-neighbour-of"},
 	} {
-		s := &street{fakeLab: fakeLab{elapsed: steady}}
+		s := &neighbourLab{fakeLab: fakeLab{elapsed: steady}}
 		c.set(s)
 		book := &fakeBook{}
 		p := neighbourly("cpu:2")
@@ -171,25 +171,24 @@ func TestANeighbourThatIsNotBusy(t *testing.T) {
 			}
 		}
 	}
-	s := &street{fakeLab: fakeLab{elapsed: steady}, stuck: errors.New("it is mounted")}
+	s := &neighbourLab{fakeLab: fakeLab{elapsed: steady}, stuck: errors.New("it is mounted")}
 	p := neighbourly("cpu:1")
 	if _, err := (&Run{Plan: p, Lab: s, Book: &fakeBook{}}).Do(t.Context()); err == nil || !strings.Contains(err.Error(), "a neighbour could not be removed: it is mounted") {
-		t.Errorf("a neighbour that stays: %v", err)
+		t.Errorf("a neighbour that cannot be removed: %v", err)
 	}
 }
 
-// An engine that answers no more when there are many guests, for a start or for an end, keeps nobody for hours: the study ends, in minutes, with the figures that it
-// has and the reason.
-func TestAnEngineThatStopsAnsweringUnderLoad(t *testing.T) {
+// If an engine stops answering when there are many guests, the study ends within minutes. It keeps the results so far, and gives the reason.
+func TestEngineThatStopsAnsweringUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &street{fakeLab: fakeLab{elapsed: steady}, silent: 60}
+		s := &neighbourLab{fakeLab: fakeLab{elapsed: steady}, silent: 60}
 		p := neighbourly("cpu:300")
 		quiet := p.Study.Treatments[0]
 		quiet.ID, quiet.Factors = "alone", map[string]string{notebook.FactorNeighbours.Name: "none"}
 		p.Study.Treatments = append([]notebook.Treatment{quiet}, p.Study.Treatments...)
 		p.ready[quiet.Label()] = p.ready["w"]
 		p.Study.Design.Floor, p.Study.Design.Cap = 1, 1
-		for Order(p.Study.Seed, 0, 2)[0] != 0 { // it has its figures when the engine falls silent
+		for Order(p.Study.Seed, 0, 2)[0] != 0 { // it has its results when the engine stops answering
 			p.Study.Seed++
 		}
 		book := &fakeBook{}
@@ -199,7 +198,7 @@ func TestAnEngineThatStopsAnsweringUnderLoad(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 		if err == nil || !strings.Contains(err.Error(), "(and 58 more guests); `tare clean` tries again") {
-			t.Errorf("59 guests that stay: %v", err)
+			t.Errorf("59 guests that cannot be removed: %v", err)
 		}
 		figures := 0
 		for _, tr := range book.trials {
@@ -208,21 +207,21 @@ func TestAnEngineThatStopsAnsweringUnderLoad(t *testing.T) {
 			}
 		}
 		if figures != 1 {
-			t.Error("the figures of the other treatment are lost")
+			t.Error("the results of the other treatment are lost")
 		}
 	})
 }
 
-// That memory would run out is foreseen: no guest is made that the host has no room for. A trial says so.
-func TestMemoryThatWouldRunOut(t *testing.T) {
+// No guest is made if the host's memory has no room for it. The trial names that cause.
+func TestNeighboursWithoutMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		full := func(nth int) int64 { // the fourth neighbour, and whoever is like it, takes more than a host has
+		full := func(nth int) int64 { // from the fourth neighbour on, a guest takes more than the host has
 			if nth >= 4 {
 				return 1 << 50
 			}
 			return 0
 		}
-		s := &street{fakeLab: fakeLab{elapsed: steady}, takes: full}
+		s := &neighbourLab{fakeLab: fakeLab{elapsed: steady}, takes: full}
 		book := &fakeBook{}
 		if _, err := (&Run{Plan: neighbourly("cpu:9"), Lab: s, Book: book}).Do(t.Context()); err != nil || s.Live != 0 || s.Most != 5 || book.measured() != 2 {
 			t.Errorf("%v: %d guests at most, %d left, %d trials", err, s.Most, s.Live, book.measured())
@@ -233,8 +232,8 @@ func TestMemoryThatWouldRunOut(t *testing.T) {
 	})
 }
 
-// VMs keep the page cache that their neighbours' I/O makes; containers' is the host's.
-func TestNeighboursThatTheHostHasNoMemoryFor(t *testing.T) {
+// The page cache of a neighbour's I/O stays in a VM's memory. That of a container belongs to the host.
+func TestNeighboursThatDoNotFit(t *testing.T) {
 	h := notebook.Host{CPUs: make([]notebook.CPU, 2), Memory: 4 << 30}
 	of := func(platform, text string) notebook.Treatment {
 		return notebook.Treatment{Platform: platform, Factors: map[string]string{notebook.FactorNeighbours.Name: text}, Instance: notebook.Instance{Cores: 1, Memory: 1 << 30}}

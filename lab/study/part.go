@@ -8,17 +8,18 @@ import (
 	"tare/notebook"
 )
 
-// underway is what was observed while the parts of a trial were made.
+// underway is what was observed during the parts of a trial so far.
 type underway struct {
 	took, elapsed float64 // seconds: in all, and of the trial itself
 	throttled     float64
-	beside        *notebook.Beside // nil: one of the parts is not known
+	beside        *notebook.Beside // nil: unknown for some part
 	parts         int
 	confined      *notebook.Confined
 	failure       *notebook.Message // the guest left its CPUs
 }
 
-// part makes the next part of a trial. It has no neighbours: joins lets no guest with busy neighbours live next to others.
+// part makes the next part of a trial. The guest has no busy neighbours, because joins lets no guest with busy neighbours live next to
+// others.
 func (a *attempt) part(ctx context.Context, of measure.Parted, s measure.Step) (more bool, err error) {
 	if ctx.Err() != nil {
 		return false, context.Canceled
@@ -59,7 +60,7 @@ func (u *underway) add(beside *notebook.Beside, throttled float64) {
 	u.parts++
 }
 
-// stayed adds whether the guest stayed on its CPUs in a part. The first part in which it did not is the one that is recorded.
+// stayed adds whether the guest stayed on its CPUs in a part. The record keeps the first part in which it did not.
 func (u *underway) stayed(part notebook.Trial) {
 	c := part.Confined
 	switch {

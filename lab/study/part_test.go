@@ -13,12 +13,12 @@ import (
 	"tare/notebook"
 )
 
-// partedKind is a kind whose trials are made in as many parts as a test says.
+// partedKind is a kind whose trials have as many parts as a test sets.
 type partedKind struct {
 	fakeKind
 	parts int
 	takes time.Duration // a part
-	order []string      // the treatments whose parts were made
+	order []string      // the treatments of the parts so far
 }
 
 func (k *partedKind) Subject(b measure.Bench, c measure.Cell) measure.Subject {
@@ -58,7 +58,7 @@ func (k *partedKind) plan(d notebook.Design, turns bool, treatments ...notebook.
 	return p
 }
 
-// Guests that are alive at the same time have turns between the parts of their trials, and each trial is recorded once.
+// Guests that are alive at the same time take turns with the parts of their trials. Each trial is recorded once.
 func TestPartsOfTrialsTakeTurns(t *testing.T) {
 	for _, turns := range []bool{true, false} {
 		k, book, l := &partedKind{parts: 4}, &fakeBook{}, &fakeLab{elapsed: steady}
@@ -85,8 +85,8 @@ func TestPartsOfTrialsTakeTurns(t *testing.T) {
 	}
 }
 
-// A deadline ends a trial between two parts. It is not recorded, and the run that goes on makes it.
-func TestADeadlineWithinATrial(t *testing.T) {
+// A deadline ends a trial between two parts. The trial is not recorded, and the continued run repeats it.
+func TestDeadlineWithinATrial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k, book := &partedKind{parts: 10, takes: time.Second}, &fakeBook{}
 		p := k.plan(notebook.Design{Floor: 1, Cap: 1, Trials: 1}, true, bmT, cnT)
@@ -97,13 +97,13 @@ func TestADeadlineWithinATrial(t *testing.T) {
 		}
 		again := &Run{Plan: p, Lab: lab(), Book: book}
 		if reason, err := again.Do(t.Context()); err != nil || !reason.Is("cap-on-rounds") || book.measured() != 2 {
-			t.Errorf("going on: %q, %v, %d trials, want 2", reason, err, book.measured())
+			t.Errorf("continued: %q, %v, %d trials, want 2", reason, err, book.measured())
 		}
 	})
 }
 
-// What the host does in each part is added up; what one part leaves unknown is unknown of the trial.
-func TestWhatPartsObserve(t *testing.T) {
+// The observations of all parts are added up. A value that is unknown for one part is unknown for the trial.
+func TestPartsAddUp(t *testing.T) {
 	used := func(s float64) *notebook.Confined { return &notebook.Confined{UsedS: s, ForeignS: new(float64)} }
 	var u underway
 	u.add(&notebook.Beside{OthersS: 1, OfS: 4}, 0.5)

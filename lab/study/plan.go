@@ -1,6 +1,6 @@
 // Package study plans and runs an experiment. Treatments run in rounds of random order, in which guests that are compared live at the
-// same time and do their trials in random turns (turns.go, batch.go). Guests and trials are two levels of variance.
-// There are warm-ups, a stopping rule, and a notebook that holds every trial before the next begins (design, sections 5 and 6).
+// same time and do their trials in random turns (turns.go, batch.go). Guests and trials are two levels of variance. Warm-ups precede the
+// trials of a guest, and a stopping rule ends the rounds. The notebook holds every trial before the next begins.
 //
 // [NewPlan] fits what a study asks for (package studyfile) to a host, and [Run.Do] runs the [Plan]. Between rounds, a run decides four
 // things from the record, each in a file of its own:
@@ -34,12 +34,12 @@ type Lab interface {
 	Prepare(ctx context.Context, t notebook.Treatment, root *image.Image) error
 }
 
-// Plan is a study that is ready to run: what is done, with what, and what is left out.
+// Plan is a study that is ready to run: its treatments, what their guests are made of, and what is left out.
 type Plan struct {
 	Study notebook.Study
 	ready map[string]*workload.Ready // by Label
 	open  map[string]bool            // by Label: its length may be chosen
-	work  map[string]*workload.Ready // what neighbours do, by one of notebook.Busy
+	work  map[string]*workload.Ready // the work of neighbours, by the kinds of notebook.Busy
 
 	took map[string]took // by Label: how long a run took in the rehearsal
 
@@ -48,19 +48,19 @@ type Plan struct {
 
 	room     int64          // the host's memory, in bytes
 	together map[string]int // by group: how many of its guests live at the same time; none: they follow each other
-	config   measure.Config // how it is measured; nil without a kind
+	config   measure.Config // how the kind measures; nil without a kind
 }
 
 // engine is the treatment's engine.
 func (p *Plan) engine(t notebook.Treatment) engine.Kind {
 	k, err := p.engines.Find(t.Platform, t.Engine)
-	if err != nil { // found before, when the study file was read
+	if err != nil { // reading the study file has found it
 		panic(err)
 	}
 	return k
 }
 
-// Set changes the host as the study asks, for the time of its run. notes say what was changed; undo, unless nil, changes it back.
+// Set changes the host's settings as the study asks, for the time of its run. notes list the changes; undo, unless nil, reverts them.
 func (p *Plan) Set(j *journal.Journal) (notes []*notebook.Message, undo func(context.Context) error, err error) {
 	if p.config == nil {
 		return nil, nil, nil
@@ -78,15 +78,15 @@ func (p *Plan) readyOf(t notebook.Treatment) *workload.Ready {
 	return p.ready[t.Label()]
 }
 
-// kinds are what neighbours of the treatment's guest do, each at least once.
+// kinds are the kinds (of notebook.Busy) of the neighbours of the treatment's guest, each at least once.
 func (p *Plan) kinds(t notebook.Treatment) []string {
 	if p.config != nil && len(p.config.Neighbours()) > 0 {
 		return p.config.Neighbours()
 	}
-	return notebook.NeighboursOf(t).Kinds(2) // with two seats any has one of each of its kinds
+	return notebook.NeighboursOf(t).Kinds(2) // two seats are enough for one of each kind
 }
 
-// workOf is what a neighbour of that kind does beside a treatment's guest.
+// workOf is the work of a neighbour of that kind, next to a treatment's guest.
 func (p *Plan) workOf(t notebook.Treatment, kind string) *workload.Ready {
 	if kind != notebook.BusyWork {
 		return p.work[kind]

@@ -9,8 +9,8 @@ import (
 	"tare/workloads"
 )
 
-// In the studies of the paper that took the other cores from bare metal, bare metal has neither these nor their memory, also on a host that is made smaller.
-// On a host of two CPUs of which the first cannot go offline they are still planned.
+// In the studies of the paper that limited bare metal to the instance's cores and memory, bare metal is limited, also on a host that is made
+// smaller. They are still planned on a host with two CPUs, of which the first cannot go offline.
 func TestBareMetalOfThePaper(t *testing.T) {
 	two := notebook.Host{CPUs: []notebook.CPU{{ID: 0}, {ID: 1, Core: 1}}, Memory: 32 << 30}
 	for _, n := range []string{"pinning", "pinning-small", "chr", "provisioning", "io", "multitasking"} {
@@ -35,8 +35,8 @@ func TestBareMetalOfThePaper(t *testing.T) {
 				t.Errorf("%s: %s: the other memory withheld: %t", n, tr.ID, tr.MemoryWithheld)
 			}
 		}
-		if bare == 0 && n != "pinning" { // the smallest instance of which has as many cores as the host
-			t.Errorf("%s: nothing of bare metal on two CPUs", n)
+		if bare == 0 && n != "pinning" { // its smallest instance has as many cores as the host
+			t.Errorf("%s: no bare metal on two CPUs", n)
 		}
 		if len(s.HostCores) > 0 && len(sizes) < 2 {
 			t.Errorf("%s: on two CPUs hosts of %v", n, sizes)

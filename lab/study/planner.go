@@ -23,7 +23,7 @@ type planner struct {
 
 	accels     map[string]string // by kernel
 	noAccel    map[string]error
-	impossible error // why this host cannot measure the kind at all; nil: it can
+	impossible error // why this host cannot measure the kind; nil: it can
 }
 
 // NewPlan decides which treatments this host runs, and makes the workloads ready: it builds roots, compiles programs and prepares inputs.
@@ -51,15 +51,15 @@ func NewPlan(ctx context.Context, lab Lab, asked *studyfile.Asked, o workload.Op
 		return nil, err
 	}
 	p.Study.Hash = asked.Hash(p.Study, p.ready)
-	if p.Study.Design.Looks() > 0 { // not in the hash, so that a folder from before Seen existed can be continued
+	if p.Study.Design.Looks() > 0 { // not in the hash, so that folders older than Seen can be continued
 		p.Study.Design.Seen = stats.LeastTrials
 	}
 	p.interleaved()
 	return p.Plan, nil
 }
 
-// decide decides which treatments a host runs. able: the host has all that the study's kind needs; otherwise it is asked. With an error
-// the planner holds what was decided before it.
+// decide decides which treatments a host runs. able: the host has all that the study's kind needs; otherwise decide checks that. With an
+// error, the planner holds what was decided before it.
 func decide(ctx context.Context, host Prober, asked *studyfile.Asked, able bool) (*planner, error) {
 	ch := asked.Choices
 	p := &planner{asked: asked, lab: host, host: host.Host(), accels: map[string]string{}, noAccel: map[string]error{}}
@@ -134,7 +134,7 @@ func (p *planner) add(ctx context.Context, w studyfile.Work) error {
 			continue
 		}
 		if t.HostCores > 0 && t.HostCores == len(p.host.CPUs) {
-			t.HostCores = 0 // these are all CPUs, which the study may ask for as well
+			t.HostCores = 0 // that is all CPUs, which the study may ask for as well
 			t.ID = studyfile.Identify(t)
 		}
 		if slices.ContainsFunc(p.Study.Treatments, func(o notebook.Treatment) bool { return o.ID == t.ID }) {
@@ -149,7 +149,7 @@ func (p *planner) add(ctx context.Context, w studyfile.Work) error {
 			continue
 		}
 		if p.Study.Treatments = append(p.Study.Treatments, t); len(p.Study.Treatments) > notebook.MaxTreatments {
-			return fmt.Errorf("study %s has more than %d configurations, which is the most that a study may have; split it into several", p.Study.Name, notebook.MaxTreatments)
+			return fmt.Errorf("study %s has more than %d configurations, the limit for one study: split it into several", p.Study.Name, notebook.MaxTreatments)
 		}
 		p.describe(t, w)
 	}

@@ -10,14 +10,14 @@ import (
 	"tare/notebook"
 )
 
-// If the trials of a guest take less time than the share worth of its preparation, most of the time is wasted. Tare then proposes how
+// If the trials of a guest take less than worth times the time of its preparation, most of the time is wasted. Tare then proposes how
 // trials can take the share fair of the guests' time.
 const (
 	worth = 0.1
 	fair  = 0.2
 )
 
-// preparation finds work for which preparing guests takes nearly all the time, and says what would help.
+// preparation finds work for which preparing guests takes nearly all the time, and proposes what would help.
 type preparation struct {
 	allocation
 	works map[string]*workload.Ready // by Label
@@ -69,7 +69,7 @@ func (p preparation) each() int {
 	return n
 }
 
-// longerGuests says what share of the guests' time the trials of a work take, and what would raise it to fair.
+// longerGuests is a message with the share of the guests' time that the trials of a work take, and with what would raise it to fair.
 func (p preparation) longerGuests(t notebook.Treatment, label string, preparing, working time.Duration) *notebook.Message {
 	d, w := p.study.Design, p.works[label].Workload
 	const part = fair / (1 - fair) // of what preparing takes
@@ -82,7 +82,7 @@ func (p preparation) longerGuests(t notebook.Treatment, label string, preparing,
 	if w.Load != nil && len(w.Load.Warm) > 0 {
 		warmups = 0
 	}
-	length, _ := strconv.Atoi(t.Params[w.Length]) // 0, as of FFmpeg's frames, is all that there is
+	length, _ := strconv.Atoi(t.Params[w.Length]) // 0 is the whole input, as for FFmpeg's frames
 	if n := math.Ceil(float64(length) * part * (spent - warmups) / (trials - part*warmups)); n > float64(length) && n < math.MaxInt32 && w.Params[w.Length].Most(int(n)) == int(n) {
 		longer = n
 	}

@@ -14,7 +14,7 @@ import (
 	"tare/notebook"
 )
 
-// Guests that are prepared for next to nothing are told of once, after the first round, with what would do.
+// Guests that spend nearly all their time on preparation are reported once, after the first round, with what would help.
 func TestWorkThatIsMostlyPreparation(t *testing.T) {
 	fixed := notebook.Design{Floor: 3, Cap: 3, Trials: 1, Warmups: 1}
 	ruled := fixed
@@ -58,11 +58,11 @@ func TestWorkThatIsMostlyPreparation(t *testing.T) {
 				}
 				return p
 			}
-			run := func(p *Plan, length time.Duration) (*Run, *foreteller) {
-				told := &foreteller{}
+			run := func(p *Plan, length time.Duration) (*Run, *forecasts) {
+				told := &forecasts{}
 				l := levels(1, c.making, length, 0, 0, same)
 				making := l.making
-				l.making = func(t notebook.Treatment) time.Duration { // emulated: it does not count
+				l.making = func(t notebook.Treatment) time.Duration { // emulated guests do not count
 					if t.Platform == notebook.VM {
 						return time.Hour
 					}
@@ -81,8 +81,8 @@ func TestWorkThatIsMostlyPreparation(t *testing.T) {
 			if said := slices.ContainsFunc(r.Notes(), func(n *notebook.Message) bool { return n.Is("mostly-preparation") }); said != (c.want != nil) {
 				t.Errorf("%s: notes %q", c.name, r.Notes())
 			}
-			// What is proposed does.
-			does := func(what string, r *Run, told *foreteller) {
+			// The proposal helps.
+			does := func(what string, r *Run, told *forecasts) {
 				if got := r.costs.of[r.Plan.Study.Treatments[0].ID]; len(told.preparing) > 0 || got.working*5 < got.working+got.preparing || got.working*4 > got.working+got.preparing {
 					t.Errorf("%s: with %s %v of trials and %v of preparation; %q", c.name, what, got.working, got.preparing, told.preparing)
 				}
@@ -99,10 +99,10 @@ func TestWorkThatIsMostlyPreparation(t *testing.T) {
 	}
 }
 
-// Trials that fail at once say nothing of what a guest is prepared for: it waits until their treatment succeeds or is given up.
-func TestFailedTrialsAreNoPreparation(t *testing.T) {
+// Trials that fail at once say nothing about preparation. The report waits until their treatment succeeds or is given up.
+func TestFailedTrialsDelayTheReport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		told := &foreteller{}
+		told := &forecasts{}
 		l := levels(1, 9*time.Second, 100*time.Millisecond, 0, 0, same)
 		begun := 0
 		l.result = func(of notebook.Treatment, _ ruler.Order, r *ruler.Result) error {
@@ -110,7 +110,7 @@ func TestFailedTrialsAreNoPreparation(t *testing.T) {
 				r.Exit = 1
 			}
 			if begun++; len(told.preparing) > 0 && begun < 12 { // two rounds of three guests with a warm-up and a trial
-				t.Errorf("said after %d runs: %q", begun, told.preparing)
+				t.Errorf("reported after %d runs: %q", begun, told.preparing)
 			}
 			return nil
 		}

@@ -28,13 +28,13 @@ type Prober interface {
 type Facts struct {
 	Guest  func(t notebook.Treatment) notebook.Span                 // seconds that making and removing a guest take
 	Run    func(t notebook.Treatment) (s notebook.Span, known bool) // seconds of one run, as measured before
-	Built  func(w studyfile.Work) bool                              // the work's root is there
+	Built  func(w studyfile.Work) bool                              // the work's root exists
 	Done   map[string]map[int]bool                                  // by treatment: rounds that the results folder has
 	Budget time.Duration                                            // 0: none
-	Able   bool                                                     // the host has all that the study's kind needs; otherwise it is asked
+	Able   bool                                                     // the host has all that the study's kind needs; otherwise the preview checks that
 }
 
-// Preview says what a run of the study would do on a host, and about how long it takes. It makes nothing ready and starts nothing.
+// Preview predicts what a run of the study would do on a host, and about how long it takes. It prepares nothing and starts nothing.
 func Preview(ctx context.Context, host Prober, asked *studyfile.Asked, f Facts) (notebook.Study, notebook.Preview, error) {
 	p, err := decide(ctx, host, asked, f.Able)
 	if err != nil {
@@ -68,10 +68,10 @@ func (p *Plan) remember(t notebook.Treatment, seconds float64) {
 	}
 }
 
-// Learn takes over what the rehearsal of an earlier plan of the same study has seen.
+// Learn takes over the run times from the rehearsal of an earlier plan of the same study.
 func (p *Plan) Learn(earlier *Plan) { p.took = earlier.took }
 
-// Ahead says what a run of the plan will do, and about how long its rounds take. Its workloads are ready.
+// Ahead predicts what a run of the plan will do, and about how long its rounds take. Its workloads are ready.
 func (p *Plan) Ahead(asked *studyfile.Asked, f Facts) notebook.Preview {
 	e := estimateOf(&planner{Plan: p, asked: asked}, f)
 	e.ready = true

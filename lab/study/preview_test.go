@@ -66,14 +66,14 @@ instances: [1/1GB, 4/1GB]
 design: {rounds: 10, trials: 3, warmups: 1}
 `
 
-// What does not fit or is not supported is left out and takes no time. All rounds are foreseen, with a warm-up in each guest.
-func TestAPreviewCountsWhatRuns(t *testing.T) {
+// Treatments that do not fit or are not supported are left out and take no time. All rounds count, with a warm-up in each guest.
+func TestPreviewCountsWhatRuns(t *testing.T) {
 	v := preview(t, foreseen, studyfile.Choices{}, Facts{})
 	if len(v.Treatments) != 3 || len(v.LeftOut) != 5 || v.Guests.Low != 30 || v.Guests.High != 30 || v.Trials.High != 120 || v.Rounds != [2]int{10, 10} {
 		t.Errorf("%d configurations, %d left out, %v guests, %v runs, %v rounds; want 3, 5, 30, 120, 10", len(v.Treatments), len(v.LeftOut), v.Guests, v.Trials, v.Rounds)
 	}
 	if least := 30*1 + 120*0.5; v.Seconds.Low < least || v.Seconds.High < 30*2+120*1.2 || len(v.Unknown) > 0 {
-		t.Errorf("%v s, %q is unknown; want at least %v s, nothing", v.Seconds, v.Unknown, least)
+		t.Errorf("%v s, unknown: %q; want at least %v s, none", v.Seconds, v.Unknown, least)
 	}
 	again := preview(t, foreseen, studyfile.Choices{}, Facts{})
 	if again.Seconds != v.Seconds {
@@ -81,8 +81,8 @@ func TestAPreviewCountsWhatRuns(t *testing.T) {
 	}
 }
 
-// What the results folder has is not done again, what it measured replaces the hint, and a time budget limits the time.
-func TestAPreviewOfWhatRemains(t *testing.T) {
+// Finished rounds are not repeated. Their run times replace the hint, and a time budget limits the time.
+func TestPreviewOfTheRemainingRounds(t *testing.T) {
 	ran := func(notebook.Treatment) (notebook.Span, bool) { return notebook.Span{Low: 0.1, High: 0.1}, true }
 	all := preview(t, foreseen, studyfile.Choices{}, Facts{Run: ran})
 	done := map[string]map[int]bool{}
@@ -98,16 +98,16 @@ func TestAPreviewOfWhatRemains(t *testing.T) {
 	}
 }
 
-// A stopping rule may end a study at its floor, and goes on to its cap at most.
-func TestAPreviewOfAStoppingRule(t *testing.T) {
+// A stopping rule may end a study at any round from its floor to its cap.
+func TestPreviewOfAStoppingRule(t *testing.T) {
 	v := preview(t, foreseen, studyfile.Choices{Until: studyfile.Until{Precision: 0.01}}, Facts{})
 	if v.Rounds != [2]int{10, studyfile.UntilRounds} || v.Guests.Low != 30 || v.Guests.High != 600 {
 		t.Errorf("%v rounds, %v guests; want 10 to %d, 30 to 600", v.Rounds, v.Guests, studyfile.UntilRounds)
 	}
 }
 
-// A run of another length takes as long as the rehearsal's in proportion.
-func TestARehearsalForeseesLongerWork(t *testing.T) {
+// The time of a run is proportional to its length, relative to the rehearsal.
+func TestRehearsalPredictsLongerWork(t *testing.T) {
 	p := &Plan{}
 	at := func(n, other string) notebook.Treatment {
 		return notebook.Treatment{Workload: "cpu", Params: map[string]string{"n": n, "o": other}}

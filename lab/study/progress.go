@@ -16,7 +16,7 @@ type progress struct {
 	cells   map[cell]*done
 	planned map[cell]int   // measured trials for which a guest was made or will be made
 	fewest  map[string]int // by treatment: Design.Fewest
-	turns   map[cell]bool  // its guest and those that it is compared with did their trials in turns
+	turns   map[cell]bool  // its guest and the guests that it is compared with did their trials in turns
 	last    int            // the latest round begun in an earlier session
 	failed  int            // trials
 	failing map[string]int // by treatment: rounds in a row in which all trials failed
@@ -163,8 +163,9 @@ func (c costs) add(id string, trials int, preparing, working time.Duration) {
 	c.of[id] = cost{was.guests + 1, was.trials + trials, was.preparing + preparing, was.working + working}
 }
 
-// lasts is about how long a guest of the treatment takes in the round. A treatment that had no guest yet is taken to be as quick as the
-// quickest of the others: it is measured once before any is measured twice, so only the end of the time may keep it from that.
+// lasts is about how long a guest of the treatment takes in the round. For a treatment that had no guest yet, it is the time of the quickest
+// other treatment. Every treatment should be measured once before any is measured twice, so a long guess must not keep it from its first
+// guest.
 func (c costs) lasts(id string, round int) (d time.Duration) {
 	if of := c.of[id]; of.guests > 0 {
 		trials := c.progress.trials(id, round)

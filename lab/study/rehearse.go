@@ -17,9 +17,8 @@ import (
 	"tare/notebook"
 )
 
-// Rehearse does each workload's work on bare metal without recording it, if the study has bare metal. A command that is
-// missing or fails everywhere is thus found before the study begins. short names the work that is too short for what the design
-// asks on this host.
+// Rehearse does each workload's work on bare metal without recording it, if the study has bare metal. It thus finds a command that is
+// missing or always fails before the study begins. short names the work that is too short on this host for what the design asks.
 func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short []Short, err error) {
 	tried := map[string]bool{}
 	for _, t := range p.Study.Treatments {
@@ -36,12 +35,12 @@ func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short
 		say("rehearsing " + label + " on bare metal")
 		values, cause, err := p.rehearse(ctx, lab, t, ready)
 		if err != nil {
-			return nil, fmt.Errorf("workload %s: rehearsing it: %w", t.Workload, err)
+			return nil, fmt.Errorf("workload %s: its rehearsal: %w", t.Workload, err)
 		}
 		if cause != nil {
 			hint := ""
 			if strings.Contains(cause.String(), "ead-only file system") { // programs begin it with R or r
-				hint = " (on bare metal all but {scratch} and /tmp is read-only)"
+				hint = " (on bare metal, everything except {scratch} and /tmp is read-only)"
 			}
 			return nil, fmt.Errorf("workload %s failed when it was tried once on bare metal, before the study: %w%s", t.Workload, &notebook.Error{Says: cause}, hint)
 		}
@@ -55,7 +54,7 @@ func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short
 
 // rehearse makes one trial of the treatment, and more if work of its length may be too short for the design.
 func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, ready *workload.Ready) (values []float64, cause *notebook.Message, err error) {
-	id := fmt.Sprintf("rehearsal-%d", os.Getpid()) // cgroups belong to the host, whatever state folder the guest has
+	id := fmt.Sprintf("rehearsal-%d", os.Getpid()) // cgroups are the same for all state folders of the host
 	bench := measure.Bench{Lab: lab, Until: func(usual time.Duration) time.Time { return time.Now().Add(usual) }, Note: func(*notebook.Message) {}}
 	g := p.subject(bench, measure.Cell{Treatment: t, Ready: ready, ID: id, Rehearsal: true})
 	if err := g.Make(ctx); err != nil {
@@ -85,8 +84,8 @@ func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, read
 }
 
 const (
-	rehearsals = 33              // of work whose length can be another, at most
-	rehearsing = 5 * time.Second // after which there is no further one
+	rehearsals = 33              // the most trials of a rehearsal, for work whose length can be chosen
+	rehearsing = 5 * time.Second // no further trial begins after this time
 )
 
 // apart is the average distance between two trials that are compared, in lengths of a trial. For n guests in random order it is (n+1)/3

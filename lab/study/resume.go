@@ -23,7 +23,7 @@ func (p *Plan) Resume(begun notebook.Study, seedChosen bool) error {
 	return nil
 }
 
-// goesOn says why the study cannot continue in a folder, as far as that is known before its workloads are ready.
+// goesOn returns an error if the study cannot continue in a folder, as far as that is known before its workloads are ready.
 func (p *Plan) goesOn(begun notebook.Study, seedChosen bool) error {
 	if begun.Name != p.Study.Name {
 		return fmt.Errorf("the folder holds the study %s, not %s: name another folder with --out", begun.Name, p.Study.Name)
@@ -69,9 +69,9 @@ func percent(share float64) string {
 	return fmt.Sprintf("%.4g%%", 100*share)
 }
 
-// redesigned says how one design differs from another; "" if it does not.
+// redesigned describes how one design differs from another; "" if it does not.
 func redesigned(was, is notebook.Design) string {
-	is.Seen = was.Seen     // nobody chooses it, and a folder continues as it was begun
+	is.Seen = was.Seen     // users do not choose it, and a folder continues as it was begun
 	is.Margin = was.Margin // no round depends on it, and older folders have none
 	rounds := func(d notebook.Design) string {
 		if d.Floor == d.Cap {
@@ -92,7 +92,7 @@ func redesigned(was, is notebook.Design) string {
 		{"s as the timeout of a trial", was.TimeoutS, is.TimeoutS},
 	} {
 		if d.was != d.is {
-			return fmt.Sprintf("it was begun with %v %s, and this command asks for %v", d.was, d.what, d.is)
+			return fmt.Sprintf("it was begun with %v %s, but this command asks for %v", d.was, d.what, d.is)
 		}
 	}
 	if was != is {
@@ -101,21 +101,21 @@ func redesigned(was, is notebook.Design) string {
 	return ""
 }
 
-// differs says how two studies with the same name and design differ.
+// differs describes how two studies with the same name and design differ.
 func differs(was, is notebook.Study) string {
 	for label, image := range was.Images {
 		if now, ok := is.Images[label]; ok && now != image {
-			return "the image or the input of " + label + " had other bytes"
+			return "the image or the input of " + label + " has changed"
 		}
 	}
 	before, now := strings.Split(was.Source, "\n"), strings.Split(is.Source, "\n")
 	for i := range min(len(before), len(now)) {
 		if before[i] != now[i] {
-			return fmt.Sprintf("line %d of its study file was %q, and is %q", i+1, strings.TrimSpace(before[i]), strings.TrimSpace(now[i]))
+			return fmt.Sprintf("line %d of its study file was %q and is now %q", i+1, strings.TrimSpace(before[i]), strings.TrimSpace(now[i]))
 		}
 	}
 	if len(before) != len(now) {
-		return fmt.Sprintf("its study file had %d lines, and has %d", len(before), len(now))
+		return fmt.Sprintf("its study file had %d lines and now has %d", len(before), len(now))
 	}
 	for _, t := range is.Treatments {
 		planned := func(o notebook.Treatment) bool { return o.ID == t.ID }
@@ -126,5 +126,5 @@ func differs(was, is notebook.Study) string {
 	if was.Tare != is.Tare {
 		return fmt.Sprintf("it was begun by tare %s, and this is tare %s", was.Tare, is.Tare)
 	}
-	return "--only, --accel, --vm-kernel, --rounds, or what a workload runs were others"
+	return "--only, --accel, --vm-kernel, --rounds, or what a workload runs has changed"
 }

@@ -70,8 +70,8 @@ func (r rule) needs(t notebook.Treatment, round int) (more int, foreseen, answer
 	return max(cmp.Or(enough, d.Cap)-q.N, 1), enough > 0, answered
 }
 
-// accompanies reports whether a treatment checks the host as long as others run: bare metal against itself, under a design that
-// decides about differences.
+// accompanies reports whether a treatment checks the host as long as others run. That is the A/A control, under a design that decides
+// about differences.
 func (r rule) accompanies(t notebook.Treatment) bool { return t.AA && r.study.Design.Decide > 0 }
 
 // applies reports whether the rule ends the treatment's rounds. Otherwise their number is fixed.
@@ -127,7 +127,7 @@ func (r rule) floor(t notebook.Treatment, rounds int) int {
 	return stats.Floor(d.Floor, d.Seen, own, others)
 }
 
-// seen is what treatments did in a round.
+// seen is how many trials treatments did in a round, and for how long.
 func (r rule) seen(round int, ids ...string) (all stats.Seen) {
 	for _, id := range ids {
 		if d := r.cells[cell{id, round}]; d != nil {
@@ -197,6 +197,6 @@ func (b baselines) arms(t notebook.Treatment) []string {
 	return []string{of.ID, control}
 }
 
-// group names the treatments whose guests do equally many trials in a round: all that are compared with one baseline. What changes
-// from trial to trial in a guest's life then affects both sides of a ratio.
+// group names the treatments whose guests do the same number of trials in a round: all that are compared with one baseline. Changes from
+// trial to trial in a guest's life then affect both sides of a ratio.
 func (b baselines) group(id string) string { return cmp.Or(b.against[id].ID, id) }

@@ -11,9 +11,9 @@ import (
 	"tare/stats"
 )
 
-// The rule decides from the record alone. A treatment whose ratio is known takes part in no more rounds, and bare metal stays as long as
+// The rule decides only from the record. A treatment whose ratio is known takes part in no more rounds, and bare metal stays as long as
 // another treatment is compared with it.
-func TestTheRuleReadsTheRecord(t *testing.T) {
+func TestRuleReadsTheRecord(t *testing.T) {
 	s := fakePlan(notebook.Design{Floor: 3, Cap: 50, Decide: 0.02, Trials: 1}, bmT, aaT, cnT, vmT).Study
 	s.Treatments[3].Accelerator = notebook.KVM // an emulated one would have a fixed number of rounds
 	p := newProgress(&s)
@@ -34,7 +34,7 @@ func TestTheRuleReadsTheRecord(t *testing.T) {
 	}
 	open, known := r.open(6)
 	if known || len(open) != 1 || open[0].of[0] != s.Treatments[3].ID || len(open[0].of) != 3 || open[0].rounds != 44 || !open[0].atMost {
-		t.Errorf("%+v, known: %v; want the VM with bare metal and its check, for 44 rounds at most", open, known)
+		t.Errorf("%+v, known: %v; want the VM with bare metal and the A/A control, for 44 rounds at most", open, known)
 	}
 	p.gaveUp[s.Treatments[3].ID] = true
 	if open, known := r.open(6); !known || len(open) != 0 {
@@ -43,7 +43,7 @@ func TestTheRuleReadsTheRecord(t *testing.T) {
 }
 
 // Bare metal and its A/A control are the baseline together, with the trials of both. The control itself is compared with bare metal only.
-func TestTheRuleCountsBothArms(t *testing.T) {
+func TestRuleCountsBothArms(t *testing.T) {
 	s := fakePlan(notebook.Design{Floor: 3, Cap: 50, Precision: 0.02, Seen: 20, Trials: 1}, bmT, aaT, cnT).Study
 	p := newProgress(&s)
 	for i, all := range [][]float64{{1, 1.02, 0, 1.01}, {1.04, 0, 1.02, 1.03}, {1.2, 1.21, 1.22, 1.23}} {
@@ -67,8 +67,8 @@ func TestTheRuleCountsBothArms(t *testing.T) {
 	}
 }
 
-// The files that decide about rounds and trials know the record and the cost of guests. They know neither the run nor the laboratory.
-func TestDecisionsKnowOnlyTheRecord(t *testing.T) {
+// The files that decide about rounds and trials use the record and the cost of guests. They use neither the run nor the lab.
+func TestDecisionsUseOnlyTheRecord(t *testing.T) {
 	for _, name := range []string{"progress.go", "order.go", "choose.go", "rule.go", "goal.go", "allocation.go", "preparation.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil {
@@ -76,7 +76,7 @@ func TestDecisionsKnowOnlyTheRecord(t *testing.T) {
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			if id, is := n.(*ast.Ident); is && slices.Contains([]string{"Run", "Plan", "Lab", "Book", "Watcher", "attempt"}, id.Name) {
-				t.Errorf("%s knows %s", name, id.Name)
+				t.Errorf("%s uses %s", name, id.Name)
 			}
 			return true
 		})

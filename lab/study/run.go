@@ -20,7 +20,7 @@ type Watcher interface {
 	Trial(t notebook.Treatment, tr notebook.Trial, ratio stats.Quotient)
 	// GaveUp: a treatment that always fails is not tried again.
 	GaveUp(t notebook.Treatment, cause *notebook.Message)
-	// Preparing: nearly all the time of a workload's guests goes into preparing them. The message says so, and what would help.
+	// Preparing: nearly all the time of a workload's guests goes into preparing them. The message also names what would help.
 	Preparing(what *notebook.Message)
 }
 
@@ -30,11 +30,10 @@ type Run struct {
 	Lab      Lab
 	Book     Book
 	Watch    Watcher
-	Deadline time.Time // no guest is begun that would not end before it; zero: none
+	Deadline time.Time // no guest begins that would not end before it; zero: none
 	Goal     Goal      // replaces the design's rule on ratios; nil: that rule
 
-	// Settle waits, between the turns of two guests, until the host has done what the last trial left it to do; nil: nothing is waited
-	// for.
+	// Settle waits, between the turns of two guests, until the host has done the work that the last trial left to it; nil: no wait.
 	Settle func(context.Context) error
 
 	progress    *progress // nil: nothing is on record
@@ -62,8 +61,8 @@ func (r *Run) Take(t notebook.Trial) { r.record().take(t) }
 // Failed is the number of failed trials, without warm-ups, and including earlier sessions.
 func (r *Run) Failed() int { return r.record().failed }
 
-// Notes are what the summary of the session should say in addition to the reason why it ended: treatments given up, and work that
-// was mostly preparation.
+// Notes are remarks for the summary of the session, in addition to the reason why it ended: treatments given up, and work that was
+// mostly preparation.
 func (r *Run) Notes() []*notebook.Message { return r.notes }
 
 // Do runs what remains to be done and returns the reason why it ended. An error comes from the notebook or the machine; failed
@@ -94,7 +93,7 @@ func (r *Run) Do(ctx context.Context) (reason *notebook.Message, err error) {
 				inRound = append(inRound, t)
 			}
 		}
-		if round == 0 && !r.Deadline.IsZero() { // whatever there is time for can then be compared
+		if round == 0 && !r.Deadline.IsZero() { // so that all that the time allows can be compared
 			inRound = r.baselinesFirst(inRound)
 		}
 		for _, b := range r.Plan.batches(inRound, r.rule.baselines) {
@@ -125,7 +124,7 @@ func (r *Run) open(round int) (open []question, known bool, err error) {
 	return open, known, nil
 }
 
-// baselinesFirst begins a round with the baselines. Otherwise the order stays.
+// baselinesFirst begins a round with the baselines. Otherwise it keeps the order.
 func (r *Run) baselinesFirst(round []notebook.Treatment) []notebook.Treatment {
 	slices.SortStableFunc(round, func(a, b notebook.Treatment) int {
 		first := func(t notebook.Treatment) int { // as a key to sort by
@@ -142,8 +141,8 @@ func (r *Run) baselinesFirst(round []notebook.Treatment) []notebook.Treatment {
 // comparable is the number of rounds that two treatments need for an interval of their ratio.
 const comparable = 2
 
-// reportNothing says, where the time was too short to compare anything, about how much more would do. Where there were rounds enough,
-// noise is the reason, and the summary says so.
+// reportNothing notes about how much more time would do, if the time was too short to compare anything. If there were enough rounds,
+// noise is the reason, and the summary names it.
 func (r *Run) reportNothing(rounds int) {
 	var more time.Duration
 	compares := false

@@ -23,7 +23,7 @@ import (
 	"tare/workloads"
 )
 
-// fakeBook keeps lines in memory; it fails when it is told to.
+// fakeBook keeps lines in memory. A test can make it fail.
 type fakeBook struct {
 	guests []notebook.Guest
 	trials []notebook.Trial
@@ -81,7 +81,7 @@ var (
 
 func steady(notebook.Treatment) time.Duration { return time.Second }
 
-// after makes a laboratory call f after each run.
+// after makes a lab call f after each run.
 func after(f func()) func(notebook.Treatment, ruler.Order, *ruler.Result) error {
 	return func(notebook.Treatment, ruler.Order, *ruler.Result) error {
 		f()
@@ -106,7 +106,7 @@ func TestRoundsAreInterleavedInRandomOrder(t *testing.T) {
 		same = same && slices.Equal(got, l.order[:4])
 		slices.Sort(got)
 		if len(slices.Compact(got)) != 4 {
-			t.Errorf("round %d has not each treatment once: %v", round, l.order[4*round:4*round+4])
+			t.Errorf("round %d does not have each treatment once: %v", round, l.order[4*round:4*round+4])
 		}
 	}
 	if same {
@@ -118,7 +118,7 @@ func TestRoundsAreInterleavedInRandomOrder(t *testing.T) {
 	}
 }
 
-// Nobody ranks an emulated VM. Where the study gives it fewer rounds than the others, one trial in them is enough.
+// Emulated VMs are not ranked. If the study gives them fewer rounds than the others, one trial in each is enough.
 func TestEmulatedGuestsDoOneTrial(t *testing.T) {
 	for _, c := range []struct{ emulated, want int }{{1, 1}, {3, 3}, {4, 8}, {0, 8}} {
 		d := plain
@@ -133,7 +133,7 @@ func TestEmulatedGuestsDoOneTrial(t *testing.T) {
 	}
 }
 
-func TestEveryOrderOfARoundComesUp(t *testing.T) {
+func TestEveryOrderOfARoundOccurs(t *testing.T) {
 	seen := map[string]int{}
 	for round := range 6000 {
 		seen[fmt.Sprint(Order(1, round, 3))]++
@@ -143,13 +143,13 @@ func TestEveryOrderOfARoundComesUp(t *testing.T) {
 	}
 	for o, n := range seen { // 1000 expected; 5 standard deviations are 144
 		if n < 856 || n > 1144 {
-			t.Errorf("order %s came up %d times of 6000", o, n)
+			t.Errorf("order %s occurred %d times in 6000 rounds", o, n)
 		}
 	}
 }
 
-func TestAStoppedRunGoesOnWithoutLossOrRepetition(t *testing.T) {
-	// Stop after every possible number of runs, then go on: each planned trial stands once.
+func TestStoppedRunContinuesWithoutLossOrRepetition(t *testing.T) {
+	// Stop after every possible number of runs, then continue: each planned trial is recorded once.
 	for stop := 1; stop < 48; stop++ {
 		book := &fakeBook{}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -171,7 +171,7 @@ func TestAStoppedRunGoesOnWithoutLossOrRepetition(t *testing.T) {
 			second.Take(tr)
 		}
 		if reason, err := second.Do(t.Context()); err != nil || !reason.Is("cap-on-rounds") {
-			t.Fatalf("stop %d: going on: %q, %v", stop, reason, err)
+			t.Fatalf("stop %d: continued: %q, %v", stop, reason, err)
 		}
 		seen := map[string]int{}
 		for _, tr := range book.trials {
@@ -214,7 +214,7 @@ func TestFailedGuestsAreTrialsWithACause(t *testing.T) {
 			t.Errorf("%s, trial %d: failure %q, want %q", tr.Treatment, tr.Index, tr.Failure, cause)
 		}
 	}
-	// Two rounds of two trials each, then it is given up; the healthy one goes on.
+	// Each is given up after two rounds of two trials. The healthy treatment continues.
 	if count[cn] != 4 || count[vm] != 4 || count[plan.Study.Treatments[0].ID] != 8 || r.Failed() != 8 || givenUp(r) != 2 {
 		t.Errorf("trials %v, failed %d, notes %q", count, r.Failed(), r.Notes())
 	}
@@ -223,7 +223,7 @@ func TestFailedGuestsAreTrialsWithACause(t *testing.T) {
 	}
 }
 
-// givenUp is how many treatments the run notes as given up. Other notes follow from how long the fakes take.
+// givenUp is how many treatments the run notes as given up. It ignores other notes, which depend on the run times of the fakes.
 func givenUp(r *Run) (n int) {
 	for _, note := range r.Notes() {
 		if note.Is("given-up") {
@@ -233,8 +233,8 @@ func givenUp(r *Run) (n int) {
 	return n
 }
 
-// What a run finds of earlier ones is in its record, and what is recorded of a guest says whether its engine ignores flushes.
-func TestWhatRunsFindAndWhatGuestsIgnoreIsRecorded(t *testing.T) {
+// The record of a trial has what its run found of earlier runs. The record of a guest says whether its engine ignores flushes.
+func TestFindingsAndIgnoredFlushesAreRecorded(t *testing.T) {
 	gvisorT := cnT
 	gvisorT.Engine = "gvisor"
 	plan := fakePlan(plain, bmT, cnT, gvisorT)
@@ -261,8 +261,8 @@ func TestWhatRunsFindAndWhatGuestsIgnoreIsRecorded(t *testing.T) {
 	}
 }
 
-// A plan says of each workload whether its results rest on synced writes; of a user's own it may not be known.
-func TestWhatSyncsIsRecorded(t *testing.T) {
+// A plan records for each workload whether its results depend on synced writes. For a user's own workload that may be unknown.
+func TestSyncedWritesAreRecorded(t *testing.T) {
 	p := &Plan{}
 	given := map[string][]map[string]string{
 		"ior": {{"operation": "read"}, {"operation": "write"}}, "cpu": {nil}, "cassandra": {nil, {"sync": "batch"}},
@@ -303,7 +303,7 @@ func TestWhatSyncsIsRecorded(t *testing.T) {
 	}
 }
 
-func TestANotebookThatCannotBeWrittenEndsTheRun(t *testing.T) {
+func TestNotebookThatCannotBeWrittenEndsTheRun(t *testing.T) {
 	full := errors.New("no space left on device")
 	l := &fakeLab{elapsed: steady}
 	_, err := (&Run{Plan: fakePlan(plain, bmT, cnT), Lab: l, Book: &fakeBook{err: full}}).Do(t.Context())
@@ -349,15 +349,16 @@ func TestStoppingRule(t *testing.T) {
 // atOnce makes a guest in no time.
 func atOnce(notebook.Treatment) time.Duration { return 0 }
 
-// inBubble runs a study whose guests take what its laboratory says, and nothing of the host's time: how many trials a guest does follows from it.
+// inBubble runs a study in simulated time: its guests take the time that the lab sets, which decides how many trials a guest does.
 func inBubble(t *testing.T, r *Run) (reason *notebook.Message, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { reason, err = r.Do(t.Context()) })
 	return reason, err
 }
 
-// What is known takes part in no more rounds, and its baseline goes on as long as another needs it; also where the study is resumed.
-func TestWhatIsKnownIsNotRunAgain(t *testing.T) {
+// A treatment whose ratio is known takes part in no further rounds, also after a resumption. Its baseline continues as long as another
+// treatment needs it.
+func TestKnownRatiosNeedNoMoreRounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	pinned := cnT
 	pinned.Provisioning = notebook.Pinned
@@ -391,9 +392,9 @@ func TestWhatIsKnownIsNotRunAgain(t *testing.T) {
 	}
 }
 
-// A few steady rounds end no study: what stalls now and then may not have stalled yet. Trials of minutes are few all the same, and bare metal
-// against itself waits for no number of them.
-func TestARuleEndsAfterEnoughTrials(t *testing.T) {
+// A few steady rounds do not end a study, because a rare stall may not have occurred yet. Trials of minutes may be few nevertheless. Bare
+// metal against itself needs no least number of trials.
+func TestRuleEndsAfterEnoughTrials(t *testing.T) {
 	for _, c := range []struct {
 		trial  time.Duration
 		design notebook.Design
@@ -416,7 +417,7 @@ func TestARuleEndsAfterEnoughTrials(t *testing.T) {
 			n[x.Treatment]++
 		}
 		of, rounds := r.Plan.Study.Treatments, book.rounds()
-		few := func(treatment, least int) bool { // a guest of which nothing is known does a second trial, where it costs more than its trial
+		few := func(treatment, least int) bool { // if a guest costs more than its trial, the run gives it a second trial before it knows anything about it
 			got := n[of[treatment].ID]
 			return got < least || got > least+least/2+1
 		}
@@ -424,7 +425,7 @@ func TestARuleEndsAfterEnoughTrials(t *testing.T) {
 			t.Errorf("%v, %+v: %q, %v, %d trials of the container and %d of bare metal, want %d", c.trial, d, reason, err, n[of[2].ID], n[of[0].ID], c.want)
 		}
 		if check := rounds[of[1].ID]; d.Decide == 0 && check != 3 {
-			t.Errorf("%v, %+v: bare metal's check against itself in %d rounds, want 3", c.trial, d, check)
+			t.Errorf("%v, %+v: the A/A control in %d rounds, want 3", c.trial, d, check)
 		}
 	}
 }
@@ -454,8 +455,8 @@ func TestResumeRefusesAnotherStudy(t *testing.T) {
 	}{
 		{func(s *notebook.Study) { s.Name = "b" }, "the folder holds the study b, not a"},
 		{func(s *notebook.Study) { s.Seed = 9 }, "the folder was begun with --seed 9, not 7: leave --seed out"},
-		{func(s *notebook.Study) { s.Design.Floor = 2 }, another + "it was begun with 2 to 4 rounds, and this command asks for 4"},
-		{func(s *notebook.Study) { s.Design.Warmups = 3 }, another + "it was begun with 3 warm-ups in a guest, and this command asks for 1"},
+		{func(s *notebook.Study) { s.Design.Floor = 2 }, another + "it was begun with 2 to 4 rounds, but this command asks for 4"},
+		{func(s *notebook.Study) { s.Design.Warmups = 3 }, another + "it was begun with 3 warm-ups in a guest, but this command asks for 1"},
 		{func(s *notebook.Study) { s.Explain = []string{"cpu", "io"} }, another + "it was begun with --explain=cpu,io"},
 		{func(s *notebook.Study) { s.Treatments = append(s.Treatments, notebook.Treatment{ID: "other"}) },
 			another + `it was begun with "other", which this command does not ask for`},
@@ -464,9 +465,9 @@ func TestResumeRefusesAnotherStudy(t *testing.T) {
 		{func(s *notebook.Study) { s.Hash, s.Treatments = "2", s.Treatments[:1] },
 			another + `it was begun without "w cn crun vanilla 1/1GB", which this command asks for`},
 		{func(s *notebook.Study) { s.Hash, s.Source = "2", "name: a\nworkloads: [{name: v}]" },
-			another + `line 2 of its study file was "workloads: [{name: v}]", and is "workloads: [{name: w}]"`},
+			another + `line 2 of its study file was "workloads: [{name: v}]" and is now "workloads: [{name: w}]"`},
 		{func(s *notebook.Study) { s.Hash, s.Images = "2", map[string]notebook.Image{"w": {Digest: "two"}} },
-			another + "the image or the input of w had other bytes"},
+			another + "the image or the input of w has changed"},
 		{func(s *notebook.Study) { s.Hash, s.Tare = "2", "v1" }, another + "it was begun by tare v1, and this is tare v2"},
 		{func(s *notebook.Study) { s.Hash = "2" }, another + "--only, --accel, --vm-kernel"},
 	} {
@@ -478,7 +479,7 @@ func TestResumeRefusesAnotherStudy(t *testing.T) {
 		}
 	}
 	b := a.Study
-	b.Hash, b.Source = a.Study.Hash, a.Study.Source+"\n# a remark" // which changes nothing
+	b.Hash, b.Source = a.Study.Hash, a.Study.Source+"\n# a remark" // the hash is the same
 	if err := a.Resume(b, true); err != nil {
 		t.Error(err)
 	}
@@ -492,11 +493,11 @@ func TestWithoutBareMetalTheMeanMustBeKnown(t *testing.T) {
 	}}
 	reason, err := (&Run{Plan: fakePlan(d, cnT), Lab: l, Book: &fakeBook{}}).Do(t.Context())
 	if err != nil || !reason.Is("cap-on-rounds") || len(l.order) != 12 {
-		t.Errorf("%q, %v after %d guests; a noise of 30 %% is not known to 2 %% after the floor", reason, err, len(l.order))
+		t.Errorf("%q, %v after %d guests; with a noise of 30 %%, the mean is not known within 2 %% after the floor", reason, err, len(l.order))
 	}
 }
 
-func TestWhatWasGivenUpStaysSo(t *testing.T) {
+func TestGivenUpTreatmentsStayGivenUp(t *testing.T) {
 	plan := fakePlan(plain, bmT, cnT)
 	cn := plan.Study.Treatments[1].ID
 	book := &fakeBook{}
@@ -510,7 +511,7 @@ func TestWhatWasGivenUpStaysSo(t *testing.T) {
 	}
 	before := len(book.trials)
 	if reason, err := again.Do(t.Context()); err != nil || !reason.Is("cap-on-rounds") || len(book.trials) != before {
-		t.Errorf("%q, %v: %d more trials in a folder that was done", reason, err, len(book.trials)-before)
+		t.Errorf("%q, %v: %d more trials in a finished folder", reason, err, len(book.trials)-before)
 	}
 }
 
@@ -523,8 +524,8 @@ func planned(ctx context.Context, l Lab, s *studyfile.Spec, ch studyfile.Choices
 	return NewPlan(ctx, l, asked, workload.Options{})
 }
 
-// Bare metal alone, where something was to be compared with it, answers nothing: it is refused before anything is built.
-func TestAPlanWithNothingToCompareIsRefused(t *testing.T) {
+// A study that compares platforms with bare metal needs more than bare metal. A plan without it is refused before anything is built.
+func TestPlanWithNothingToCompareIsRefused(t *testing.T) {
 	noCrun, noKVM := errors.New("crun is not there; apt-get install crun"), errors.New("no VM with kvm: the small guest never said hello")
 	nothing := func(only string, bare bool, why any) string {
 		return notebook.Say("nothing-to-measure", "study", "s", "only", only, "bare", bare, "why", why).String()
@@ -543,7 +544,7 @@ func TestAPlanWithNothingToCompareIsRefused(t *testing.T) {
 		{"bm, cn", "", fakeLab{cannot: map[string]error{"bm": noKVM, "cn": noCrun}},
 			nothing("", false, noCrun)},
 		{"bm", "", fakeLab{cannot: map[string]error{"bm": noKVM}}, nothing("", false, noKVM)},
-		{"cn, vm", "platform=cn,engine=qemu", fakeLab{}, "study s: nothing in it has all of --only engine=qemu,platform=cn: name values that occur together"},
+		{"cn, vm", "platform=cn,engine=qemu", fakeLab{}, "study s: no configuration has all of --only engine=qemu,platform=cn: name values that occur together"},
 	} {
 		text := "name: s\nworkloads: [{name: cpu}]\nplatforms:\n"
 		for p := range strings.SplitSeq(c.platforms, ", ") {
@@ -566,7 +567,7 @@ func TestAPlanWithNothingToCompareIsRefused(t *testing.T) {
 		fine       bool
 	}{
 		{[]notebook.Treatment{bmT, aaT, vmT}, false},
-		{[]notebook.Treatment{bmT, aaT, cnT, vmT}, true}, // some of it can
+		{[]notebook.Treatment{bmT, aaT, cnT, vmT}, true}, // one platform can
 		{[]notebook.Treatment{bmT, aaT}, true},           // nothing else was asked for
 	} {
 		plan := fakePlan(plain, c.treatments...)
@@ -580,13 +581,13 @@ func TestAPlanWithNothingToCompareIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := worthwhile(plan.Study, nil); (err == nil) != c.fine {
-			t.Errorf("%d treatments of which VMs cannot be made ready: %v", len(c.treatments), err)
+			t.Errorf("%d treatments, whose VMs cannot be made ready: %v", len(c.treatments), err)
 		}
 	}
 }
 
-// What is wrong whatever the host can do is said before anything is tried on it, or built for it.
-func TestWhatIsWrongIsSaidFirst(t *testing.T) {
+// Mistakes that do not depend on the host are reported before anything is tried on it or built for it.
+func TestMistakesAreReportedFirst(t *testing.T) {
 	parse := func(sizes string) *studyfile.Spec {
 		s, err := studyfile.Parse("s.yaml", []byte("name: s\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}, {platform: vm}]\ninstances: ["+sizes+"]\n"), ".", known)
 		if err != nil {
@@ -609,13 +610,13 @@ func TestWhatIsWrongIsSaidFirst(t *testing.T) {
 			t.Errorf("a VM was booted: %v; got %v, want %s", lab.booted, err, c.want)
 		}
 	}
-	want := "the folder holds another run of s: it was begun with 5 to 7 rounds, and this command asks for 1 to 20"
+	want := "the folder holds another run of s: it was begun with 5 to 7 rounds, but this command asks for 1 to 20"
 	if _, err := planned(t.Context(), &fakeLab{}, parse("1/1GB"), studyfile.Choices{Begun: begun}); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
-func TestAPlatformThatCannotBeMadeReadyIsLeftOut(t *testing.T) {
+func TestPlatformThatCannotBeMadeReadyIsLeftOut(t *testing.T) {
 	plan := fakePlan(plain, bmT, cnT, vmT)
 	vm := plan.Study.Treatments[2].ID
 	if err := plan.prepare(t.Context(), &fakeLab{unready: map[string]error{vm: errors.New("no kernel")}}); err != nil {
@@ -626,8 +627,8 @@ func TestAPlatformThatCannotBeMadeReadyIsLeftOut(t *testing.T) {
 	}
 }
 
-// Work that a device never gave back is killed at the end of its time, and the record says what that may mean for the device.
-func TestADeviceThatNeverAnswers(t *testing.T) {
+// Work that waits for a device without end is killed at its timeout. The record says what that may mean for the device.
+func TestDeviceThatNeverAnswers(t *testing.T) {
 	for devices, want := range map[string]string{
 		"nvidia.com/gpu=0": "device-stuck cause=timed-out after=1 said= devices=nvidia.com/gpu=0",
 		"":                 "timed-out after=1 said=",
@@ -653,23 +654,23 @@ func TestADeviceThatNeverAnswers(t *testing.T) {
 	}
 }
 
-// How many trials must have been seen is nothing that a command asks for: a folder goes on with its own number, also one from before there was any.
-func TestAFolderGoesOnWithItsFloorOfTrials(t *testing.T) {
+// No command sets the least number of trials before a ratio counts as known. A folder continues with its own number, or without one.
+func TestFolderKeepsItsFloorOfTrials(t *testing.T) {
 	asked := notebook.Design{Floor: 3, Cap: 40, Precision: 0.01, Trials: 1}
 	begun := asked
 	begun.Seen = stats.LeastTrials
 	if what := redesigned(begun, asked); what != "" {
-		t.Errorf("begun with a floor of trials: %s", what)
+		t.Errorf("a folder with a floor of trials: %s", what)
 	}
 	if what := redesigned(asked, begun); what != "" {
-		t.Errorf("begun before there was one: %s", what)
+		t.Errorf("a folder without a floor of trials: %s", what)
 	}
 	if asked.Precision = 0.02; redesigned(begun, asked) == "" {
-		t.Error("another precision is the same design")
+		t.Error("another precision was accepted as the same design")
 	}
 }
 
-// interruptedLab is interrupted while it looks at what the host has.
+// interruptedLab is interrupted while it inspects the host.
 type interruptedLab struct {
 	fakeLab
 	interrupt func()
@@ -680,8 +681,8 @@ func (l *interruptedLab) Supports(context.Context, notebook.Treatment) error {
 	return errors.New("probe: waiting for its ruler's hello: context canceled")
 }
 
-// An interrupt is none of what a host lacks.
-func TestAnInterruptedPlan(t *testing.T) {
+// An interrupt does not mean that the host lacks something.
+func TestInterruptedPlan(t *testing.T) {
 	s, err := studyfile.Parse("s.yaml", []byte("name: s\nworkloads: [{name: cpu}]\nplatforms:\n- platform: bm\n- platform: cn\ninstances: [1/1GB]\n"), ".", known)
 	if err != nil {
 		t.Fatal(err)

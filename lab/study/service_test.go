@@ -18,78 +18,77 @@ import (
 	"tare/notebook"
 )
 
-// shop is a laboratory whose guests run a service that gets ready when asked so many times, and whose load prints what
-// it is told to.
-type shop struct {
+// serviceLab is a lab whose guests run a service. The service is ready after a set number of requests, and its load prints what the test sets.
+type serviceLab struct {
 	fakeLab
 	readyAfter int
 	answer     string        // the load's last line
 	says       string        // on the load's stderr
-	dies       chan struct{} // closed: the service ends by itself
-	hangs      bool          // the service ends when it is first asked by the load, which waits for an answer
-	lost       error         // with dies: the guest is what ends
-	stop       func()        // called when a load's place is to be made, which then cannot be
+	dies       chan struct{} // if closed, the service ends by itself
+	hangs      bool          // the service ends at the load's first request, and the load waits for an answer
+	lost       error         // with dies: the guest ends
+	stop       func()        // called before a load's place is made, which then fails
 
-	at   func(argv []string) string // the same, by what is asked; nil: answer
-	from string                     // the machine of its load
+	at   func(argv []string) string // answer by the load's command; nil: answer
+	from string                     // the machine of the load
 
 	drift time.Duration // how much further its guests' calendar clocks are ahead each time that they are read
 
-	beside street // whose guests are its neighbours
+	beside neighbourLab // whose guests are its neighbours
 
 	mu     sync.Mutex
 	asked  int
-	served []string // argv of services, and what they were ended by
+	served []string // argv of services, and what ended them
 	places int
 	most   int // places at the same time
 }
 
-func (l *shop) Provision(ctx context.Context, w crowd.Want) (crowd.Guest, error) {
+func (l *serviceLab) Provision(ctx context.Context, w crowd.Want) (crowd.Guest, error) {
 	if w.Work.Workload.Stays {
 		return l.beside.Provision(ctx, w)
 	}
-	return &counter{l.guest(w.Treatment), l, false, 0}, nil
+	return &serviceGuest{l.guest(w.Treatment), l, false, 0}, nil
 }
 
-func (l *shop) Load(_ context.Context, t notebook.Treatment, _ string, _ *workload.Ready) (crowd.Guest, notebook.Load, error) {
+func (l *serviceLab) Load(_ context.Context, t notebook.Treatment, _ string, _ *workload.Ready) (crowd.Guest, notebook.Load, error) {
 	if l.stop != nil {
 		l.stop()
 		return nil, notebook.Load{}, context.Canceled
 	}
 	l.places++
 	l.most = max(l.most, l.places)
-	return &counter{l.guest(t), l, true, 0}, notebook.Load{From: l.from, CPUs: []int{1}}, nil
+	return &serviceGuest{l.guest(t), l, true, 0}, notebook.Load{From: l.from, CPUs: []int{1}}, nil
 }
 
-// counter is a guest of the shop: the service's, or the load's place.
-type counter struct {
+// serviceGuest is a guest of a serviceLab, for the service or for its load.
+type serviceGuest struct {
 	fakeGuest
-	l     *shop
+	l     *serviceLab
 	asks  bool
 	ahead time.Duration // of its calendar clock
 }
 
-func (g *counter) Ruler() crowd.Ruler { return g }
-func (g *counter) Destroy(context.Context) error {
+func (g *serviceGuest) Ruler() crowd.Ruler { return g }
+func (g *serviceGuest) Destroy(context.Context) error {
 	if g.asks {
 		g.l.places--
 	}
 	return nil
 }
-func (g *counter) Clock(context.Context) (ahead, bound time.Duration, err error) {
+func (g *serviceGuest) Clock(context.Context) (ahead, bound time.Duration, err error) {
 	g.ahead += g.l.drift
 	return g.ahead, time.Millisecond, nil
 }
-func (g *counter) Diagnose() string {
+func (g *serviceGuest) Diagnose() string {
 	if g.l.lost != nil && !g.asks {
 		return "the kernel panicked"
 	}
 	return ""
 }
-func (g *counter) Address() engine.Address {
+func (g *serviceGuest) Address() engine.Address {
 	return engine.Address{Listen: netip.MustParseAddr("0.0.0.0"), Connect: netip.MustParseAddr("198.18.0.2")}
 }
-func (g *counter) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
+func (g *serviceGuest) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
 	l := g.l
 	l.mu.Lock()
 	if !g.asks {
@@ -106,7 +105,7 @@ func (g *counter) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Du
 		}
 	}
 	if l.hangs && o.Argv[0] != "ready" {
-		l.mu.Unlock() // the service may not have begun
+		l.mu.Unlock() // the service may not have started
 		close(l.dies)
 		<-ctx.Done()
 		return ruler.Result{}, 0, ctx.Err()
@@ -128,7 +127,7 @@ func (g *counter) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Du
 	return ruler.Result{Elapsed: time.Second, Usage: notebook.Usage{UserS: 0.5}, Stdout: []byte("noise\n" + answer + "\n"), Stderr: []byte(l.says)}, time.Second, nil
 }
 
-func shopPlan(starting string) *Plan {
+func servicePlan(starting string) *Plan {
 	p := fakePlan(notebook.Design{Floor: 2, Cap: 2, Trials: 2, Warmups: 1}, bmT, cnT)
 	p.ready["w"] = &workload.Ready{Image: &image.Image{}, Workload: &workload.Workload{
 		Name:    "w",
@@ -140,10 +139,10 @@ func shopPlan(starting string) *Plan {
 	return p
 }
 
-func TestAServiceIsAskedFromOutside(t *testing.T) {
-	l := &shop{fakeLab: fakeLab{elapsed: steady}, readyAfter: 2, answer: `{"mean":0.25,"p99":0.5,"errors":0}`}
+func TestServiceGetsRequestsFromOutside(t *testing.T) {
+	l := &serviceLab{fakeLab: fakeLab{elapsed: steady}, readyAfter: 2, answer: `{"mean":0.25,"p99":0.5,"errors":0}`}
 	book := &fakeBook{}
-	r := &Run{Plan: shopPlan(""), Lab: l, Book: book}
+	r := &Run{Plan: servicePlan(""), Lab: l, Book: book}
 	if reason, err := r.Do(t.Context()); err != nil || !reason.Is("cap-on-rounds") {
 		t.Fatalf("%q, %v", reason, err)
 	}
@@ -161,37 +160,37 @@ func TestAServiceIsAskedFromOutside(t *testing.T) {
 	}
 }
 
-func TestWhatGoesWrongWithAService(t *testing.T) {
+func TestServiceFailures(t *testing.T) {
 	gone := make(chan struct{})
 	close(gone)
 	for _, c := range []struct {
 		name string
 		want *notebook.Message
-		shop *shop
+		lab  *serviceLab
 	}{
-		{"it never answers", notebook.Say("service-not-ready", "within", time.Second, "answer", notebook.Say("exit", "status", 1, "said", "connection refused"), "said", "still starting"), &shop{readyAfter: 1 << 30}},
-		{"it ends", notebook.Say("service-ended-in-start", "cause", notebook.Say("exit", "status", 3, "said", "port 8080 is in use")), &shop{readyAfter: 1 << 30, dies: gone}},
-		{"its guest dies", notebook.Say("service-ended-in-start", "cause", notebook.Say("diagnosed", "cause", "the guest is gone", "diagnosis", "the kernel panicked")), &shop{readyAfter: 1 << 30, dies: gone, lost: errors.New("the guest is gone")}},
-		{"it ends while it is asked", notebook.Say("service-ended", "cause", notebook.Say("exit", "status", 3, "said", "port 8080 is in use")), &shop{hangs: true}},
-		{"requests fail", notebook.Say("requests-failed", "requests", 7, "said", "7 of 9: connection reset"), &shop{answer: `{"mean":0.1,"p99":1,"errors":7}`, says: "7 of 9: connection reset\n"}},
-		{"no figure", notebook.Say("no-figure", "key", "p99", "line", `{"mean":0.1}`), &shop{answer: `{"mean":0.1}`}},
-		{"no object", notebook.Say("no-json-line", "line", "mean 0.1"), &shop{answer: `mean 0.1`}},
+		{"it never answers", notebook.Say("service-not-ready", "within", time.Second, "answer", notebook.Say("exit", "status", 1, "said", "connection refused"), "said", "still starting"), &serviceLab{readyAfter: 1 << 30}},
+		{"it ends", notebook.Say("service-ended-in-start", "cause", notebook.Say("exit", "status", 3, "said", "port 8080 is in use")), &serviceLab{readyAfter: 1 << 30, dies: gone}},
+		{"its guest dies", notebook.Say("service-ended-in-start", "cause", notebook.Say("diagnosed", "cause", "the guest is gone", "diagnosis", "the kernel panicked")), &serviceLab{readyAfter: 1 << 30, dies: gone, lost: errors.New("the guest is gone")}},
+		{"it ends while it is asked", notebook.Say("service-ended", "cause", notebook.Say("exit", "status", 3, "said", "port 8080 is in use")), &serviceLab{hangs: true}},
+		{"requests fail", notebook.Say("requests-failed", "requests", 7, "said", "7 of 9: connection reset"), &serviceLab{answer: `{"mean":0.1,"p99":1,"errors":7}`, says: "7 of 9: connection reset\n"}},
+		{"no figure", notebook.Say("no-figure", "key", "p99", "line", `{"mean":0.1}`), &serviceLab{answer: `{"mean":0.1}`}},
+		{"no object", notebook.Say("no-json-line", "line", "mean 0.1"), &serviceLab{answer: `mean 0.1`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.shop.elapsed = steady
-			if c.shop.hangs {
-				c.shop.dies = make(chan struct{})
+			c.lab.elapsed = steady
+			if c.lab.hangs {
+				c.lab.dies = make(chan struct{})
 			}
 			book := &fakeBook{}
-			r := &Run{Plan: shopPlan("1s"), Lab: c.shop, Book: book}
-			if c.shop.hangs {
+			r := &Run{Plan: servicePlan("1s"), Lab: c.lab, Book: book}
+			if c.lab.hangs {
 				r.Plan.Study.Treatments, r.Plan.Study.Design.Cap, r.Plan.Study.Design.Floor = r.Plan.Study.Treatments[:1], 1, 1
 			}
 			if _, err := r.Do(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if len(book.trials) == 0 || c.shop.places != 0 {
-				t.Fatalf("%d trials, %d places left", len(book.trials), c.shop.places)
+			if len(book.trials) == 0 || c.lab.places != 0 {
+				t.Fatalf("%d trials, %d places left", len(book.trials), c.lab.places)
 			}
 			for _, tr := range book.trials {
 				if !tr.Failure.Equal(c.want) && !tr.Failure.Is("guest-failed-before") {
@@ -202,19 +201,19 @@ func TestWhatGoesWrongWithAService(t *testing.T) {
 	}
 }
 
-// A rehearsal that the user ends is no failure of the workload's.
-func TestARehearsalThatIsInterrupted(t *testing.T) {
+// A rehearsal that the user interrupts is not a failure of the workload.
+func TestInterruptedRehearsal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	l := &shop{fakeLab: fakeLab{elapsed: steady}, stop: cancel}
-	_, err := shopPlan("").Rehearse(ctx, l, func(string) {})
+	l := &serviceLab{fakeLab: fakeLab{elapsed: steady}, stop: cancel}
+	_, err := servicePlan("").Rehearse(ctx, l, func(string) {})
 	if !errors.Is(err, context.Canceled) || len(l.served) != 1 {
-		t.Errorf("%v, services %q; want an interruption of one", err, l.served)
+		t.Errorf("%v, services %q; want an interrupt, and one service", err, l.served)
 	}
 }
 
-// TestAFixedNumberOfRounds: what has a number of its own is done so often, whenever the others are precise.
-func TestAFixedNumberOfRounds(t *testing.T) {
+// A treatment with its own number of rounds does exactly these, whenever the others are precise.
+func TestFixedNumberOfRounds(t *testing.T) {
 	six := cnT
 	six.Rounds = 6
 	l := &fakeLab{elapsed: steady}
@@ -231,16 +230,16 @@ func TestAFixedNumberOfRounds(t *testing.T) {
 	}
 }
 
-// What is timed by a clock that does not keep to this host's is no figure.
-func TestAClockThatRunsAway(t *testing.T) {
+// A time is not valid if the load's clock drifts from this host's clock.
+func TestDriftingClock(t *testing.T) {
 	for drift, want := range map[time.Duration]*notebook.Message{
-		5 * time.Millisecond:  nil, // as long as a trial of a second is allowed
+		5 * time.Millisecond:  nil, // allowed in a trial of one second
 		50 * time.Millisecond: notebook.Say("clock-drifted", "from_s", 0.05, "to_s", 0.1, "in_s", 1),
 		-time.Hour:            notebook.Say("clock-drifted", "from_s", -3600, "to_s", -7200, "in_s", 1),
 	} {
-		l := &shop{fakeLab: fakeLab{elapsed: steady}, drift: drift, answer: `{"mean":0.25,"p99":0.5,"errors":0}`, from: "ssh://other"}
+		l := &serviceLab{fakeLab: fakeLab{elapsed: steady}, drift: drift, answer: `{"mean":0.25,"p99":0.5,"errors":0}`, from: "ssh://other"}
 		book := &fakeBook{}
-		r := &Run{Plan: shopPlan(""), Lab: l, Book: book}
+		r := &Run{Plan: servicePlan(""), Lab: l, Book: book}
 		r.Plan.Study.Design.Warmups = 0
 		if _, err := r.Do(t.Context()); err != nil {
 			t.Fatal(err)
@@ -256,13 +255,13 @@ func TestAClockThatRunsAway(t *testing.T) {
 	}
 }
 
-// A service is asked beside neighbours that are busy: its own, one of each kind, gone with it; what it answers and what they did stand in one trial.
-func TestAServiceBesideNeighbours(t *testing.T) {
-	l := &shop{at: func([]string) string {
-		time.Sleep(time.Millisecond) // in which its neighbours are busy
+// A service has busy neighbours, one of each kind, which are removed with it. A trial records its answers and what the neighbours did.
+func TestServiceNextToNeighbours(t *testing.T) {
+	l := &serviceLab{at: func([]string) string {
+		time.Sleep(time.Millisecond) // its neighbours are busy in that time
 		return `{"mean": 0.02, "p99": 0.05}`
 	}}
-	p := shopPlan("")
+	p := servicePlan("")
 	t2 := cnT
 	t2.Workload, t2.Factors = "w", map[string]string{notebook.FactorNeighbours.Name: "cpu:1+io:1"}
 	p.Study.Treatments = []notebook.Treatment{t2}
@@ -282,8 +281,8 @@ func TestAServiceBesideNeighbours(t *testing.T) {
 	}
 }
 
-// Where time is short, a run begins with what the others are compared with, and it says what time would do if nothing can be compared.
-func TestABudgetBeginsWithTheBaseline(t *testing.T) {
+// With little time, a run begins with the baseline. If it can compare nothing, it says how much time would be enough.
+func TestTimeBudgetBeginsWithTheBaseline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seed := range uint64(8) {
 			l, book := levels(seed, time.Second, 10*time.Second, 0, 0, same), &fakeBook{}
@@ -301,8 +300,8 @@ func TestABudgetBeginsWithTheBaseline(t *testing.T) {
 	})
 }
 
-// A treatment that was not measured yet is begun although one of the others takes long.
-func TestAnUnknownGuestIsNotTheLongest(t *testing.T) {
+// A treatment that was not measured yet is started although another treatment takes long.
+func TestUnknownGuestIsNotTheLongest(t *testing.T) {
 	c := costs{newProgress(&notebook.Study{}), map[string]cost{"quick": {1, 1, time.Second, time.Second}, "slow": {2, 2, 2 * time.Minute, 4 * time.Minute}}}
 	if got := c.lasts("unknown", 0); got != 2*time.Second {
 		t.Errorf("an unknown guest lasts %v, want 2s", got)

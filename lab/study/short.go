@@ -26,17 +26,17 @@ const decides = 0.6
 // precise enough.
 type Short struct {
 	Label, Param  string
-	Value, Enough string  // Param's value, and the proposed one; empty: longer work would hardly help
+	Value, Enough string  // Param's value, and the proposed one; empty: longer work hardly helps
 	Spread        float64 // of trials, as a share
 	Width, Wanted float64 // half of an interval's width at the end of the design, as a share, and the width that is wanted
 	Then          float64 // the Width to expect with Enough, or with the longest length
 	Gain          float64 // how many times narrower than Width this is
 	Margin        float64 // by which the answer is judged; 0: the design asks for a precision
-	Rounds        int     // that would be enough at Value; 0: too many, or the design has a stopping rule
+	Rounds        int     // that suffice at Value; 0: too many, or the design has a stopping rule
 	Open          bool    // the study lets Tare choose Enough
 }
 
-// Message says that the work is too short, and what would help.
+// Message reports that the work is too short, and proposes what would help.
 func (s Short) Message() *notebook.Message {
 	most := longer[len(longer)-1]
 	var then any // the width, if even the longer work is not precise enough
@@ -64,16 +64,16 @@ type rehearsed struct {
 	label  string
 	work   *workload.Workload
 	open   bool    // its length may be chosen
-	apart  float64 // Plan.apart
+	apart  float64 // the distance of compared trials (Plan.apart)
 	turns  bool    // its guests take turns
 }
 
-// tooShort decides from the times of consecutive trials in a rehearsal whether work is too short. How much less longer work varies
-// follows from how the means of one, two and four trials in a row differ (stats.WanderOf), because a host's noise need not average out
-// within a trial.
+// tooShort decides from the times of consecutive trials in a rehearsal whether work is too short. A host's
+// noise need not average out within a trial. So the variation of longer work follows from the means of one, two and four trials in a row
+// (stats.WanderOf).
 func tooShort(r rehearsed, values []float64) (s Short, ok bool) {
 	d, t, w := r.design, r.t, r.work
-	length, _ := strconv.Atoi(t.Params[w.Length]) // 0, as of FFmpeg's frames, is all that there is
+	length, _ := strconv.Atoi(t.Params[w.Length]) // 0 is the whole input, as for FFmpeg's frames
 	if len(values) < 3 || length == 0 || d.Most(t) < 2 {
 		return s, false
 	}

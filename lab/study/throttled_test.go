@@ -8,7 +8,7 @@ import (
 	"tare/notebook"
 )
 
-// heldGuest is held back by its quota for a quarter of a second between two readings.
+// heldGuest is throttled by its quota for a quarter of a second between two readings.
 type heldGuest struct {
 	fakeGuest
 	held time.Duration
@@ -19,7 +19,7 @@ func (g *heldGuest) Throttled() (time.Duration, error) {
 	return g.held, nil
 }
 
-// For how long a guest's quota held it back during a trial stands in the trial's record.
+// The record of a trial has the time for which the guest's quota throttled it.
 func TestThrottledTimeIsRecorded(t *testing.T) {
 	book := &fakeBook{}
 	l := &fakeLab{elapsed: steady}

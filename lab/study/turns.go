@@ -10,14 +10,14 @@ import (
 	"tare/notebook"
 )
 
-// batch is the part of a round whose guests are alive at the same time. Trials go to them in random turns, so that what slows the host
-// for some seconds affects all of them alike (Grambow et al., "Using Microbenchmark Suites to Detect Application Performance Changes",
-// 2023; Abedi and Brecht, 2017).
+// batch is the part of a round whose guests are alive at the same time. They do their trials in random turns, so that a disturbance of some
+// seconds affects all of them alike. Sources: Grambow et al., "Using Microbenchmark Suites to Detect Application Performance Changes",
+// 2023; Abedi and Brecht, 2017.
 type batch struct {
 	stay []notebook.Treatment // alive throughout
 
-	// shifts are alive one after the other, each next to those that stay: their services would want the same port of the host. Those that
-	// stay give each shift an equal part of their trials.
+	// shifts are alive one after the other, each next to the guests that stay, because their services need the same port of the host. The
+	// guests that stay do an equal part of their trials in each shift.
 	shifts []notebook.Treatment
 }
 
@@ -58,7 +58,7 @@ func (p *Plan) interleaved() {
 	for _, t := range p.Study.Treatments {
 		g := groups.group(t.ID)
 		if t.HostCores > 0 || t.OthersOffline || t.MemoryWithheld {
-			alone[g] = true // its guests need a host of another size
+			alone[g] = true // its guests change the size of the host
 		}
 		if p.joins(t) {
 			p.together[g]++
@@ -80,16 +80,16 @@ func (p *Plan) onHostsPort(t notebook.Treatment) bool {
 	return p.readyOf(t).Workload.Service != nil && cmp.Or(t.Network, p.engine(t).Connected(t.Isolation, true)) == notebook.NetHost
 }
 
-// joins reports whether a guest of the treatment may be alive next to others. Virtual machines and whole systems work unasked: their
-// timers take CPU time from the guest whose turn it is. So do busy neighbours. A trial that begins with a cold cache must not follow
-// another guest's. A service that is asked from another machine has the host's port for itself. A kind of study has guests of its own
-// in a trial, except where its trials are made in parts.
+// joins reports whether a guest of the treatment may be alive next to others. Virtual machines and whole systems work all the time: their
+// timers take CPU time from the guest whose turn it is. Busy neighbours take CPU time, too. A trial that begins with a cold cache must not
+// follow another guest's trial. A service with its load on another machine needs the host's port for itself. A kind of study has its own
+// guests in a trial, unless its trials are made in parts.
 func (p *Plan) joins(t notebook.Treatment) bool {
 	switch {
 	case p.Study.Design.Order == notebook.OrderSequential, p.config != nil && !p.rules.Turns:
 		return false
 	case p.Study.LoadFrom != "" && p.readyOf(t).Workload.Service != nil:
-		return false // each guest is asked at the host's port
+		return false // the load reaches each guest at the host's port
 	case len(p.kinds(t)) > 0, notebook.FactorCache.Of(t) != "", p.readyOf(t).Workload.System:
 		return false
 	case notebook.HasMachine(t.Platform):

@@ -14,7 +14,8 @@ import (
 	"tare/workloads"
 )
 
-// A run until all is decided ends when it is: what costs much more early, what costs the same when its interval lies within the margin.
+// A run until all is decided ends with the last decision. Large differences are decided early, and none once the interval lies within the
+// margin.
 func TestUntilDecided(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	pinned := cnT
@@ -33,13 +34,13 @@ func TestUntilDecided(t *testing.T) {
 	}
 	n, of := book.rounds(), r.Plan.Study.Treatments
 	if bm, dear, same := n[of[0].ID], n[of[1].ID], n[of[2].ID]; dear > 6 || same <= dear || same > 60 || bm != same {
-		t.Errorf("bare metal in %d rounds, what costs 30 %% more in %d, what costs the same in %d", bm, dear, same)
+		t.Errorf("bare metal in %d rounds, the container with 30 %% overhead in %d, the one without overhead in %d", bm, dear, same)
 	}
 }
 
-// A goal is asked between rounds. What it does not name is in no round, but bare metal at its place and the check of it; what can be known in
-// the time that is left comes first, and a question without a known end waits for the others.
-func TestAGoal(t *testing.T) {
+// A goal names its questions between rounds. A treatment that it does not name is in no round, except bare metal and its A/A control. The
+// questions for which there is time come first. A question without a forecast waits for the others.
+func TestGoal(t *testing.T) {
 	pinned := cnT
 	pinned.Provisioning = notebook.Pinned
 	for _, c := range []struct {
@@ -51,7 +52,7 @@ func TestAGoal(t *testing.T) {
 	}{
 		{"all is answered", 30, 0, "precise-enough", 9, 5, 9, 0},
 		{"the cap comes first", 7, 0, "cap-on-rounds", 7, 5, 7, 0},
-		{"there is time for one of two", 30, 67 * time.Second, "time-budget", 5, 5, 3, 0}, // all in the first two rounds and the fifth; the one alone in the others
+		{"there is time for one of two", 30, 67 * time.Second, "time-budget", 5, 5, 3, 0}, // all in the first two rounds and the fifth; only the one in the others
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			book := &fakeBook{}
@@ -64,7 +65,7 @@ func TestAGoal(t *testing.T) {
 					open = append(open, Question{Of: []string{of[2].ID}, Rounds: d})
 				}
 				if n[of[3].ID] < 9 {
-					open = append(open, Question{Of: []string{of[3].ID}}) // nobody knows how many
+					open = append(open, Question{Of: []string{of[3].ID}}) // without a forecast
 				}
 				return open, nil
 			}
@@ -80,8 +81,8 @@ func TestAGoal(t *testing.T) {
 	}
 	r := &Run{Plan: fakePlan(notebook.Design{Floor: 2, Cap: 9, Claims: true, Trials: 1}, bmT, cnT), Lab: &fakeLab{elapsed: steady}, Book: &fakeBook{}}
 	r.Goal = func() ([]Question, error) { return nil, nil }
-	if reason, err := r.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "none of its claims can be tested") {
-		t.Errorf("nothing is asked for: %q, %v", reason, err)
+	if reason, err := r.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "this host cannot run the configurations that its claims compare") {
+		t.Errorf("a goal without questions: %q, %v", reason, err)
 	}
 	s, err := studyfile.Load(studies.FS, "quick", known)
 	if err != nil {
@@ -92,9 +93,9 @@ func TestAGoal(t *testing.T) {
 	}
 }
 
-// A costly question does not take the time of cheap ones: with a budget they are answered first, long before it has had the design's rounds, and what is
-// left is for it.
-func TestADearQuestionWaits(t *testing.T) {
+// A costly question does not take the time of cheap ones. With a time budget, the cheap questions are answered first, and the time that is
+// left is for the costly one.
+func TestCostlyQuestionWaits(t *testing.T) {
 	dear := cnT
 	dear.Provisioning = notebook.Pinned
 	synctest.Test(t, func(t *testing.T) {
@@ -117,32 +118,32 @@ func TestADearQuestionWaits(t *testing.T) {
 		reason, err := r.Do(t.Context())
 		n := book.rounds()
 		if err != nil || !reason.Is("time-budget") || n[of[2].ID] != 30 || n[of[3].ID] < 2 {
-			t.Errorf("%q, %v; rounds: %v, want 30 of the cheap one and some of the dear one", reason, err, n)
+			t.Errorf("%q, %v; rounds: %v, want 30 of the cheap question and some of the costly one", reason, err, n)
 		}
 	})
 }
 
-// foreteller notes what a run says that is ahead, with every guest, and what it says of preparation.
-type foreteller struct {
+// forecasts records the forecasts of a run, with every guest, and its reports on preparation.
+type forecasts struct {
 	rounds, done, all []int
 	atMost            []bool
 	preparing         []*notebook.Message
 }
 
-func (f *foreteller) Guest(round int, _ notebook.Treatment, done, all int, atMost bool, _ time.Duration) {
+func (f *forecasts) Guest(round int, _ notebook.Treatment, done, all int, atMost bool, _ time.Duration) {
 	f.rounds, f.done, f.all, f.atMost = append(f.rounds, round), append(f.done, done), append(f.all, all), append(f.atMost, atMost)
 }
-func (f *foreteller) Trial(notebook.Treatment, notebook.Trial, stats.Quotient) {}
-func (f *foreteller) GaveUp(notebook.Treatment, *notebook.Message)             {}
-func (f *foreteller) Preparing(what *notebook.Message)                         { f.preparing = append(f.preparing, what) }
+func (f *forecasts) Trial(notebook.Treatment, notebook.Trial, stats.Quotient) {}
+func (f *forecasts) GaveUp(notebook.Treatment, *notebook.Message)             {}
+func (f *forecasts) Preparing(what *notebook.Message)                         { f.preparing = append(f.preparing, what) }
 
-// How many guests there will be is told as a number where it is fixed or can be foreseen. Before that it is the most that there may be.
-func TestTheCapIsNoForecast(t *testing.T) {
+// The forecast of guests is a number if it is fixed or predictable. Otherwise it is an upper limit.
+func TestCapIsNotAForecast(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		design  notebook.Design
 		goal    func(book *fakeBook, plan *Plan) Goal
-		unknown int // rounds in which nothing is foreseen
+		unknown int // rounds without a forecast
 		most    int // guests then
 	}{
 		{"a number of rounds", notebook.Design{Floor: 4, Cap: 4, Trials: 1}, nil, 0, 12},
@@ -162,7 +163,7 @@ func TestTheCapIsNoForecast(t *testing.T) {
 		}, 3, 600},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			book, told := &fakeBook{}, &foreteller{}
+			book, told := &fakeBook{}, &forecasts{}
 			r := &Run{Plan: fakePlan(c.design, bmT, aaT, cnT), Lab: levels(3, time.Second, time.Second, 0.03, 0.03, same), Book: book, Watch: told}
 			if c.goal != nil {
 				r.Goal = c.goal(book, r.Plan)

@@ -29,8 +29,8 @@ type Asked struct {
 	shipped fs.FS // workloads
 }
 
-// Ask applies the choices of a command to the study. It reports what is wrong in either, as far as that is known without a host.
-// shipped are the workloads that come with Tare.
+// Ask applies the choices of a command to the study. It returns an error for each mistake in either that shows without a host. shipped
+// are the workloads that come with Tare.
 func (s *Spec) Ask(shipped fs.FS, ch Choices) (*Asked, error) {
 	design, err := s.design(ch)
 	if err != nil {
@@ -69,7 +69,7 @@ func (a *Asked) Kernels() map[string]string { return a.kernels.files }
 // Kernel is the kernel that treatments use by this name.
 func (a *Asked) Kernel(name string) notebook.Kernel { return a.kernels.read[a.kernels.files[name]] }
 
-// Beside reports whether guests with the work have neighbours that the study asks for.
+// Beside reports whether the study asks for neighbours of the guests with the work.
 func (a *Asked) Beside(w Work) bool { return len(a.Spec.neighbours(w.use)) > 0 }
 
 // Neighbour is the workload of a neighbour of a kind of notebook.Busy.
@@ -80,7 +80,7 @@ func (a *Asked) Neighbour(busy string) (*workload.Workload, error) {
 // busyWork names the workload of a neighbour of each kind of notebook.Busy.
 var busyWork = map[string]string{notebook.BusyCPU: "busy-cpu", notebook.BusyIO: "busy-io"}
 
-// LoadFrom is the machine on which the study's loads run, ssh://…; "": this host.
+// LoadFrom is the machine that runs the study's loads, ssh://…; "": this host.
 func (a *Asked) LoadFrom() string { return cmp.Or(a.Choices.LoadFrom, a.Spec.LoadFrom) }
 
 // measured names what selects the kind of study: its key, or the --until that was chosen.
@@ -91,14 +91,14 @@ func (a *Asked) measured() string {
 	return a.Kind.Name
 }
 
-// checkWorks says which workload does not suit what is measured.
+// checkWorks refuses workloads that do not suit what the study measures.
 func (a *Asked) checkWorks() error {
 	s, ch := a.Spec, a.Choices
 	if ch.Until.Claims && len(s.Claims) == 0 {
-		return fmt.Errorf("study %s: --until claims: the study names no claims; published ones were expected in its file, as in claims: [pinning]", s.Name)
+		return fmt.Errorf("study %s: --until claims: the study names no claims: add published ones to its file, such as claims: [pinning]", s.Name)
 	}
 	if u := ch.Until; u.config != nil && len(s.Measured) > 0 {
-		return fmt.Errorf("study %s: --until '%s' seeks by timing work, and the study measures %s in place of it: name a study that times its work", s.Name, u.objective, oneOf(keys(slices.Sorted(maps.Keys(s.Measured)))))
+		return fmt.Errorf("study %s: --until '%s' needs timed work, and the study measures %s instead: use a study that times its work", s.Name, u.objective, oneOf(keys(slices.Sorted(maps.Keys(s.Measured)))))
 	}
 	for _, u := range a.Works {
 		w := u.Workload
@@ -112,7 +112,7 @@ func (a *Asked) checkWorks() error {
 				oneOf(keys(s.known.Kinds.Names(func(r measure.Rules) bool { return r.Systems }))))
 		}
 		if r := s.rules(); len(w.Setting.Before) > 0 && (r.Once != "" || r.Search && w.Service == nil) {
-			return fmt.Errorf("study %s: %s: workload %s: prepare: runs before a service or a timed command: leave it out", s.Name, a.measured(), w.Name)
+			return fmt.Errorf("study %s: %s: workload %s: prepare: is only for services and timed commands: leave it out", s.Name, a.measured(), w.Name)
 		}
 		if w.Stays && !s.rules().Stays {
 			return fmt.Errorf("study %s: workload %s never ends, so it has no run time: use a study with %s", s.Name, w.Name,
@@ -135,7 +135,7 @@ func keys(names []string) (all []string) {
 	return all
 }
 
-// checkChoices says which choice does not suit the study.
+// checkChoices refuses choices that do not suit the study.
 func (a *Asked) checkChoices() error {
 	s, ch := a.Spec, a.Choices
 	if why := s.rules().Untraced; len(ch.Explain) > 0 && why != "" {
@@ -149,7 +149,7 @@ func (a *Asked) checkChoices() error {
 		takesInput, serves = takesInput || u.Workload.Input != nil, serves || u.Workload.Service != nil
 	}
 	if from := a.LoadFrom(); from != "" && !serves {
-		return fmt.Errorf("load from %s: no workload of the study %s has a service that a load asks: leave it out", from, s.Name)
+		return fmt.Errorf("load from %s: no workload of the study %s is a service with a load: leave it out", from, s.Name)
 	}
 	if ch.Input == "" {
 		return nil
@@ -160,31 +160,31 @@ func (a *Asked) checkChoices() error {
 	return workload.CheckInput(ch.Input)
 }
 
-// seeking is the study when an objective replaces what it measures. The study loses its own neighbours, because the search is for
+// seeking is the study with an objective in place of what it measures. The study loses its own neighbours, because the search is for
 // neighbours.
 func (s *Spec) seeking(u Until) *Spec {
 	if u.config == nil {
 		return s
 	}
-	alone := s.alone()
-	alone.measure, alone.config = u.sought, u.config
-	return &alone
+	sought := s.withoutNeighbours()
+	sought.measure, sought.config = u.sought, u.config
+	return &sought
 }
 
-// HostCode names what of the study runs as root on this host, and neither in a container nor in a VM.
+// HostCode names the parts of the study that run as root on this host, outside containers and VMs.
 func (a *Asked) HostCode() []string { return a.Spec.hostCode(a.Works, a.LoadFrom()) }
 
-// withoutHostCode refuses a study of which something would run as root on this host.
+// withoutHostCode refuses a study that would run something as root on this host, if the user forbids that.
 func (a *Asked) withoutHostCode() error {
 	all := a.HostCode()
 	if !a.Choices.NoHostCode || len(all) == 0 {
 		return nil
 	}
-	return fmt.Errorf("study %s: --no-host-code: as root on this host would run %s; name platforms without bm, and workloads without prepare: and without a load on this host", a.Spec.Name, strings.Join(all, ", "))
+	return fmt.Errorf("study %s: --no-host-code: the study would run %s as root on this host; use platforms without bm, and workloads without prepare: and without a load on this host", a.Spec.Name, strings.Join(all, ", "))
 }
 
 // Hash covers everything in a plan that decides the meaning of its trials: the treatments, the images, and the work of each label, as
-// made ready. What a study does not use is not part of the hash, so that existing folders keep theirs.
+// made ready. Features that a study does not use are not part of the hash, so that existing folders keep theirs.
 func (a *Asked) Hash(planned notebook.Study, ready map[string]*workload.Ready) string {
 	s, ch := a.Spec, a.Choices
 	work := map[string]any{} // the name of a workload does not say what it does
@@ -213,8 +213,8 @@ func (a *Asked) Hash(planned notebook.Study, ready map[string]*workload.Ready) s
 	return hash(parts...)
 }
 
-// heldByASet enters the hash of studies with guests that only affinity once bound to their CPUs: rounds of the old and the new way
-// do not belong to one study.
+// heldByASet enters the hash of studies with guests that Tare once bound to their CPUs only by affinity, and now by a CPU set. One study
+// must not mix the two.
 const heldByASet = "a CPU set holds bare metal and the rungs of the ladder"
 
 // design is the study's design with the choices applied.

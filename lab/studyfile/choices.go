@@ -34,7 +34,7 @@ func ParseExplain(text string) ([]string, error) {
 	return slices.DeleteFunc(slices.Clone(notebook.TracerNames), func(name string) bool { return !slices.Contains(asked, name) }), nil
 }
 
-// Choices are what the caller of a study decides in addition to the study file.
+// Choices are what a command decides in addition to the study file.
 type Choices struct {
 	Seed   uint64
 	Rounds int // exactly this many; 0: as the file says

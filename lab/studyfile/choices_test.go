@@ -31,7 +31,7 @@ func TestParseExplain(t *testing.T) {
 	}
 }
 
-func TestTheMachineOfALoad(t *testing.T) {
+func TestLoadMachine(t *testing.T) {
 	for from, good := range map[string]bool{
 		"ssh://other": true, "ssh://root@10.0.0.2:2222": true, "ssh://root@load.example.org": true,
 		"other": false, "ssh://": false, "ssh://-oProxyCommand=x": false, "ssh://other/path": false, "ssh://a:b@other": false, "http://other": false, "ssh://a b": false,
@@ -43,7 +43,7 @@ func TestTheMachineOfALoad(t *testing.T) {
 }
 
 // Mistakes in a study, and in the choices for it, are reported before anything is built.
-func TestWhatIsWrongInChoices(t *testing.T) {
+func TestMistakesInChoices(t *testing.T) {
 	for _, c := range []struct {
 		use   Use
 		input string

@@ -6,8 +6,8 @@ import (
 	"tare/notebook"
 )
 
-// Count is the number of configurations that the study asks for on a host that can run all of them. The error is of a study with more than
-// a study may have.
+// Count is the number of configurations that the study asks for on a host that can run all of them. More than notebook.MaxTreatments are
+// an error.
 func (a *Asked) Count() (int, error) {
 	all := map[string]bool{}
 	large := notebook.Host{Memory: 1 << 40, CPUs: make([]notebook.CPU, 256)}
@@ -19,7 +19,7 @@ func (a *Asked) Count() (int, error) {
 			all[t.ID] = true
 		}
 		if len(all) > notebook.MaxTreatments {
-			return 0, fmt.Errorf("study %s has more than %d configurations, which is the most that a study may have; split it into several", a.Spec.Name, notebook.MaxTreatments)
+			return 0, fmt.Errorf("study %s has more than %d configurations, the limit for one study: split it into several", a.Spec.Name, notebook.MaxTreatments)
 		}
 	}
 	return len(all), nil

@@ -16,13 +16,13 @@ import (
 type Design struct {
 	Rounds    Rounds `yaml:"rounds"`
 	Precision string `yaml:"precision,omitempty"` // "3%": stop when every ratio is known to ± this share; empty: run to the cap
-	Margin    string `yaml:"margin,omitempty"`    // "5%": the smallest difference that matters; the study is sized and its answer is judged by it; empty: 1%
+	Margin    string `yaml:"margin,omitempty"`    // "5%": the smallest difference that matters. It decides the length of the study and its answer; empty: 1%
 	Trials    int    `yaml:"trials"`
 	Warmups   int    `yaml:"warmups"`
-	Timeout   string `yaml:"timeout"` // of one trial
+	Timeout   string `yaml:"timeout"` // the longest time of one trial
 
-	// Order is interleaved or sequential: whether the guests that are compared live at the same time and do their trials in random
-	// turns, or follow each other. Empty: they take turns unless guests would disturb each other, as virtual machines with timers do.
+	// Order is interleaved or sequential. Interleaved guests live at the same time and do their trials in random turns. Sequential guests
+	// follow each other. Empty: interleaved, unless guests would disturb each other, as virtual machines with timers do.
 	Order string `yaml:"order,omitempty"`
 }
 
@@ -33,7 +33,7 @@ func (Design) Allowed() map[string][]string { return map[string][]string{"order"
 type Rounds struct {
 	Floor    int `yaml:"floor"`
 	Cap      int `yaml:"cap"`
-	Emulated int `yaml:"emulated,omitempty"` // for emulated treatments, which are never ranked; default the floor
+	Emulated int `yaml:"emulated,omitempty"` // rounds of emulated VMs, which are never ranked; default: floor
 }
 
 // UnmarshalYAML reads the keys, or one number that is both the floor and the cap.
@@ -46,7 +46,7 @@ func (r *Rounds) UnmarshalYAML(n *yaml.Node) error {
 		*r = Rounds{Floor: fixed, Cap: fixed}
 		return nil
 	}
-	type keys Rounds // without this method
+	type keys Rounds // without this method, which would call itself
 	return yamlfile.DecodePart(n, (*keys)(r))
 }
 
@@ -63,12 +63,12 @@ func (d Design) parse() (notebook.Design, *problem) {
 		{[]string{"trials"}, out.Trials, 1}, {[]string{"warmups"}, out.Warmups, 0},
 	} {
 		if n.value < n.lo || n.value > MostRounds {
-			return out, wrong(fmt.Sprintf("design: %s: %d: a number from %d to %d was expected", strings.Join(n.keys, ": "), n.value, n.lo, MostRounds), n.keys[0])
+			return out, wrong(fmt.Sprintf("design: %s: %d: must be from %d to %d", strings.Join(n.keys, ": "), n.value, n.lo, MostRounds), n.keys[0])
 		}
 	}
 	t, err := time.ParseDuration(d.Timeout)
 	if err != nil || t < time.Second || t > 7*24*time.Hour {
-		return out, wrong(fmt.Sprintf("design: timeout: %q: a time from 1s to 168h, like 90s or 10m, was expected", d.Timeout), "timeout")
+		return out, wrong(fmt.Sprintf("design: timeout: %q: must be a time from 1s to 168h, such as 90s or 10m", d.Timeout), "timeout")
 	}
 	out.TimeoutS, out.Order = t.Seconds(), d.Order
 	if key, value, allowed := yamlfile.Refused(d); key != "" {

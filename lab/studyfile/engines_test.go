@@ -15,5 +15,5 @@ import (
 // known is what the tests' studies may name.
 var known = Known{kinds, measured.All}
 
-// kinds are the engines of it.
+// kinds are the engines in known.
 var kinds = engine.Registry{bare.Kind, docker.Kind, oci.Crun, oci.Runc, podman.Kind, lxc.Kind, oci.GVisor, layers.Kind, qemu.VM, qemu.VMCN}

@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"tare/lab/workload"
 	"tare/notebook"
 )
 
-// drawable says which figure the report could not draw: its workload is not in the study, or the workload does not have the axis.
-// This is reported before days of measuring, not after them.
+// drawable returns an error for a figure that the report could not draw: the study lacks its workload, or the workload lacks its axis.
+// The user should learn that before days of measuring, not after them.
 func (s *Spec) drawable(works []Work) error {
 	for _, f := range s.Figures {
 		for _, a := range f.Axes {
@@ -50,19 +49,19 @@ func (s *Spec) drawable(works []Work) error {
 		switch {
 		case axes == nil:
 			slices.Sort(names)
-			return fmt.Errorf("study %s: figure %q: workload: %q: one of the study's was expected: %s", s.Name, f.Name, f.Workload, strings.Join(slices.Compact(names), ", "))
+			return fmt.Errorf("study %s: figure %q: workload: %q: must be a workload of this study: %s", s.Name, f.Name, f.Workload, oneOf(slices.Compact(names)))
 		case f.Metric != "" && !slices.Contains(metrics, f.Metric):
-			return fmt.Errorf("study %s: figure %q: metric: %q: one of %s was expected", s.Name, f.Name, f.Metric, strings.Join(metrics, ", "))
+			return fmt.Errorf("study %s: figure %q: metric: %q: must be %s", s.Name, f.Name, f.Metric, oneOf(metrics))
 		case f.Metric != "" && f.By == notebook.FactorIsolation.Name:
-			return fmt.Errorf("study %s: figure %q: metric: %q: the stairs of an isolation ladder are those of its workload's metric: leave it out", s.Name, f.Name, f.Metric)
+			return fmt.Errorf("study %s: figure %q: metric: %q: an isolation ladder always shows the workload's first metric: leave it out", s.Name, f.Name, f.Metric)
 		case !slices.Contains(axes, f.By):
-			return fmt.Errorf("study %s: figure %q: by: %q: one of %s was expected", s.Name, f.Name, f.By, strings.Join(axes, ", "))
+			return fmt.Errorf("study %s: figure %q: by: %q: must be %s", s.Name, f.Name, f.By, oneOf(axes))
 		}
 	}
 	return nil
 }
 
-// drawn are the metrics of what the study measures, if its figures named all of them.
+// drawn are the metrics that the study would measure if its figures named all of them.
 func (s *Spec) drawn(w *workload.Workload) (first notebook.Metric, also []notebook.Metric) {
 	_, all := s.config.Metrics(w, nil)
 	var names []string
@@ -72,9 +71,9 @@ func (s *Spec) drawn(w *workload.Workload) (first notebook.Metric, also []notebo
 	return s.config.Metrics(w, names)
 }
 
-// measurable says why the study has nothing on a figure's axis.
+// measurable returns an error if the study measures nothing for a figure's axis.
 func measurable(a notebook.Axis, works []Work) error {
-	why := fmt.Errorf("workload: %q: one of the study's was expected", a.Workload)
+	why := fmt.Errorf("workload: %q: must be a workload of this study", a.Workload)
 	for _, u := range works {
 		if u.Workload.Name != a.Workload {
 			continue
@@ -82,11 +81,11 @@ func measurable(a notebook.Axis, works []Work) error {
 		has := func(m notebook.Metric) bool { return m.Name == a.Metric && m.Better != "" }
 		switch {
 		case a.Metric != "" && !slices.ContainsFunc(u.Workload.Secondary(), has):
-			return fmt.Errorf("metric: %q: a secondary metric of workload %s was expected, of which it is said which values are better", a.Metric, a.Workload)
+			return fmt.Errorf("metric: %q: must be a secondary metric of workload %s, with better: lower or better: higher", a.Metric, a.Workload)
 		case a.Metric == "" && !u.Workload.Metric.Directed():
 			return fmt.Errorf("metric: the metric of workload %s has no direction (better: none), so it cannot be on an axis", a.Workload)
 		case !hasAll(u.Treatment().Assigned(), a.Params):
-			why = fmt.Errorf("params: %s: the study has workload %s with none such", notebook.Label("", a.Params), a.Workload)
+			why = fmt.Errorf("params: %s: the study does not run workload %s with these parameters", notebook.Label("", a.Params), a.Workload)
 		default:
 			return nil
 		}

@@ -10,7 +10,7 @@ import (
 	"tare/workloads"
 )
 
-// What of a study runs as root on the host is known before anything is tried there, and refused where the user wants none of it.
+// A study names what it runs as root on the host before it runs anything there. A user can forbid it.
 func TestHostCode(t *testing.T) {
 	dir := t.TempDir()
 	for name, more := range map[string]string{"plain": "", "prepared": "prepare: [sh, -c, 'id > {scratch}/who']\n"} {
@@ -49,8 +49,8 @@ func TestHostCode(t *testing.T) {
 		}
 		ch.NoHostCode = true
 		_, err = s.Ask(workloads.FS, ch)
-		if (err != nil) != (len(c.want) > 0) || err != nil && !strings.Contains(err.Error(), "--no-host-code: as root on this host would run "+strings.Join(c.want, ", ")) {
-			t.Errorf("%s on %s without code on the host: %v", c.workload, c.platforms, err)
+		if (err != nil) != (len(c.want) > 0) || err != nil && !strings.Contains(err.Error(), "--no-host-code: the study would run "+strings.Join(c.want, ", ")+" as root on this host") {
+			t.Errorf("%s on %s with --no-host-code: %v", c.workload, c.platforms, err)
 		}
 	}
 }

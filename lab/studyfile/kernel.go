@@ -12,10 +12,10 @@ import (
 type kernels struct {
 	read  map[string]notebook.Kernel // by path
 	files map[string]string          // paths by Kernel.Name
-	all   string                     // the name of the one that takes the place of what the platforms say; "": none
+	all   string                     // name of the kernel that replaces those of the platforms; "": none
 }
 
-// readKernels reads the kernels that the platforms name, or instead of them the one that a command names.
+// readKernels reads the kernels that the platforms name. If a command names one (instead), it reads only that one.
 func (s *Spec) readKernels(instead string) (all kernels, err error) {
 	all = kernels{read: map[string]notebook.Kernel{}, files: map[string]string{}}
 	taken := false
@@ -65,7 +65,7 @@ func (s *Spec) readKernel(p Place, path string, all kernels) (name string, err e
 	return k.Name(), nil
 }
 
-// of gives the names of the kernels of the place's guests; "" is the engine's own choice.
+// of returns the names of the kernels of the place's guests; "" is the engine's own choice.
 func (k kernels) of(s *Spec, p Place) []string {
 	switch {
 	case !s.takesKernel(p) || k.all == "" && len(p.Kernel) == 0:

@@ -12,14 +12,14 @@ import (
 	"tare/workloads"
 )
 
-// withKernels are the engines of the tests, of which virtual machines take any file that says "kernel".
+// withKernels are the engines of the tests. Their virtual machines accept any file that begins with "kernel".
 func withKernels() (all engine.Registry) {
 	for _, k := range kinds {
 		if k.Platform == notebook.VM || k.Platform == notebook.VMCN {
 			k.Kernel = func(path string) (notebook.Kernel, error) {
 				text, err := os.ReadFile(path)
 				if err == nil && !strings.HasPrefix(string(text), "kernel") {
-					err = errors.New("kernel " + path + ": it is no kernel")
+					err = errors.New("kernel " + path + ": it is not a kernel")
 				}
 				return notebook.Kernel{File: path, Release: "6.1.2", Digest: "sha256:" + string(text)}, err
 			}
@@ -29,8 +29,8 @@ func withKernels() (all engine.Registry) {
 	return all
 }
 
-// Another kernel of the guests is another treatment; which it is says its content.
-func TestKernelsOfGuests(t *testing.T) {
+// Each kernel of the guests makes its own treatment, named by the kernel's content.
+func TestGuestKernels(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a": "kernel-a-and-more", "b": "kernel-b", "bad": "text"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -48,16 +48,16 @@ instances: [large]
 `
 	for _, c := range []struct {
 		kernel, flag string
-		want         []string // kernels of the virtual machines, or
+		want         []string // kernels of the virtual machines; or
 		err          string
 	}{
 		{"[default, ./a, b]", "", []string{"", "6.1.2@kernel-a-and", "6.1.2@kernel-b"}, ""},
 		{"a", "", []string{"6.1.2@kernel-a-and"}, ""},
 		{"[default, ./a, b]", filepath.Join(dir, "b"), []string{"6.1.2@kernel-b"}, ""},
 		{"[]", "", []string{""}, ""},
-		{"bad", "", nil, "study.yaml:7: kernel " + dir + "/bad: it is no kernel"},
+		{"bad", "", nil, "study.yaml:7: kernel " + dir + "/bad: it is not a kernel"},
 		{"[a, nowhere]", "", nil, "no such file"},
-		{"[]", filepath.Join(dir, "bad"), nil, "--vm-kernel: kernel " + dir + "/bad: it is no kernel"},
+		{"[]", filepath.Join(dir, "bad"), nil, "--vm-kernel: kernel " + dir + "/bad: it is not a kernel"},
 		{`""`, "", nil, "kernel: is empty"},
 	} {
 		s, err := Parse("study.yaml", []byte(strings.ReplaceAll(file, "KERNEL", c.kernel)), dir, Known{withKernels(), known.Kinds})
@@ -93,7 +93,7 @@ instances: [large]
 		}
 	}
 	_, err := Parse("study.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(file, "KERNEL", "a"), "platform: vm", "platform: cn")), dir, Known{withKernels(), known.Kinds})
-	if err == nil || !strings.Contains(err.Error(), "study.yaml:7: kernel: a guest of cn has none of its own") {
+	if err == nil || !strings.Contains(err.Error(), "study.yaml:7: kernel: is only for virtual machines, and this platform is cn") {
 		t.Errorf("a container's kernel: %v", err)
 	}
 	s, err := Parse("study.yaml", []byte("name: k\nworkloads: [{name: ffmpeg}]\nplatforms: [{platform: bm}]\ninstances: [large]\n"), dir, Known{withKernels(), known.Kinds})

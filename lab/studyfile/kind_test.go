@@ -30,9 +30,9 @@ func (k *fakeKind) Metrics(*workload.Workload, []string) (first notebook.Metric,
 func (k *fakeKind) Factors() []measure.Factor        { return k.factors }
 func (k *fakeKind) Accepts(*workload.Workload) error { return k.cannot }
 
-// The values of factors are combined, each with each, in the order of the study: the kind's, devices, neighbours. A workload's parameter must
-// not have the name of one of them.
-func TestAKindsFactorsMakeTreatments(t *testing.T) {
+// Every value of a factor is combined with every value of the others, in the order of the study: the kind's factors, devices, neighbours. A
+// workload's parameter must not have the name of a factor.
+func TestFactorsOfAKind(t *testing.T) {
 	k := &fakeKind{factors: []measure.Factor{
 		{Of: notebook.FactorAddresses, Values: []string{"fixed", "random"}}, {Of: notebook.Factor{Name: "own"}, Values: []string{"a", "b"}}, {Of: notebook.FactorRoot},
 	}}
@@ -53,26 +53,26 @@ func TestAKindsFactorsMakeTreatments(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for name, key := range map[string]string{"addresses": "sizes", "devices": "devices", "neighbours": "neighbours"} {
-		wrong := fmt.Sprintf("%s: the workload has a parameter %q of its own: one without it was expected", key, name)
+		wrong := fmt.Sprintf("%s: the workload has its own parameter %q: use a workload without it", key, name)
 		if _, err := s.crossed(Use{Devices: []string{"v.com/gpu=0"}}, map[string]string{name: "16"}); err == nil || err.Error() != wrong {
 			t.Errorf("%v, want %s", err, wrong)
 		}
 	}
 	for _, s := range []*Spec{{}, {measure: s.measure, config: &fakeKind{}}} {
 		if all, err := s.crossed(Use{}, map[string]string{"rate": "1"}); err != nil || len(all) != 1 || all[0] != nil {
-			t.Errorf("%v, %v; want one without factors", all, err)
+			t.Errorf("%v, %v; want one combination without factors", all, err)
 		}
 	}
 }
 
 const sizes = "name: s\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\ndesign: {trials: 1, warmups: 0}\nsizes: {}\n"
 
-// A kind's rules refuse what does not go with it, and say why.
-func TestWhatAKindDoesNotGoWith(t *testing.T) {
+// A kind's rules refuse choices that do not suit it, and say why.
+func TestKindRefusesChoices(t *testing.T) {
 	k := &fakeKind{}
-	registry := measure.Registry{{Name: "sizes", Rules: measure.Rules{Untraced: "a size takes no time", LoadHere: "a size is of this host"}, Part: measure.Part{Read: func(n *yaml.Node, _ []string) (measure.Config, error) {
+	registry := measure.Registry{{Name: "sizes", Rules: measure.Rules{Untraced: "a size has no time", LoadHere: "a size needs this host"}, Part: measure.Part{Read: func(n *yaml.Node, _ []string) (measure.Config, error) {
 		if n.Kind != yaml.MappingNode {
-			return nil, measure.Wrong("how", "a mapping was expected")
+			return nil, measure.Wrong("how", "must be a mapping")
 		}
 		return k, nil
 	}}}}
@@ -81,8 +81,8 @@ func TestWhatAKindDoesNotGoWith(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, ch := range map[string]Choices{
-		"study s: sizes: --explain: a size takes no time: leave it out":     {Explain: []string{"io"}},
-		"study s: sizes: --load-from: a size is of this host: leave it out": {LoadFrom: "ssh://other"},
+		"study s: sizes: --explain: a size has no time: leave it out":       {Explain: []string{"io"}},
+		"study s: sizes: --load-from: a size needs this host: leave it out": {LoadFrom: "ssh://other"},
 		"": {},
 	} {
 		if _, err := s.Ask(workloads.FS, ch); fmt.Sprint(err) != want && (err != nil || want != "") {
@@ -93,7 +93,7 @@ func TestWhatAKindDoesNotGoWith(t *testing.T) {
 	if _, err := s.Ask(workloads.FS, Choices{}); err == nil || err.Error() != "study s: sizes: workload cpu has no size" {
 		t.Errorf("%v", err)
 	}
-	if _, err := Parse("s.yaml", []byte(strings.Replace(sizes, "{}", "[1]", 1)), ".", Known{kinds, registry}); err == nil || err.Error() != "s.yaml:6: sizes: how: a mapping was expected" {
+	if _, err := Parse("s.yaml", []byte(strings.Replace(sizes, "{}", "[1]", 1)), ".", Known{kinds, registry}); err == nil || err.Error() != "s.yaml:6: sizes: how: must be a mapping" {
 		t.Errorf("%v", err)
 	}
 	u, err := ParseUntil(" p95 < 1.5x ", known.Kinds)
@@ -101,11 +101,11 @@ func TestWhatAKindDoesNotGoWith(t *testing.T) {
 		t.Fatalf("%+v, %v", u, err)
 	}
 	k.cannot = nil
-	if _, err := s.Ask(workloads.FS, Choices{Until: u}); err == nil || !strings.Contains(err.Error(), "--until 'p95 < 1.5x' seeks by timing work, and the study measures sizes: in place of it") {
+	if _, err := s.Ask(workloads.FS, Choices{Until: u}); err == nil || !strings.Contains(err.Error(), "--until 'p95 < 1.5x' needs timed work, and the study measures sizes: instead") {
 		t.Errorf("%v", err)
 	}
 	for _, text := range []string{"p95 < 1x", "p95 > 1.5x", "p5 < 2x", "p95 < 1.5", "mean < 2x"} {
-		if u, err := ParseUntil(text, known.Kinds); err == nil || !strings.Contains(err.Error(), "was expected") {
+		if u, err := ParseUntil(text, known.Kinds); err == nil || !strings.Contains(err.Error(), ": must be ±1%") {
 			t.Errorf("%q: %+v, %v", text, u, err)
 		}
 	}

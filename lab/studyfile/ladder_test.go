@@ -21,7 +21,7 @@ figures: [{name: Ladder, title: T, workload: WORKLOAD, by: isolation}]
 design: {rounds: {floor: 2, cap: 3}}
 `
 
-// rungs are the treatments of the study by their name without the workload's.
+// rungs are the treatments of the study, and their names without the workload's.
 func rungs(t *testing.T, name string) (ids []string, all []notebook.Treatment) {
 	t.Helper()
 	s, err := Parse("s.yaml", []byte(strings.ReplaceAll(climb, "WORKLOAD", name)), ".", known)
@@ -39,7 +39,7 @@ func rungs(t *testing.T, name string) (ids []string, all []notebook.Treatment) {
 	return ids, all
 }
 
-func TestTheRungsOfALadder(t *testing.T) {
+func TestLadderRungs(t *testing.T) {
 	got, all := rungs(t, "ladder-cpu")
 	want := []string{"bm 1/1GB", "bm 1/1GB aa"}
 	for _, l := range notebook.Rungs {
@@ -64,20 +64,20 @@ func TestTheRungsOfALadder(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongInALadderIsSaidWithItsLine(t *testing.T) {
+func TestMistakesInLadders(t *testing.T) {
 	layers, full := "{platform: cn, engines: [layers], isolation: all}", "{platform: cn, engines: [docker, runc], isolation: [full]}"
 	text := strings.ReplaceAll(climb, "WORKLOAD", "cpu")
 	for _, c := range []struct{ from, to, want string }{
-		{layers, "{platform: cn, engines: [layers]}", `s.yaml:5: engine layers: isolation: all, or a list of cgroup, quota, `},
-		{layers, "{platform: cn, engines: [layers], isolation: [cgroup, armour]}", `s.yaml:5: unknown layer "armour"; all, or of cgroup, quota, `},
-		{layers, "{platform: cn, engines: [layers], isolation: full}", `s.yaml:5: unknown layer "full"; all, or of cgroup`},
-		{layers, "{platform: cn, engines: [layers, docker], isolation: all}", `s.yaml:5: engine layers stands alone: another `},
-		{layers, "{platform: cn, engines: [layers|docker], isolation: all}", `s.yaml:5: engine layers stands alone: another `},
-		{layers, "{platform: cn, engines: [layers], isolation: all, provisioning: [pinned]}", `s.yaml:5: engine layers has no provisioning`},
-		{layers, "{platform: cn, engines: [layers], isolation: all, networks: [host]}", `s.yaml:5: a rung of the isolation ladder has the network of its layers`},
-		{layers, "{platform: vm, isolation: all}", `s.yaml:5: isolation: vm is no rung of it`},
-		{full, "{platform: cn, engines: [docker], isolation: [seccomp]}", `s.yaml:6: isolation "seccomp": full was expected, or engines: [layers]`},
-		{full, "{platform: cn, engines: [docker], isolation: full, provisioning: [vanilla]}", `s.yaml:6: isolation full is pinned: `},
+		{layers, "{platform: cn, engines: [layers]}", `s.yaml:5: engine layers: needs isolation: all, or a list of cgroup, quota, `},
+		{layers, "{platform: cn, engines: [layers], isolation: [cgroup, armour]}", `s.yaml:5: unknown layer "armour"; must be all, or a list of cgroup, quota, `},
+		{layers, "{platform: cn, engines: [layers], isolation: full}", `s.yaml:5: unknown layer "full"; must be all, or a list of cgroup`},
+		{layers, "{platform: cn, engines: [layers, docker], isolation: all}", `s.yaml:5: engine layers: must be the only engine here: `},
+		{layers, "{platform: cn, engines: [layers|docker], isolation: all}", `s.yaml:5: engine layers: must be the only engine here: `},
+		{layers, "{platform: cn, engines: [layers], isolation: all, provisioning: [pinned]}", `s.yaml:5: engine layers: takes no provisioning:`},
+		{layers, "{platform: cn, engines: [layers], isolation: all, networks: [host]}", `s.yaml:5: networks: a rung of the isolation ladder has the network of its layers`},
+		{layers, "{platform: vm, isolation: all}", `s.yaml:5: isolation: is only for cn, and this platform is vm: leave it out`},
+		{full, "{platform: cn, engines: [docker], isolation: [seccomp]}", `s.yaml:6: isolation "seccomp": must be full; single layers need engines: [layers]`},
+		{full, "{platform: cn, engines: [docker], isolation: full, provisioning: [vanilla]}", `s.yaml:6: isolation full: has a CPU set: `},
 	} {
 		bad := strings.Replace(text, c.from, c.to, 1)
 		if bad == text {
@@ -93,7 +93,7 @@ func TestWhatIsWrongInALadderIsSaidWithItsLine(t *testing.T) {
 	}
 }
 
-func TestOnlyARung(t *testing.T) {
+func TestOnlySelectsRungs(t *testing.T) {
 	s, err := Parse("s.yaml", []byte(strings.ReplaceAll(climb, "WORKLOAD", "cpu")), ".", known)
 	if err != nil {
 		t.Fatal(err)

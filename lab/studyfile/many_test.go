@@ -9,7 +9,7 @@ import (
 	"tare/workloads"
 )
 
-// Combinations of parameters multiply: a study of more configurations than a folder may have is refused before they are all made.
+// Combinations of parameters multiply. A study with more configurations than a folder may have is refused before Tare makes them all.
 func TestCombinationsAreBounded(t *testing.T) {
 	values := func(n int) string {
 		all := make([]string, n)

@@ -9,7 +9,7 @@ import (
 	"tare/workloads"
 )
 
-// A study is judged by the margin of its design, also where it runs until that is decided; a flag with a share goes before it.
+// The margin of the design judges a study, and --until decided uses it. A share in the flag takes precedence.
 func TestMarginOfTheDesign(t *testing.T) {
 	const file = "name: x\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}, {platform: cn, engines: crun, provisioning: pinned}]\ninstances: 1/1GB\n" +
 		"design: {rounds: 3, margin: MARGIN, trials: 1, warmups: 0, timeout: 10s}\n"
@@ -34,7 +34,7 @@ func TestMarginOfTheDesign(t *testing.T) {
 	}
 	for _, wrong := range []string{"0%", "5", "much"} {
 		if _, err := studyfile.Parse("x.yaml", []byte(strings.Replace(file, "MARGIN", wrong, 1)), ".", session.Known); err == nil || !strings.Contains(err.Error(), "margin") {
-			t.Errorf("margin %s: %v, want an error that names it", wrong, err)
+			t.Errorf("margin %s: %v, want an error that names the margin", wrong, err)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"tare/workloads"
 )
 
-// A command of the user's own has the metrics that its study gives it, which are in the study's hash by its workload; a workload has its own.
+// A command of the user's own has the metrics that its study gives it. A workload has its own metrics.
 func TestMetricsOfAStudy(t *testing.T) {
 	const commands = `name: mine
 workloads:
@@ -21,7 +21,7 @@ design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
 		"metrics: [{name: copy, unit: GB/s, better: higher, match: 'Copy: ([0-9.]+)'}, {name: time, unit: s}]": "",
 		"metrics: [{name: copy, unit: GB/s, match: Copy}]":                                                     `s.yaml:3: metrics: metric: match: "Copy": a group in parentheses`,
 		"metrics: [{name: copy}]": "s.yaml:3: metrics: metric: {name: …, unit: …} was expected",
-		"image: x, service: 80, load: /, metrics: [{name: copy, unit: GB/s}]":   "s.yaml:3: metrics: are numbers that a command prints, and load: is a page",
+		"image: x, service: 80, load: /, metrics: [{name: copy, unit: GB/s}]":   "s.yaml:3: metrics: needs a command that prints them, but load: is a page",
 		"metrics: [{name: copy, unit: GB/s, better: higher, matches: '(x)'}]":   "s.yaml:3: ",
 		"metrics: [{name: copy, unit: GB/s, better: best, match: '([0-9.]+)'}]": `s.yaml:3: metrics: metric: better: "best": must be higher, lower or none`,
 	} {
@@ -43,7 +43,7 @@ design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
 		if m := w.Primary(); m != (notebook.Metric{Name: "copy", Unit: "GB/s", Better: notebook.Higher}) || len(w.Secondary()) != 1 || w.Also[0].Name != "time" {
 			t.Errorf("%+v, %+v", m, w.Also)
 		}
-		// How many guests fit is sought by what has to stay low.
+		// A search for how many guests fit needs a metric that has to stay low.
 		u, err := ParseUntil("p95 < 1.5x", known.Kinds)
 		if err != nil {
 			t.Fatal(err)
@@ -58,14 +58,14 @@ design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
 	}
 }
 
-// A load that is a command prints the metrics of a service. Its own words say at which rate and for how long it asks, or the study's rate does.
+// A load that is a command prints the metrics of a service. The command's own words set its rate and its length, or the study's rate does.
 func TestMetricsOfAService(t *testing.T) {
 	const metrics = ", metrics: [{name: latency, unit: ms, match: 'latency: ([0-9.]+)'}, {name: tps, unit: 1/s, better: higher, match: 'tps: ([0-9.]+)'}]}]"
 	for _, c := range []struct{ use, key, command, err string }{
 		{"load: [ask, '{address}', '-T', '2']", "", "ask {address} -T 2", ""},
 		{"load: [ask, '{rate}', '{seconds}'], rate: 100", "", "ask 100 2", ""},
-		{"load: [ask, '{rate}']", "", "", "load: {rate}, {seconds} and {requests} are of a load at a rate"},
-		{"load: [ask]", "capacity: {objective: p99=50ms}", "", "metrics: are what the load prints, and the study measures capacity: leave out one of them"},
+		{"load: [ask, '{rate}']", "", "", "load: {rate}, {seconds} and {requests} stand for a rate"},
+		{"load: [ask]", "capacity: {objective: p99=50ms}", "", "metrics: reads what the load prints, but the study measures capacity: leave out one of them"},
 	} {
 		s, err := Parse("s.yaml", []byte("name: mine\nworkloads: [{name: db, image: x, service: 80, "+c.use+metrics+"\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\n"+c.key), ".", known)
 		if c.err != "" {

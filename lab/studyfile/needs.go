@@ -12,20 +12,20 @@ import (
 	"tare/notebook"
 )
 
-// Needs is what a study needs that is made for a machine without a network.
+// Needs is what a machine without a network must have to run a study.
 type Needs struct {
-	Workloads []*workload.Workload // each once, those of neighbours among them
-	Engines   []engine.Kind        // of several that will do the first
+	Workloads []*workload.Workload // each once, including those of neighbours
+	Engines   []engine.Kind        // the first of alternatives
 }
 
-// Needs says what the study needs. The error is of one that needs what lies on this host, or elsewhere.
+// Needs returns what the study needs. It returns an error if the study needs files of this host, or something from the network.
 func (s *Spec) Needs(shipped fs.FS) (n Needs, err error) {
 	asked, err := s.Ask(shipped, Choices{})
 	if err != nil {
 		return n, err
 	}
 	cannot := func(what string) error {
-		return fmt.Errorf("study %s: %s, and the machine that it is run on has neither this host's files nor a network", s.Name, what)
+		return fmt.Errorf("study %s: %s, but the machine that runs the study has neither this host's files nor a network", s.Name, what)
 	}
 	if s.LoadFrom != "" {
 		return n, cannot("its load comes from " + s.LoadFrom)
@@ -46,7 +46,7 @@ func (s *Spec) Needs(shipped fs.FS) (n Needs, err error) {
 		all[u.Workload.Name] = u.Workload
 	}
 	for _, name := range busyWork {
-		if !s.beside() {
+		if !s.hasNeighbours() {
 			break
 		}
 		if all[name], err = workload.Find(shipped, name, "."); err != nil {

@@ -8,7 +8,7 @@ import (
 	"tare/workloads"
 )
 
-// A study for a machine without a network has all its workloads and engines with it, or says what it cannot have.
+// Needs lists the workloads and engines that a machine without a network must have, or says which one it cannot have.
 func TestNeeds(t *testing.T) {
 	const text = `name: it
 workloads: [{name: cpu}, {name: io}]
@@ -37,7 +37,7 @@ instances: [1/1GB]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Needs(workloads.FS); err == nil || !strings.Contains(err.Error(), "workload mine has the image alpine, and the machine that it is run on has neither this host's files nor a network") {
+	if _, err := s.Needs(workloads.FS); err == nil || !strings.Contains(err.Error(), "workload mine has the image alpine, but the machine that runs the study has neither this host's files nor a network") {
 		t.Errorf("%v", err)
 	}
 }

@@ -2,6 +2,7 @@ package studyfile
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -9,20 +10,26 @@ import (
 	"tare/notebook"
 )
 
-// Neighbours is how a study file says which guests are busy beside the measured one (paper "virtualization-overheads", chapter 4): a mapping
-// {cpu: N, io: N, work: N}, or a list of such, of which each makes treatments.
+// Neighbours are the busy guests next to the measured one (paper "virtualization-overheads", chapter 4). A study file has a mapping
+// {cpu: N, io: N, work: N}, or a list of mappings, each of which makes treatments.
 type Neighbours []notebook.Neighbours
 
-// UnmarshalYAML reads it.
+// UnmarshalYAML reads one mapping or a list of mappings.
 func (n *Neighbours) UnmarshalYAML(node *yaml.Node) error {
 	nodes := []*yaml.Node{node}
 	if node.Kind == yaml.SequenceNode {
 		nodes = node.Content
 	}
 	for _, each := range nodes {
-		expected := fmt.Errorf("line %d: {cpu: N, io: N, work: N}, or one of them as N/core, was expected", each.Line)
-		if each.Kind != yaml.MappingNode {
-			return expected
+		refused := func(value string) error {
+			return fmt.Errorf("line %d: neighbours: %s: must be {cpu: N, io: N, work: N}, or one of them as N/core; N is 0 to %d", each.Line, value, notebook.MostNeighbours)
+		}
+		switch each.Kind {
+		case yaml.MappingNode:
+		case yaml.SequenceNode:
+			return refused("a list in a list")
+		default:
+			return refused(strconv.Quote(each.Value))
 		}
 		var parts []string
 		for i := 0; i+1 < len(each.Content); i += 2 {
@@ -30,8 +37,9 @@ func (n *Neighbours) UnmarshalYAML(node *yaml.Node) error {
 		}
 		of, err := notebook.Neighbours{}, error(nil)
 		if len(parts) > 0 {
-			if of, err = notebook.ParseNeighbours(strings.Join(parts, "+")); err != nil {
-				return fmt.Errorf("%w, not %w", expected, err)
+			text := strings.Join(parts, "+")
+			if of, err = notebook.ParseNeighbours(text); err != nil {
+				return refused(strconv.Quote(text))
 			}
 		}
 		*n = append(*n, of)
@@ -54,7 +62,7 @@ func (n Neighbours) MarshalYAML() (any, error) {
 	return all, nil
 }
 
-// ParseNeighbours reads a list of what notebook.ParseNeighbours reads: "none,cpu:1,cpu:4/core".
+// ParseNeighbours reads texts for notebook.ParseNeighbours, with commas between them: "none,cpu:1,cpu:4/core".
 func ParseNeighbours(text string) (all Neighbours, err error) {
 	for _, part := range strings.Split(text, ",") {
 		n, err := notebook.ParseNeighbours(part)

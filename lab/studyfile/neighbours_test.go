@@ -9,16 +9,16 @@ import (
 	"tare/workloads"
 )
 
-func TestNeighboursOfAFile(t *testing.T) {
+func TestNeighboursInStudyFiles(t *testing.T) {
 	const study = "name: x\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\nneighbours: %s\n"
 	for _, c := range []struct{ in, want string }{
 		{"{cpu: 1, io: 1}", "cpu:1+io:1"},
 		{"[{cpu: 0}, {cpu: 1/core}, {io: 2}]", "none cpu:1/core io:2"},
 		{"[{}]", "none"},
 		{"[{work: 1}, {work: 7}]", "work:1 work:7"},
-		{"{gpu: 1}", "line 5: {cpu: N, io: N, work: N}"},
-		{"many", "line 5: {cpu: N, io: N, work: N}"},
-		{"{cpu: 1/core, io: 1}", "line 5: {cpu: N, io: N, work: N}"},
+		{"{gpu: 1}", `line 5: neighbours: "gpu:1": must be {cpu: N, io: N, work: N}`},
+		{"many", `line 5: neighbours: "many": must be {cpu: N, io: N, work: N}`},
+		{"{cpu: 1/core, io: 1}", `line 5: neighbours: "cpu:1/core+io:1": must be {cpu: N, io: N, work: N}`},
 	} {
 		s, err := Parse("x.yaml", fmt.Appendf(nil, study, c.in), ".", known)
 		if err != nil {

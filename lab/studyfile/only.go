@@ -40,13 +40,13 @@ func ParseOnly(text string) (Only, error) {
 	for _, kv := range notebook.SplitPairs(text) {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok || v == "" {
-			return nil, fmt.Errorf("--only %q: KEY=VALUE was expected, with a key of %s", kv, strings.Join(keys, ", "))
+			return nil, fmt.Errorf("--only %q: must be KEY=VALUE; the keys are %s", kv, strings.Join(keys, ", "))
 		}
 		if !slices.Contains(keys, k) {
-			return nil, fmt.Errorf("--only: unknown key %q; %s was expected", k, strings.Join(keys, ", "))
+			return nil, fmt.Errorf("--only: unknown key %q; the keys are %s", k, strings.Join(keys, ", "))
 		}
 		if only[k] != "" {
-			return nil, fmt.Errorf("--only: %s is named twice; one value of each key was expected", k)
+			return nil, fmt.Errorf("--only: %s is named twice: give one value for each key", k)
 		}
 		only[k] = v
 	}
@@ -85,7 +85,7 @@ func (o Only) keeps(t notebook.Treatment) bool {
 	return true
 }
 
-// known returns an error if a value occurs nowhere in the study. has are the values that occur, by key.
+// known returns an error for a value that occurs nowhere in the study. has are the values that occur, by key.
 func (o Only) known(study string, has map[string][]string) error {
 	for _, k := range slices.Sorted(maps.Keys(o)) {
 		if slices.Contains(has[k], o[k]) {

@@ -23,13 +23,13 @@ func TestOnlyByEveryFactor(t *testing.T) {
 			continue
 		}
 		if !o.keeps(p.A) || o.keeps(p.B) {
-			t.Errorf("%s: keeps %v and %v, want the first alone", o, o.keeps(p.A), o.keeps(p.B))
+			t.Errorf("%s: keeps the first: %v, the second: %v; want only the first", o, o.keeps(p.A), o.keeps(p.B))
 		}
 		bm := notebook.Treatment{Workload: "cpu", Platform: notebook.BM, Instance: p.A.Instance, HostCores: p.A.HostCores, Factors: p.A.Factors}
 		other := notebook.Treatment{Workload: "cpu", Platform: notebook.BM, Instance: p.B.Instance, HostCores: p.B.HostCores, Factors: p.B.Factors}
 		ofAll := name == "instance" || name == "host_cores" || !p.Factor.IsField()
 		if !o.keeps(bm) || o.keeps(other) == ofAll {
-			t.Errorf("%s: of bare metal it keeps %v and %v", o, o.keeps(bm), o.keeps(other))
+			t.Errorf("%s: keeps the first bare metal: %v, the second: %v", o, o.keeps(bm), o.keeps(other))
 		}
 		if again, err := ParseOnly(o.String()); err != nil || fmt.Sprint(again) != fmt.Sprint(o) {
 			t.Errorf("%s read again: %v, %v", o, again, err)
@@ -38,7 +38,7 @@ func TestOnlyByEveryFactor(t *testing.T) {
 }
 
 // A value that occurs nowhere in the study is refused, and the error lists the values that occur.
-func TestValuesOfAnOnly(t *testing.T) {
+func TestOnlyRefusesUnknownValues(t *testing.T) {
 	k := &fakeKind{factors: []measure.Factor{{Of: notebook.FactorCache, Values: []string{"cold", "warm"}}}}
 	registry := measure.Registry{{Name: "sizes", Part: measure.Part{Read: func(*yaml.Node, []string) (measure.Config, error) { return k, nil }}}}
 	const text = `name: s

@@ -16,18 +16,18 @@ type Place struct {
 	// Kernel names kernel files for the platform's guests, relative to the study file; each makes a treatment, and "default" stands
 	// for the engine's own choice. The study's hash covers the contents of the files.
 	Kernel Values `yaml:"kernel,omitempty" json:"-"`
-	// Machines are the forms of VM to make (notebook.ParseMachine); default: the usual one.
+	// Machines are the VM configurations to make (notebook.ParseMachine); default: the usual one.
 	Machines Values `yaml:"machines,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
-	// OtherCPUs is what happens on bare metal to the CPUs that the instance does not have. "offline", if the host
-	// permits it, makes the host as small as the instance. "online" is the default.
+	// OtherCPUs is the state of the host's CPUs that bare metal's instance does not have. "offline", if the host permits it, makes the
+	// host as small as the instance. "online" is the default.
 	OtherCPUs string `yaml:"other_cpus,omitempty" json:",omitempty"`
-	// OtherMemory is what happens on bare metal to the host's memory that the instance does not have: "withheld", if the host
-	// permits it, or "free", the default.
+	// OtherMemory is the state of the host's memory that bare metal's instance does not have: "withheld", if the host permits it, or
+	// "free", the default.
 	OtherMemory string `yaml:"other_memory,omitempty" json:",omitempty"`
 
 	// Isolation lists rungs of the isolation ladder. For the engine layers they are the topmost layers, or "all" of them. For other
-	// engines the rung is "full": a pinned container on the bridge with a quota in addition to its CPU set.
+	// engines the rung is "full": a container on the bridge with both a CPU set and a quota.
 	Isolation Values `yaml:"isolation,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 }
 
@@ -71,7 +71,7 @@ func (p Place) isolation() []string {
 // ownKernel stands for the kernel that an engine chooses for its guests.
 const ownKernel = "default"
 
-// What happens to the other CPUs and the other memory of bare metal.
+// Values of Place.OtherCPUs and Place.OtherMemory.
 const (
 	online   = "online"
 	offline  = "offline"

@@ -2,7 +2,7 @@ package studyfile
 
 import "strings"
 
-// problem is an error in a study. path says where: keys and indexes from the top of the file.
+// problem is an error in a study. path has the keys and indexes that lead to it from the top of the file.
 type problem struct {
 	path []any
 	text string

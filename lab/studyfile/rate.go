@@ -8,7 +8,7 @@ import (
 	"tare/notebook"
 )
 
-// MostRate is the greatest rate at which a service can be asked, in requests a second.
+// MostRate is the greatest rate of a load, in requests a second.
 const MostRate = 1_000_000
 
 // rateSeconds is how long a trial asks a service at a rate: so short that guests often take turns, but for 200 requests, of which two are
@@ -25,22 +25,22 @@ func (u Use) atRate(w *workload.Workload) {
 	}
 	w.Load.Command, w.Load.Warm = load(rateSeconds(u.Rate)), load(1)
 	if len(w.Also) > 0 || len(u.Metrics) > 0 {
-		return // the shipped load, or the user, says what is printed
+		return // the shipped load, or the user, names the metrics
 	}
 	for _, m := range []notebook.Metric{{Name: "p99", Unit: "s"}, {Name: "requests_per_second", Unit: "1/s", Better: notebook.Neither}, {Name: workload.ErrorsKey, Unit: "1", Better: notebook.Neither}} {
 		w.Also = append(w.Also, workload.Metric{Metric: m})
 	}
 }
 
-// checkRate says what is wrong with the rate at which a service is asked.
+// checkRate checks the rate of the load of a service.
 func (s *Spec) checkRate(u Use) *problem {
 	switch {
 	case u.Rate == 0:
 		return nil
 	case u.Port == 0:
-		return wrong("rate: is for a service of your own; name its port with service:", "rate")
+		return wrong("rate: is only for a service of your own: name its port with service:", "rate")
 	case s.measure != nil:
-		return wrong(fmt.Sprintf("rate: measures response times, and the study measures %s: leave out one of them", s.measure.Name), "rate")
+		return wrong(fmt.Sprintf("rate: measures response times, but the study measures %s: leave out one of them", s.measure.Name), "rate")
 	case u.Rate < 1 || u.Rate > MostRate:
 		return wrong("rate: "+strconv.Itoa(u.Rate)+": must be from 1 to "+strconv.Itoa(MostRate)+" requests a second", "rate")
 	}

@@ -7,12 +7,12 @@ import (
 	"tare/workloads"
 )
 
-// A service that is asked at a rate is measured at that rate, and a rate is refused where it means nothing.
-func TestAServiceAtARate(t *testing.T) {
+// A load at a rate sends requests at that rate. A rate is refused if it means nothing.
+func TestServiceAtARate(t *testing.T) {
 	for uses, want := range map[string]string{
 		"[{name: web, image: x, service: 80, load: /, rate: 200}]":                           "",
 		"[{name: web, image: x, service: 80, load: /, rate: -1}]":                            "rate: -1: must be from 1 to 1000000",
-		"[{name: web, image: x, command: [a], rate: 200}]":                                   "rate: is for a service",
+		"[{name: web, image: x, command: [a], rate: 200}]":                                   "rate: is only for a service",
 		"[{name: web, image: x, service: 80, load: [ask, '{rate}', '{seconds}'], rate: 50}]": "",
 	} {
 		a, err := rated(t, uses)

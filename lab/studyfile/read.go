@@ -25,7 +25,7 @@ func Shipped(files fs.FS) []string {
 	return names
 }
 
-// Load reads a study: a shipped one by its name, or a user's file by its path. known is what it may name.
+// Load reads a study: a shipped one by its name, or a user's file by its path. known is what the study may name.
 func Load(files fs.FS, name string, known Known) (*Spec, error) {
 	if slices.Contains(Shipped(files), name) {
 		text, err := fs.ReadFile(files, name+".yaml")
@@ -48,7 +48,7 @@ func Load(files fs.FS, name string, known Known) (*Spec, error) {
 	return Parse(name, text, filepath.Dir(name), known)
 }
 
-// Parse reads a study file. Errors name the file, the line if it is known, and what must stand there.
+// Parse reads a study file. Errors name the file, the line if it is known, and what is allowed there.
 func Parse(where string, text []byte, base string, known Known) (*Spec, error) {
 	s := &Spec{Source: string(text), Base: base, where: where, known: known, Design: Design{Trials: 1}}
 	if err := yamlfile.Decode(where, text, s); err != nil {
@@ -64,11 +64,10 @@ func Parse(where string, text []byte, base string, known Known) (*Spec, error) {
 	return s, nil
 }
 
-// Complete gives a spec that was made by hand its defaults and its source, and says what is wrong in it. The source is a study file
-// with the same content.
+// Complete checks a spec that was not read from a file, and gives it its defaults and its source: a study file with the same content.
 func (s *Spec) Complete(known Known) error {
 	s.known = known
-	s.Design.Trials = cmp.Or(s.Design.Trials, 1) // a file may say 0, which is an error there
+	s.Design.Trials = cmp.Or(s.Design.Trials, 1) // a 0 in a file is an error
 	s.defaults()
 	if p := s.validate(); p != nil {
 		return errors.New(p.text)
@@ -78,7 +77,7 @@ func (s *Spec) Complete(known Known) error {
 	return err
 }
 
-// Measure sets the kind of study of a spec that was made by hand. file is what a study file would hold under the kind's name.
+// Measure sets the kind of study of a spec that was not read from a file. file is what a study file would hold under the kind's name.
 func (s *Spec) Measure(kind string, file any) error {
 	var n yaml.Node
 	if err := n.Encode(file); err != nil {

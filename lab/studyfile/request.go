@@ -16,8 +16,8 @@ import (
 type Request struct {
 	Method   string `yaml:"method,omitempty"`    // default GET, and POST with a body
 	Headers  Values `yaml:"headers,omitempty"`   // as "Name: value"
-	Body     string `yaml:"body,omitempty"`      // its text
-	BodyFile string `yaml:"body_file,omitempty"` // or a file with it, relative to the study file
+	Body     string `yaml:"body,omitempty"`      // text of the body
+	BodyFile string `yaml:"body_file,omitempty"` // a file with the body, relative to the study file
 }
 
 // Methods are the methods that a request can have.
@@ -30,11 +30,11 @@ func (Request) Allowed() map[string][]string { return map[string][]string{"metho
 const mostHeaders = 100
 
 var (
-	headerOK = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}$") // a token of RFC 9110
-	ownOK    = []string{"Content-Length", "Transfer-Encoding", "Connection"}
+	headerOK  = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}$") // a token of RFC 9110
+	setByLoad = []string{"Content-Length", "Transfer-Encoding", "Connection"}
 )
 
-// header takes a header apart.
+// header splits a header into its name and its value, and checks both.
 func header(text string) (name, value string, err error) {
 	name, value, ok := strings.Cut(text, ":")
 	value = strings.TrimSpace(value)
@@ -43,7 +43,7 @@ func header(text string) (name, value string, err error) {
 		return "", "", fmt.Errorf("%.100q: must be 'Name: value'", text)
 	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
 		return "", "", fmt.Errorf("%s: the value must be one line of text", name)
-	case slices.ContainsFunc(ownOK, func(own string) bool { return strings.EqualFold(name, own) }):
+	case slices.ContainsFunc(setByLoad, func(own string) bool { return strings.EqualFold(name, own) }):
 		return "", "", fmt.Errorf("%s: the load sets this header itself: leave it out", name)
 	}
 	return name, value, nil
@@ -60,7 +60,7 @@ func (r *Request) method() string {
 	return cmp.Or(r.Method, "GET")
 }
 
-// check says what is wrong in the request.
+// check returns what is wrong in the request.
 func (r *Request) check() error {
 	if !slices.Contains(Methods, r.method()) {
 		return fmt.Errorf("method: %.40q: must be one of %s", r.Method, strings.Join(Methods, ", "))
@@ -78,7 +78,7 @@ func (r *Request) check() error {
 	for _, text := range r.Headers {
 		name, _, err := header(text)
 		if err == nil && slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) }) {
-			err = fmt.Errorf("%s is there twice; once is allowed", name)
+			err = fmt.Errorf("%s is named twice: name it once", name)
 		}
 		if err != nil {
 			return fmt.Errorf("headers: %w", err)
@@ -132,7 +132,7 @@ func (r *Request) putInto(w *workload.Workload, base string) error {
 	return nil
 }
 
-// brief is what a treatment's name says of the request before the page: nothing of a plain GET.
+// brief is what comes before the page in a treatment's name: nothing if there is no request, which means a plain GET.
 func (r *Request) brief() []string {
 	if r == nil {
 		return nil

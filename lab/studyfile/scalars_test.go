@@ -9,7 +9,7 @@ import (
 )
 
 // A list of one value can be written without its brackets, and a fixed number of rounds as a number.
-func TestAValueStandsForAListOfOne(t *testing.T) {
+func TestScalarAsListOfOne(t *testing.T) {
 	const lists = `name: mine
 workloads:
   - name: cpu
@@ -48,14 +48,14 @@ design:
 	}
 }
 
-func TestRoundsThatAreWrong(t *testing.T) {
+func TestMistakesInRounds(t *testing.T) {
 	for rounds, want := range map[string]string{
 		"many":               `s.yaml:12: rounds: "many": must be a number from 1 to 100000, or {floor: NUMBER, cap: NUMBER}`,
 		"0":                  `s.yaml:12: rounds: "0": must be a number from 1 to 100000, or {floor: NUMBER, cap: NUMBER}`,
 		"[3]":                `s.yaml:12: a list: must be {floor: …, cap: …, emulated: …}`,
 		"{flor: 3}":          `s.yaml:12: unknown key flor: did you mean floor? The keys here are floor, cap, emulated`,
 		"{floor: x}":         `s.yaml:12: "x": must be a whole number`,
-		"{floor: 9, cap: 8}": `s.yaml:12: design: rounds: cap: 8: a number from 9 to 100000 was expected`,
+		"{floor: 9, cap: 8}": `s.yaml:12: design: rounds: cap: 8: must be from 9 to 100000`,
 	} {
 		_, err := Parse("s.yaml", []byte(strings.Replace(small, "{floor: 2, cap: 3}", rounds, 1)), ".", known)
 		if err == nil || err.Error() != want {

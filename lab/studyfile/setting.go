@@ -9,18 +9,18 @@ import (
 	"tare/lab/origin"
 )
 
-// checkSetting says what is wrong in what a command gets in addition to its image.
+// checkSetting checks what a command gets in addition to its image.
 func (u Use) checkSetting() *problem {
 	for _, of := range []struct {
 		key string
 		set bool
 	}{{"env", len(u.Env) > 0}, {"dir", u.Dir != ""}, {"user", u.User != ""}, {"volumes", len(u.Volumes) > 0}, {"prepare", len(u.Prepare) > 0}} {
 		if of.set && !u.isOwn() {
-			return wrong(fmt.Sprintf("%s: is for a command or an image of your own; a workload has its own folder", of.key), of.key)
+			return wrong(fmt.Sprintf("%s: is only for a command or an image of your own; a workload has its own folder", of.key), of.key)
 		}
 	}
 	if len(u.Args) > 0 && (u.Image == "" || len(u.Command) > 0) {
-		return wrong("args: are for an image: without a command:", "args")
+		return wrong("args: is only for an image: without a command:", "args")
 	}
 	for i, kv := range u.Env {
 		if _, _, err := origin.Variable(kv, nothingSet); err != nil || !strings.Contains(kv, "=") {
@@ -40,7 +40,7 @@ func (u Use) checkSetting() *problem {
 		return wrong("prepare: and args: a zero byte is not allowed", "prepare")
 	}
 	if _, page := u.page(); u.Request != nil && (u.Port == 0 || !page) {
-		return wrong("request: is for a service whose load: is the path of a page", "request")
+		return wrong("request: is only for a service whose load: is the path of a page", "request")
 	}
 	if u.Request != nil {
 		if err := u.Request.check(); err != nil {

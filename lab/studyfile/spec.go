@@ -38,24 +38,24 @@ type Spec struct {
 	Figures []notebook.Figure `yaml:"figures,omitempty"` // figures that the report draws
 	Claims  Values            `yaml:"claims,omitempty"`  // sets of published claims that the report judges, by name
 
-	// Measured is what is measured instead of the time of the work: the part of the file under the name of a kind of study (package
-	// measure). A file may have one such part.
+	// Measured is what the study measures instead of the time of the work: the part of the file under the name of a kind of study
+	// (package measure). A file may have one such part.
 	Measured map[string]yaml.Node `yaml:",inline" json:"-"`
 
-	// Neighbours are the neighbours of the measured guests; empty: none.
+	// Neighbours are busy guests next to the measured ones; empty: none.
 	Neighbours Neighbours `yaml:"neighbours,omitempty"`
 
-	// LoadFrom is another machine from which services are asked, ssh://[USER@]HOST[:PORT]; empty: this host.
+	// LoadFrom is another machine that runs the loads of services, ssh://[USER@]HOST[:PORT]; empty: this host.
 	LoadFrom string `yaml:"load_from,omitempty"`
 
 	Design         Design `yaml:"design"`
-	AllowEmulation bool   `yaml:"allow_emulation"` // VMs under software emulation where KVM boots no guest
+	AllowEmulation bool   `yaml:"allow_emulation"` // allow software emulation of VMs if KVM cannot boot a guest
 
 	Source string `yaml:"-"` // the file as read
 	Base   string `yaml:"-"` // folder that paths in the file are relative to
 
-	// Lengths are the values chosen for parameters of which the study gives only the least value ("60 or more"), by the label with
-	// the least value.
+	// Lengths are the chosen values of parameters for which the study gives a least value ("60 or more"), by the label with the least
+	// value.
 	Lengths map[string]string `yaml:"-"`
 
 	known   Known          // what the study is checked against and planned with
@@ -88,8 +88,8 @@ func (s *Spec) names() (all []string) {
 	return all
 }
 
-// beside reports whether some measured guests have neighbours.
-func (s *Spec) beside() bool {
+// hasNeighbours reports whether some measured guests have neighbours.
+func (s *Spec) hasNeighbours() bool {
 	return len(s.Neighbours) > 0 || slices.ContainsFunc(s.Workloads, func(u Use) bool { return len(u.Neighbours) > 0 })
 }
 
@@ -122,12 +122,12 @@ func parseHostCores(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > 65536 {
-		return 0, fmt.Errorf("%q: a number of CPUs, or all, was expected", text)
+		return 0, fmt.Errorf("%q: must be a number of CPUs, or all", text)
 	}
 	return n, nil
 }
 
-// takesKernel says whether the kernel of the place's guests can be chosen.
+// takesKernel reports whether the kernel of the place's guests can be chosen.
 func (s *Spec) takesKernel(p Place) bool {
 	return slices.ContainsFunc(s.known.Engines.Of(p.Platform), takes)
 }
@@ -144,8 +144,8 @@ func (s *Spec) engine(platform, choice string) engine.Kind {
 	return k
 }
 
-// alone is the study without neighbours. It has no figures either, because they may be about neighbours.
-func (s *Spec) alone() Spec {
+// withoutNeighbours is the study without neighbours. It has no figures either, because they may be about neighbours.
+func (s *Spec) withoutNeighbours() Spec {
 	alone := *s
 	alone.Neighbours, alone.Workloads, alone.Figures = nil, slices.Clone(s.Workloads), nil
 	for i := range alone.Workloads {
@@ -162,14 +162,14 @@ func (s *Spec) engines(p Place) []string {
 	return s.known.Engines.Names(p.Platform)[:1]
 }
 
-// checkFrom says what is wrong in the name of the machine on which loads run.
+// checkFrom checks the address of the machine that runs loads.
 func checkFrom(from string) error {
 	if from == "" {
 		return nil
 	}
 	u, err := url.Parse(from)
 	if err != nil || u.Scheme != "ssh" || !hostOK.MatchString(u.Hostname()) || u.Path+u.RawQuery+u.Fragment != "" || u.User != nil && !hostOK.MatchString(u.User.String()) {
-		return fmt.Errorf("%q: a machine as ssh://[USER@]HOST[:PORT] was expected", from)
+		return fmt.Errorf("%q: must be ssh://[USER@]HOST[:PORT]", from)
 	}
 	return nil
 }

@@ -50,14 +50,14 @@ func TestShippedStudiesLoad(t *testing.T) {
 	}
 }
 
-func TestAFigureThatNothingCouldBeDrawnIn(t *testing.T) {
+func TestImpossibleFigures(t *testing.T) {
 	for figure, want := range map[string]string{
 		"{name: F, title: T, workload: cpu, by: millions}":                         "",
 		"{name: F, title: T, workload: cpu, by: network, params: {millions: 9}}":   "",
 		"{name: F, title: T, workload: cpu, by: millions, metric: execution time}": "",
-		"{name: F, title: T, workload: cpu, by: millions, metric: rate}":           `study small: figure "F": metric: "rate": one of execution time was expected`,
-		"{name: F, title: T, workload: ffmpeg, by: instance}":                      `study small: figure "F": workload: "ffmpeg": one of the study's was expected: cpu`,
-		"{name: F, title: T, workload: cpu, by: instances}":                        `study small: figure "F": by: "instances": one of platform, engine, accelerator, kernel, provisioning, instance, network, isolation, machine, host_cores, millions was expected`,
+		"{name: F, title: T, workload: cpu, by: millions, metric: rate}":           `study small: figure "F": metric: "rate": must be execution time`,
+		"{name: F, title: T, workload: ffmpeg, by: instance}":                      `study small: figure "F": workload: "ffmpeg": must be a workload of this study: cpu`,
+		"{name: F, title: T, workload: cpu, by: instances}":                        `study small: figure "F": by: "instances": must be platform, engine, accelerator, kernel, provisioning, instance, network, isolation, machine, host_cores or millions`,
 		"{name: F, title: T, workload: cpu, by: instance, params: {frames: 9}}":    `study small: figure "F": params: workload cpu has no parameter "frames"`,
 	} {
 		s, err := Parse("s.yaml", []byte(small+"figures: ["+figure+"]\n"), ".", known)
@@ -78,21 +78,21 @@ func TestAFigureThatNothingCouldBeDrawnIn(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
+func TestMistakesAreReportedWithTheirLine(t *testing.T) {
 	for _, c := range []struct{ name, from, to, want string }{
 		{"unknown key", "design:", "desing:", `s.yaml:11: unknown key desing`},
 		{"unknown platform", "platform: cn", "platform: lxd", `s.yaml:7: unknown platform "lxd"; must be one of bm, cn, vm, vmcn`},
 		{"an engine for a platform", "platform: cn", "platform: docker", `s.yaml:7: unknown platform "docker"; it is an engine: use platform: cn with engines: [docker]`},
-		{"unknown engine", "[crun]", "[kata]", `s.yaml:8: unknown engine "kata" for cn; docker, crun, runc, podman, lxc, gvisor, layers was expected`},
-		{"unknown provisioning", "[vanilla]", "[vanila]", `s.yaml:9: unknown provisioning "vanila"; vanilla, pinned or whole was expected`},
+		{"unknown engine", "[crun]", "[kata]", `s.yaml:8: unknown engine "kata" for cn; must be docker, crun, runc, podman, lxc, gvisor or layers`},
+		{"unknown provisioning", "[vanilla]", "[vanila]", `s.yaml:9: unknown provisioning "vanila"; must be vanilla, pinned or whole`},
 		{"unknown instance", "large", "huge", `s.yaml:10: unknown instance "huge"`},
 		{"no instances", "[1/1GB, large]", "[]", `s.yaml:10: instances: is empty`},
-		{"rounds", "cap: 3", "cap: 1", `s.yaml:12: design: rounds: cap: 1: a number from 2 to 100000 was expected`},
-		{"no trials", "rounds: {floor: 2, cap: 3}", "trials: 0", `s.yaml:12: design: trials: 0: a number from 1 to 100000 was expected`},
+		{"rounds", "cap: 3", "cap: 1", `s.yaml:12: design: rounds: cap: 1: must be from 2 to 100000`},
+		{"no trials", "rounds: {floor: 2, cap: 3}", "trials: 0", `s.yaml:12: design: trials: 0: must be from 1 to 100000`},
 		{"not a number", "floor: 2", "floor: two", `s.yaml:12: `},
 		{"malformed", "instances: [1/1GB", "instances: [[1/1GB", `s.yaml`},
 		{"a list for a value", "millions: [10, 20]", "millions: {a: b}", `s.yaml:4: must be a value or a list of values`},
-		{"bad name", "name: small", "name: Small!", `s.yaml:1: name: "Small!": lower-case letters`},
+		{"bad name", "name: small", "name: Small!", `s.yaml:1: name: "Small!": must be at most 40 lower-case letters`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := strings.Replace(small, c.from, c.to, 1)
@@ -115,11 +115,11 @@ func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
 	}
 }
 
-// A guest is weighed once, and what is weighed has to stay.
-func TestWhatIsWrongInAStudyThatWeighs(t *testing.T) {
+// A study of memory measures each guest once, and its workload must keep running.
+func TestMistakesInMemoryStudies(t *testing.T) {
 	const counts = "numbers from 1 to 1000, each greater than the one before, were expected"
 	const once = "s.yaml:10: memory: a guest is weighed once: set trials: 1 and warmups: 0 in design:"
-	for _, c := range []struct{ weighs, more, want string }{
+	for _, c := range []struct{ memory, more, want string }{
 		{"{guests: [1, 2, 4], ksm: paper}", "", ""},
 		{"{guests: [3], ksm: kernel}", "", ""},
 		{"{}", "", ""},
@@ -134,27 +134,27 @@ func TestWhatIsWrongInAStudyThatWeighs(t *testing.T) {
 		{"{published_of: none}", "", `s.yaml:10: memory: published_of: "none": a workload of this study was expected`},
 		{"{guests: [1]}", "  trials: 2\n", once},
 		{"{guests: [1]}", "  warmups: 1\n", once},
-		{"{guests: [1]}", "capacity: {objective: p99=50ms}\n", "s.yaml:14: capacity: a study measures one thing, and this one has memory: already"},
-		{"{guests: [1]}", "load_from: ssh://elsewhere\n", "s.yaml:10: memory: a guest is weighed once, asked from this host: leave out load_from:"},
+		{"{guests: [1]}", "capacity: {objective: p99=50ms}\n", "s.yaml:14: capacity: a study measures one thing, and this study already has memory: leave out one of them"},
+		{"{guests: [1]}", "load_from: ssh://elsewhere\n", "s.yaml:10: memory: a guest is weighed once, with a load from this host: leave out load_from:"},
 		{"{guests: [1]}", "neighbours: {cpu: 1}\n", "s.yaml:14: neighbours: the study has memory:, and a guest is weighed once: leave out one of them"},
 		{"{guests: [1]}", "memroy: {guests: [1]}\n", "s.yaml:14: unknown key memroy: did you mean memory? The keys here are name, "},
 		{"{guests: [1]}", "fit: {metric: p95}\n", "s.yaml:14: unknown key fit: "},
 	} {
-		text := strings.Replace(small, "instances:", "memory: "+c.weighs+"\ninstances:", 1) + c.more // the design is the last in it
+		text := strings.Replace(small, "instances:", "memory: "+c.memory+"\ninstances:", 1) + c.more // the design is the last in it
 		_, err := Parse("s.yaml", []byte(text), ".", known)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
-			t.Errorf("memory: %s%s: got %v\nwant %s", c.weighs, c.more, err, c.want)
+			t.Errorf("memory: %s%s: got %v\nwant %s", c.memory, c.more, err, c.want)
 		}
 	}
 
-	// A key without a value says nothing.
+	// A key without a value counts as absent.
 	for _, none := range []string{"memory:\n", "memory: null\ncapacity: ~\n"} {
 		if s, err := Parse("s.yaml", []byte(small+none), ".", known); err != nil || s.config != nil || len(s.Measured) > 0 {
 			t.Errorf("%q: %v, %v", none, s, err)
 		}
 	}
 
-	// What never ends is refused where it would be timed.
+	// A workload that never ends cannot be timed.
 	for text, want := range map[string]string{
 		"":                        "study small: workload shell never ends, so it has no run time: use a study with memory: or paging:",
 		"memory: {guests: [1]}\n": "",
@@ -256,7 +256,7 @@ func TestOnly(t *testing.T) {
 	}
 }
 
-func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
+func TestUsersOwnCommandAsStudyFile(t *testing.T) {
 	s := &Spec{Name: "bench", Workloads: []Use{{Name: "command", Image: "./layout", Command: []string{"sh", "-c", "echo {x}"}}},
 		Platforms: []Place{{Platform: "bm"}, {Platform: "cn", Engines: []string{"crun|runc"}}}, Instances: []string{"1/1GB"},
 		Design: Design{Rounds: Rounds{Floor: 3, Cap: 9}, Precision: "2%"}}
@@ -267,7 +267,7 @@ func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, s.Source)
 	}
-	again.Source, again.where = s.Source, "" // the other was read from no file
+	again.Source, again.where = s.Source, "" // the other was not read from a file
 	if !reflect.DeepEqual(again, s) {
 		t.Errorf("read again: %+v\nwant %+v", again, s)
 	}
@@ -278,12 +278,12 @@ func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
 	no := func(t notebook.Treatment) bool { return t.Engine == "runc" }
 	for _, tr := range (&Asked{Spec: again}).Treatments(Work{Workload: w}, notebook.Host{}, func(string) string { return "" }, no) {
 		if tr.Platform == notebook.CN && tr.Engine != "runc" {
-			t.Errorf("engine %q of crun|runc, where only runc can be done", tr.Engine)
+			t.Errorf("engine %q of crun|runc, although the host supports only runc", tr.Engine)
 		}
 	}
 }
 
-func TestTheMachinesOfAStudy(t *testing.T) {
+func TestMachinesOfAStudy(t *testing.T) {
 	const text = `name: machines
 workloads: [{name: cpu}]
 platforms:
@@ -315,8 +315,8 @@ design: {rounds: {floor: 2, cap: 3}}
 	for _, c := range []struct{ from, to, want string }{
 		{"cache=none aio=native", "aio=native", `s.yaml:5: machine "aio=native": aio=native bypasses the page cache; it needs cache=none or cache=directsync`},
 		{"cache=none aio=native", "unsafe", `s.yaml:5: machine "unsafe": unknown word "unsafe"; `},
-		{"- platform: bm", "- {platform: bm, machines: [cache=none]}", `s.yaml:4: machines: a guest of bm is none: a platform with virtual machines was expected`},
-		{"platform: vm", "platform: cn, engines: [crun]", `s.yaml:5: machines: a guest of cn is none`},
+		{"- platform: bm", "- {platform: bm, machines: [cache=none]}", `s.yaml:4: machines: is only for virtual machines, and this platform is bm: leave it out`},
+		{"platform: vm", "platform: cn, engines: [crun]", `s.yaml:5: machines: is only for virtual machines, and this platform is cn`},
 	} {
 		if _, err := Parse("s.yaml", []byte(strings.Replace(text, c.from, c.to, 1)), ".", known); err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s:\n%v\nwant one line that begins with\n%s", c.to, err, c.want)
@@ -324,7 +324,7 @@ design: {rounds: {floor: 2, cap: 3}}
 	}
 }
 
-func TestTheAxesOfAStudy(t *testing.T) {
+func TestHostCoresNetworksAndInstances(t *testing.T) {
 	s, err := Parse("s.yaml", []byte(`name: axes
 workloads:
   - {name: cpu, instances: [2/1GB], rounds: 6}
@@ -360,8 +360,8 @@ design: {rounds: {floor: 2, cap: 3}}
 		t.Errorf("treatments\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	for text, want := range map[string]string{
-		"host_cores: [some]":   `s.yaml:1: host_cores: "some": a number of CPUs, or all, was expected`,
-		"figures: [{name: x}]": "s.yaml:1: figures: {name: …",
+		"host_cores: [some]":   `s.yaml:1: host_cores: "some": must be a number of CPUs, or all`,
+		"figures: [{name: x}]": "s.yaml:1: figures: must be {name: …",
 	} {
 		_, err := Parse("s.yaml", []byte(text+"\nname: x\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\n"), ".", known)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -369,10 +369,10 @@ design: {rounds: {floor: 2, cap: 3}}
 		}
 	}
 	for text, want := range map[string]string{
-		"{platform: bm, other_cpus: away}":                            `s.yaml:3: other_cpus: "away" is unknown: write offline or online`,
-		"{platform: bm, other_memory: away}":                          `s.yaml:3: other_memory: "away" is unknown: write withheld or free`,
-		"{platform: vm, other_memory: withheld}":                      "s.yaml:3: other_memory: withheld is for bm, and this platform is vm: leave it out",
-		"{platform: cn, other_cpus: offline}":                         "s.yaml:3: other_cpus: offline is for bm, and this platform is cn: leave it out",
+		"{platform: bm, other_cpus: away}":                            `s.yaml:3: other_cpus: "away": must be offline or online`,
+		"{platform: bm, other_memory: away}":                          `s.yaml:3: other_memory: "away": must be withheld or free`,
+		"{platform: vm, other_memory: withheld}":                      "s.yaml:3: other_memory: withheld is only for bm, and this platform is vm: leave it out",
+		"{platform: cn, other_cpus: offline}":                         "s.yaml:3: other_cpus: offline is only for bm, and this platform is cn: leave it out",
 		"{platform: bm, other_cpus: offline}]\nneighbours: [{cpu: 1}": "s.yaml:3: other_cpus: offline is for one guest at a time: leave it out, or neighbours:",
 		"{platform: bm, other_cpus: offline}]\nmemory: {guests: [1, 2]}\ndesign: {trials: 1, warmups: 0}\nclaims: [memory": "s.yaml:3: other_cpus: offline is for one guest at a time: leave it out, or memory:",
 	} {
@@ -383,7 +383,7 @@ design: {rounds: {floor: 2, cap: 3}}
 	}
 }
 
-// A figure may name a kind's metric by its name in folders of format 1. A study of no kind leaves names as they are.
+// A figure may name a kind's metric by its name in folders of format 1. A study without a kind leaves names as they are.
 func TestFiguresByEarlierNames(t *testing.T) {
 	for kind, want := range map[string]string{"memory: {guests: [1, 2]}\n": "guest_pss_alone", "": "PSS alone"} {
 		s, err := Parse("s.yaml", []byte("name: x\nworkloads: [{name: shell}]\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\n"+kind+
@@ -394,7 +394,7 @@ func TestFiguresByEarlierNames(t *testing.T) {
 	}
 }
 
-// A study that weighs draws the metrics of memory that its figures name, and no others of them.
+// A study of memory draws only those metrics of memory that its figures name.
 func TestFiguresOfMemory(t *testing.T) {
 	s, err := Load(studies.FS, "footprint", known)
 	if err != nil {
@@ -421,7 +421,7 @@ func TestFiguresOfMemory(t *testing.T) {
 		t.Errorf("drawn: %q, want %q", drawn, want)
 	}
 	s.Figures[0].Metric = "the weather"
-	if err := s.drawable(us); err == nil || !strings.Contains(err.Error(), `metric: "the weather": one of guest_pss, guest_rss, guest_uss, guest_pss_ksm, guest_pss_alone, `) {
+	if err := s.drawable(us); err == nil || !strings.Contains(err.Error(), `metric: "the weather": must be guest_pss, guest_rss, guest_uss, guest_pss_ksm, guest_pss_alone, `) {
 		t.Errorf("%v", err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"tare/notebook"
 )
 
-// Treatments are the treatments of the work that were asked for, from the cross product of the study. Bare metal is first, and its A/A
-// twin second. accel is the accelerator for guests with a kernel, and can says whether the host supports a treatment.
+// Treatments are the treatments of the work that the study and the choices ask for. Bare metal is first, and its A/A control second.
+// accel returns the accelerator for guests with a kernel. can reports whether the host supports a treatment.
 func (a *Asked) Treatments(w Work, h notebook.Host, accel func(kernel string) string, can func(notebook.Treatment) bool) []notebook.Treatment {
 	s := a.Spec
 	var out []notebook.Treatment
@@ -50,7 +50,7 @@ func (a *Asked) Treatments(w Work, h notebook.Host, accel func(kernel string) st
 	return out
 }
 
-// at adds the treatments of one platform at one instance type.
+// at calls add for each treatment of one platform at one instance type.
 func (a *Asked) at(w Work, p Place, inst notebook.Instance, accel func(kernel string) string, can func(notebook.Treatment) bool, add func(notebook.Treatment)) {
 	s := a.Spec
 	if p.Platform == notebook.BM {

@@ -18,10 +18,10 @@ import (
 type Until struct {
 	Precision float64 // an interval within ± this share of the ratio
 	Margin    float64 // known to differ by at least this share in one direction, or by less
-	ByStudy   bool    // no share was named: the study's margin is meant, where its design has one
+	ByStudy   bool    // no share was named: the margin of the study's design applies, if it has one
 	Claims    bool    `json:",omitempty"` // until the study's claims are decided, as far as they can be tested
 
-	// What is searched for instead of timing work, under the objective of a kind of study; nil: nothing.
+	// What the run searches for instead of timing work, under the objective of a kind of study; nil: nothing.
 	sought    *measure.Kind
 	objective string // as given
 	config    measure.Config
@@ -35,8 +35,8 @@ func (u Until) Asked() bool {
 	return u.Precision != 0 || u.Margin != 0 || u.Claims || u.config != nil
 }
 
-// MarshalJSON returns what of it is part of a study's hash. A search has the form that it had when there was only one kind of
-// search.
+// MarshalJSON returns the part of Until that belongs to a study's hash. A search keeps the form that it had when there was only one kind
+// of search.
 func (u Until) MarshalJSON() ([]byte, error) {
 	type plain Until
 	b, err := json.Marshal(plain(u))
@@ -48,8 +48,8 @@ func (u Until) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(b[:len(b)-1], ",%q:%s}", strings.ToUpper(name[:1])+name[1:], config), err
 }
 
-// UntilRounds is the greatest number of rounds of a run that continues until something is known. Up to it, intervals hold however
-// often one looks; a greater number would make every interval wider.
+// UntilRounds is the greatest number of rounds of a run that continues until something is known. Intervals are valid up to this number, no
+// matter how often they are checked. A greater number would make every interval wider.
 const UntilRounds = 200
 
 var (
@@ -60,7 +60,7 @@ var (
 // ParseUntil reads "±1%", also without the sign, "decided at 2%", "claims", or an objective of one of the kinds, such as "p95 <
 // 1.5x". "decided" without a share means the study's margin.
 func ParseUntil(text string, kinds measure.Registry) (u Until, err error) {
-	wrong := fmt.Errorf("%q: ±1%% (or 1%%), 'decided at 2%%', claims, or 'p95 < 1.5x', with p10 to p99 and more than 1x, was expected", text)
+	wrong := fmt.Errorf("%q: must be ±1%% (or 1%%), 'decided at 2%%', claims, or 'p95 < 1.5x', with p10 to p99 and more than 1x", text)
 	for i, k := range kinds {
 		if k.Seek == nil {
 			continue
@@ -100,5 +100,5 @@ func (u Until) Decidable(s notebook.Study) error {
 	if u.Margin == 0 || on(true) && on(false) {
 		return nil
 	}
-	return fmt.Errorf("study %s: --until decided: what is decided is the ratio of a platform to bare metal, and here is nothing to compare; --until ±%.4g%% asks for means as precise", s.Name, 100*u.Margin)
+	return fmt.Errorf("study %s: --until decided: needs both bare metal and another platform to compare; for means that precise, use --until ±%.4g%%", s.Name, 100*u.Margin)
 }

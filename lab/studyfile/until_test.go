@@ -14,7 +14,7 @@ func TestParseUntil(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "1", "±%", "0%", "101%", "decided at", "decided at x%", "decided at 0%", "claim", "claims at 1%", "1%%"} {
-		if u, err := ParseUntil(text, known.Kinds); err == nil || !strings.Contains(err.Error(), "'decided at 2%', claims, or 'p95 < 1.5x', with p10 to p99 and more than 1x, was expected") {
+		if u, err := ParseUntil(text, known.Kinds); err == nil || !strings.Contains(err.Error(), "'decided at 2%', claims, or 'p95 < 1.5x', with p10 to p99 and more than 1x") {
 			t.Errorf("%q: %+v, %v", text, u, err)
 		}
 	}

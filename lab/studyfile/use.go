@@ -14,7 +14,7 @@ import (
 	"tare/yamlfile"
 )
 
-// Use is one workload with some of its parameters; several values of a parameter make several treatments. Or it is a user's own
+// Use is one workload with some of its parameters. Several values of a parameter make several treatments. A use may also be a user's own
 // command from a user's own image, which needs no workload folder.
 type Use struct {
 	Name   string            `yaml:"name" jsonschema:"required"`
@@ -29,7 +29,7 @@ type Use struct {
 	Devices Values `yaml:"devices,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
 	Image   string   `yaml:"image,omitempty"`   // reference of the image in which the command runs; empty: a plain Debian root
-	Command []string `yaml:"command,omitempty"` // empty: the image's own
+	Command []string `yaml:"command,omitempty"` // command to run; empty: the image's own
 	Input   string   `yaml:"input,omitempty"`   // for a command: the name under {work} of the file that --input gives
 
 	// Args are words for the image's own ENTRYPOINT, in place of its CMD. A use with a command has none.
@@ -37,24 +37,24 @@ type Use struct {
 	// Env are variables of the environment as KEY=VALUE, in addition to the image's own.
 	Env  Values `yaml:"env,omitempty" json:",omitempty"`  // omitted in the study's hash, which is older; so are those below
 	Dir  string `yaml:"dir,omitempty" json:",omitempty"`  // working folder of the command; empty: the image's
-	User string `yaml:"user,omitempty" json:",omitempty"` // as an image names its user; empty: the image's
+	User string `yaml:"user,omitempty" json:",omitempty"` // in the form of an image's USER; empty: the image's
 	// Volumes are folders or files of the host, as HOST:GUEST. Tare copies them into every guest's root; HOST is relative to the study file.
 	Volumes Values `yaml:"volumes,omitempty" json:"-"` // the image's digest covers their content
-	// Prepare is a command that runs in each guest, unmeasured: before each run of a command, or before a service starts.
+	// Prepare is a command that runs in each guest and is not measured: before each run of a command, or before a service starts.
 	Prepare []string `yaml:"prepare,omitempty" json:",omitempty"`
 
-	// Metrics are the numbers that a command prints, or the load of a service. The first ranks the platforms. None: the command's time, or
-	// what the load's JSON has.
+	// Metrics are the numbers that a command, or the load of a service, prints. The first ranks the platforms. Without
+	// metrics: the command's time, or what the load's JSON has.
 	Metrics []workload.Metric `yaml:"metrics,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
 	// Port makes the command a service that listens on this port.
 	Port int `yaml:"service,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
-	// Ask is what asks the service at a rate: the path of a page to request over HTTP, or a command of the image with {address},
-	// {port}, {rate} and {seconds} in it. With metrics and without a rate the command asks at its own rate, for its own time.
+	// Ask is what sends requests to the service: the path of a page over HTTP, or a command of the image with {address}, {port}, {rate}
+	// and {seconds} in it. With metrics and without a rate, the command chooses its own rate and length.
 	Ask Values `yaml:"load,omitempty" json:",omitempty"`
 	// Rate is the number of requests a second at which response times are measured; 0: the load's own rate.
 	Rate int `yaml:"rate,omitempty" json:",omitempty"`
-	// Request is what is sent over HTTP, in place of a GET.
+	// Request replaces a plain GET over HTTP.
 	Request *Request `yaml:"request,omitempty" json:",omitempty"`
 }
 
@@ -68,13 +68,13 @@ func (v *Values) UnmarshalYAML(n *yaml.Node) error {
 	return err
 }
 
-// HTTP is the workload that asks a user's own service over HTTP.
+// HTTP is the workload that sends requests to a user's own service over HTTP.
 const HTTP = "http"
 
 // isOwn reports whether the use is a user's own command and names no workload folder.
 func (u Use) isOwn() bool { return u.Image != "" || len(u.Command) > 0 }
 
-// page is the page that is asked for over HTTP, without its first slash.
+// page is the page that the load requests over HTTP, without its first slash.
 func (u Use) page() (string, bool) {
 	page, ok := strings.CutPrefix(strings.Join(u.Ask, ""), "/")
 	return page, ok && len(u.Ask) == 1
@@ -115,7 +115,7 @@ func (u Use) service(shipped fs.FS, base string) (*workload.Workload, error) {
 	return w, nil
 }
 
-// rated reports whether the load is asked at a rate: of the use, or of a search for the capacity.
+// rated reports whether Tare sets the load's rate: the use's rate, or the rates of a search for the capacity.
 func (u Use) rated() bool { return u.Rate > 0 || len(u.Metrics) == 0 }
 
 // own is the workload of a user's own command.
@@ -151,7 +151,7 @@ func (u Use) setting(base string) workload.Setting {
 	return s
 }
 
-// parseVolume takes HOST:GUEST apart. A HOST may have a colon, GUEST has none.
+// parseVolume splits HOST:GUEST. HOST may contain a colon, GUEST may not.
 func parseVolume(text string) image.Volume {
 	at := strings.LastIndex(text, ":")
 	if at < 0 {

@@ -8,8 +8,8 @@ import (
 	"tare/workloads"
 )
 
-// A service of a user's own is one workload: over HTTP the shipped one that asks at a rate, else a command of its image.
-func TestAServiceOfOnesOwn(t *testing.T) {
+// A service of the user's own is one workload. Its load over HTTP is the shipped one; otherwise it is a command of the image.
+func TestUsersOwnService(t *testing.T) {
 	spec := func(load ...string) *Spec {
 		s := &Spec{Name: "bench", Workloads: []Use{{Name: "service", Image: "./x", Port: 80, Ask: load}}, Platforms: []Place{{Platform: notebook.BM}}, Instances: []string{"1/1GB"}}
 		if err := s.Measure("capacity", map[string]string{"objective": "p99=50ms"}); err != nil {
@@ -24,7 +24,7 @@ func TestAServiceOfOnesOwn(t *testing.T) {
 		{[]string{"/page?x=1"}, "{work}/load", ""},
 		{[]string{"ab", "-r", "{rate}", "{address}"}, "ab -r 1 {address}", ""},
 		{[]string{"ab"}, "", "load: must be the path of a page, a command with {rate} in it, or a command with metrics: that it prints"},
-		{nil, "", "service: and load: one without the other"},
+		{nil, "", "service: and load: must be given together"},
 		{[]string{"/a b"}, "", "path"},
 	} {
 		s := spec(c.load...)
@@ -49,7 +49,7 @@ func TestAServiceOfOnesOwn(t *testing.T) {
 		if _, err := w.Resolve(nil); err != nil {
 			t.Error(err)
 		}
-		// The file that is recorded says the same.
+		// The recorded file has the same content.
 		if again, err := Parse("again.yaml", []byte(s.Source), ".", known); err != nil || again.measure.Name != "capacity" {
 			t.Errorf("%v", err)
 		}

@@ -19,7 +19,7 @@ import (
 
 var nameOK = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
-// validate says what is wrong in the study, as far as the file itself shows; nil: nothing.
+// validate returns the first problem of the study that the file itself shows; nil: none.
 func (s *Spec) validate() *problem {
 	for _, check := range []func() *problem{s.checkKeys, s.checkTop, s.checkFigures, s.checkMeasured, s.checkLoadFrom} {
 		if p := check(); p != nil {
@@ -32,7 +32,7 @@ func (s *Spec) validate() *problem {
 		}
 	}
 	for i, place := range s.Platforms {
-		for _, check := range []func(Place) *problem{s.checkPlace, s.checkOthers, s.checkEngines, s.checkMachines, s.climbs, s.checkKernels, s.checkProvisioning} {
+		for _, check := range []func(Place) *problem{s.checkPlace, s.checkOthers, s.checkEngines, s.checkMachines, s.checkIsolation, s.checkKernels, s.checkProvisioning} {
 			if p := check(place); p != nil {
 				return p.at("platforms", i)
 			}
@@ -52,16 +52,16 @@ func (s *Spec) validate() *problem {
 
 func (s *Spec) checkTop() *problem {
 	if !nameOK.MatchString(s.Name) {
-		return wrong(fmt.Sprintf("name: %q: lower-case letters, digits and hyphens were expected", s.Name), "name")
+		return wrong(fmt.Sprintf("name: %q: must be at most 40 lower-case letters, digits and hyphens, beginning with a letter", s.Name), "name")
 	}
 	if len(s.Workloads) == 0 {
-		return wrong("workloads: is empty; at least one `- name: …` was expected", "workloads")
+		return wrong("workloads: is empty: needs at least one `- name: …`", "workloads")
 	}
 	if len(s.Platforms) == 0 {
-		return wrong("platforms: is empty; at least one `- platform: bm|cn|vm|vmcn` was expected", "platforms")
+		return wrong("platforms: is empty: needs at least one `- platform: bm|cn|vm|vmcn`", "platforms")
 	}
 	if len(s.Instances) == 0 {
-		return wrong("instances: is empty; names like large or sizes like 0.5/1GB were expected", "instances")
+		return wrong("instances: is empty: needs a name such as large, or a size such as 0.5/1GB", "instances")
 	}
 	for i, text := range s.HostCores {
 		if _, err := parseHostCores(text); err != nil {
@@ -75,21 +75,21 @@ func (s *Spec) checkFigures() *problem {
 	for i, f := range s.Figures {
 		one, several := f.Workload != "" && f.By != "", len(f.Axes) > 0
 		if f.Name == "" || f.Title == "" || one == several || several && f.Workload+f.By != "" || one && f.Radar {
-			return wrong("figures: {name: …, title: …, workload: …, by: instance|host_cores|network|isolation|a parameter} was expected, or {name: …, title: …, axes: […]}", "figures", i)
+			return wrong("figures: must be {name: …, title: …, workload: …, by: instance|host_cores|network|isolation|a parameter} or {name: …, title: …, axes: […]}", "figures", i)
 		}
 		if f.PublishedOf != "" && (!several || !slices.Contains(notebook.Provisionings, f.PublishedOf)) {
-			return wrong(fmt.Sprintf("figures: published_of: %q: %s was expected, of a figure with axes:", f.PublishedOf, oneOf(notebook.Provisionings)), "figures", i, "published_of")
+			return wrong(fmt.Sprintf("figures: published_of: %q: must be %s, in a figure with axes:", f.PublishedOf, oneOf(notebook.Provisionings)), "figures", i, "published_of")
 		}
 		if f.Radar && len(f.Axes) < 3 {
-			return wrong("figures: radar: three axes: or more were expected", "figures", i)
+			return wrong("figures: radar: needs at least three axes:", "figures", i)
 		}
 		for j, a := range f.Axes {
 			if a.Name == "" || a.Workload == "" {
-				return wrong("figures: axes: {name: …, workload: …} was expected", "figures", i, "axes", j)
+				return wrong("figures: axes: must be {name: …, workload: …}", "figures", i, "axes", j)
 			}
 			for platform := range a.Published {
 				if all := []string{notebook.CN, notebook.VM, notebook.VMCN}; !slices.Contains(all, platform) {
-					return wrong(fmt.Sprintf("figures: axes: published: %q: one of %s was expected", platform, strings.Join(all, ", ")), "figures", i, "axes", j)
+					return wrong(fmt.Sprintf("figures: axes: published: %q: must be %s", platform, oneOf(all)), "figures", i, "axes", j)
 				}
 			}
 		}
@@ -102,14 +102,14 @@ func (s *Spec) measuredKeys() []string {
 	return slices.SortedFunc(maps.Keys(s.Measured), func(a, b string) int { return cmp.Compare(s.Measured[a].Line, s.Measured[b].Line) })
 }
 
-// checkKeys says which key belongs neither to a study nor to a kind.
+// checkKeys refuses keys that belong neither to a study nor to a kind.
 func (s *Spec) checkKeys() *problem {
 	kinds := s.known.Kinds.Names(nil)
 	for _, key := range s.measuredKeys() {
 		if !slices.Contains(kinds, key) {
 			return wrong(yamlfile.Unknown(key, slices.Concat(yamlfile.Keys(s), kinds)), key)
 		}
-		if node := s.Measured[key]; node.ShortTag() == "!!null" { // the key without a value, as of any other
+		if node := s.Measured[key]; node.ShortTag() == "!!null" { // a key without a value counts as absent, as everywhere in the file
 			delete(s.Measured, key)
 		}
 	}
@@ -122,7 +122,7 @@ func (s *Spec) checkMeasured() *problem {
 	for _, key := range s.measuredKeys() {
 		k := s.known.Kinds.Find(key)
 		if s.measure != nil {
-			return wrong(fmt.Sprintf("%s: a study measures one thing, and this one has %s: already", key, s.measure.Name), key)
+			return wrong(fmt.Sprintf("%s: a study measures one thing, and this study already has %s: leave out one of them", key, s.measure.Name), key)
 		}
 		node := s.Measured[key]
 		c, err := k.Part.Read(&node, s.names())
@@ -141,14 +141,14 @@ func (s *Spec) checkMeasured() *problem {
 	case s.Design.Trials != 1 || s.Design.Warmups != 0:
 		return wrong(fmt.Sprintf("%s: %s: set trials: 1 and warmups: 0 in design:", s.measure.Name, once), s.measure.Name)
 	case s.LoadFrom != "":
-		return wrong(fmt.Sprintf("%s: %s, asked from this host: leave out load_from:", s.measure.Name, once), s.measure.Name)
-	case s.beside():
+		return wrong(fmt.Sprintf("%s: %s, with a load from this host: leave out load_from:", s.measure.Name, once), s.measure.Name)
+	case s.hasNeighbours():
 		return wrong(fmt.Sprintf("neighbours: the study has %s:, and %s: leave out one of them", s.measure.Name, once), "neighbours")
 	}
 	return nil
 }
 
-// misread is an error in a kind's part of the file, as a problem.
+// misread turns an error in a kind's part of the file into a problem.
 func misread(key string, err error) *problem {
 	path := []any{key}
 	if p := (*measure.Problem)(nil); errors.As(err, &p) {
@@ -178,49 +178,49 @@ func (s *Spec) checkUse(u Use) *problem {
 		return p
 	}
 	if u.Rounds < 0 || u.Rounds > MostRounds {
-		return wrong(fmt.Sprintf("rounds: %d: a number from 1 to %d was expected", u.Rounds, MostRounds), "rounds")
+		return wrong(fmt.Sprintf("rounds: %d: must be from 1 to %d", u.Rounds, MostRounds), "rounds")
 	}
-	if err := badDevice(u.Devices); err != nil {
+	if err := checkDevices(u.Devices); err != nil {
 		return wrong("devices: "+err.Error(), "devices")
 	}
 	if !nameOK.MatchString(u.Name) && !strings.Contains(u.Name, "/") {
-		return wrong(fmt.Sprintf("name: %q: the name of a workload, or a path with a slash, was expected", u.Name), "name")
+		return wrong(fmt.Sprintf("name: %q: must be the name of a workload, or a path with a slash", u.Name), "name")
 	}
 	return nil
 }
 
-// checkService says what is wrong with a service of the user's own, and with what asks it.
+// checkService checks a service of the user's own, and its load.
 func (u Use) checkService() *problem {
 	own := u.Port != 0
 	_, page := u.page()
 	ask := strings.Join(u.Ask, " ")
 	switch {
 	case own != (len(u.Ask) > 0):
-		return wrong("service: and load: one without the other; the port of a service and what asks it were expected")
+		return wrong("service: and load: must be given together: the port of the service, and the load that it gets")
 	case own && (u.Port < 1 || u.Port > 65535 || u.Image == "" || u.Input != ""):
-		return wrong(fmt.Sprintf("service: %d: the port of a service, 1 to 65535, of an image: and without an input: was expected", u.Port), "service")
+		return wrong(fmt.Sprintf("service: %d: must be a port from 1 to 65535, with image: and without input:", u.Port), "service")
 	case !own || page:
 		return nil
 	case u.rated() && !strings.Contains(ask, "{rate}"):
 		return wrong("load: must be the path of a page, a command with {rate} in it, or a command with metrics: that it prints", "load")
 	case !u.rated() && workload.AsksAtRate(u.Ask):
-		return wrong("load: {rate}, {seconds} and {requests} are of a load at a rate, and metrics: has none: set rate:, or write numbers in their place", "load")
+		return wrong("load: {rate}, {seconds} and {requests} stand for a rate, and this load has none: set rate:, or write numbers instead", "load")
 	}
 	return nil
 }
 
-// checkMetrics says what is wrong with the numbers that a command, or the load of a service, prints.
+// checkMetrics checks the metrics that a command, or the load of a service, prints.
 func (s *Spec) checkMetrics(u Use) *problem {
 	_, page := u.page()
 	switch {
 	case len(u.Metrics) == 0:
 		return nil
 	case !u.isOwn():
-		return wrong("metrics: are of a command or a service of your own; a workload has its metrics in its own file", "metrics")
+		return wrong("metrics: is only for a command or a service of your own; a workload has its metrics in its own file", "metrics")
 	case page:
-		return wrong("metrics: are numbers that a command prints, and load: is a page: write a command, or leave metrics: out", "metrics")
+		return wrong("metrics: needs a command that prints them, but load: is a page: write a command, or leave out metrics:", "metrics")
 	case u.Port != 0 && s.measure != nil:
-		return wrong(fmt.Sprintf("metrics: are what the load prints, and the study measures %s: leave out one of them", s.measure.Name), "metrics")
+		return wrong(fmt.Sprintf("metrics: reads what the load prints, but the study measures %s: leave out one of them", s.measure.Name), "metrics")
 	}
 	if err := u.own(".").CheckMetrics(); err != nil {
 		return wrong("metrics: "+err.Error(), "metrics")
@@ -233,12 +233,12 @@ func (s *Spec) checkPlace(p Place) *problem {
 		return wrong(fmt.Sprintf("unknown platform %q; %s", p.Platform, s.meant(p.Platform)), "platform")
 	}
 	if p.Platform == notebook.BM && len(p.Engines)+len(p.Provisioning)+len(p.Networks) > 0 {
-		return wrong("bm has neither engines, provisioning nor networks: it is bound to its cores and has the host's network")
+		return wrong("platform bm takes neither engines:, provisioning: nor networks:, because it uses a CPU set and the host's network: leave them out")
 	}
 	return nil
 }
 
-// meant says what to write in place of a platform that does not exist.
+// meant returns what to write in place of a platform that does not exist.
 func (s *Spec) meant(name string) string {
 	for _, of := range s.known.Engines.Platforms() {
 		switch {
@@ -252,15 +252,15 @@ func (s *Spec) meant(name string) string {
 	return "must be one of " + strings.Join(s.known.Engines.Platforms(), ", ")
 }
 
-// checkOthers says what is wrong in the settings for the host's other CPUs and memory.
+// checkOthers checks the settings for the host's other CPUs and memory.
 func (s *Spec) checkOthers(p Place) *problem {
 	for _, o := range []struct{ key, value, yes, no string }{{"other_cpus", p.OtherCPUs, offline, online}, {"other_memory", p.OtherMemory, withheld, free}} {
 		switch {
 		case !slices.Contains([]string{"", o.yes, o.no}, o.value):
-			return wrong(fmt.Sprintf("%s: %q is unknown: write %s or %s", o.key, o.value, o.yes, o.no), o.key)
+			return wrong(fmt.Sprintf("%s: %q: must be %s or %s", o.key, o.value, o.yes, o.no), o.key)
 		case o.value == o.yes && p.Platform != notebook.BM:
-			return wrong(fmt.Sprintf("%s: %s is for bm, and this platform is %s: leave it out", o.key, o.yes, p.Platform), o.key)
-		case o.value == o.yes && (s.rules().Untimed || s.beside()):
+			return wrong(fmt.Sprintf("%s: %s is only for bm, and this platform is %s: leave it out", o.key, o.yes, p.Platform), o.key)
+		case o.value == o.yes && (s.rules().Untimed || s.hasNeighbours()):
 			what := "neighbours"
 			if s.rules().Untimed {
 				what = s.measure.Name
@@ -274,14 +274,14 @@ func (s *Spec) checkOthers(p Place) *problem {
 func (s *Spec) checkEngines(p Place) *problem {
 	for j, n := range p.Networks {
 		if !slices.Contains(notebook.Networks, n) {
-			return wrong(fmt.Sprintf("unknown network %q; %s was expected", n, oneOf(notebook.Networks)), "networks", j)
+			return wrong(fmt.Sprintf("unknown network %q; must be %s", n, oneOf(notebook.Networks)), "networks", j)
 		}
 	}
 	known := s.known.Engines.Names(p.Platform)
 	for j, choice := range p.Engines {
 		for _, e := range strings.Split(choice, "|") {
 			if !slices.Contains(known, e) {
-				return wrong(fmt.Sprintf("unknown engine %q for %s; %s was expected", e, p.Platform, strings.Join(known, ", ")), "engines", j)
+				return wrong(fmt.Sprintf("unknown engine %q for %s; must be %s", e, p.Platform, oneOf(known)), "engines", j)
 			}
 		}
 	}
@@ -296,7 +296,7 @@ func (s *Spec) checkEngines(p Place) *problem {
 func (s *Spec) checkMachines(p Place) *problem {
 	for j, m := range p.Machines {
 		if k := s.known.Engines.Of(p.Platform)[0]; !k.Machines {
-			return wrong(fmt.Sprintf("machines: a guest of %s is none: a platform with virtual machines was expected", p.Platform), "machines")
+			return wrong(fmt.Sprintf("machines: is only for virtual machines, and this platform is %s: leave it out", p.Platform), "machines")
 		}
 		if _, err := notebook.ParseMachine(m); err != nil {
 			return wrong(err.Error(), "machines", j)
@@ -309,9 +309,9 @@ func (s *Spec) checkKernels(p Place) *problem {
 	for j, file := range p.Kernel {
 		switch {
 		case !s.takesKernel(p):
-			return wrong(fmt.Sprintf("kernel: a guest of %s has none of its own: a platform with virtual machines was expected", p.Platform), "kernel")
+			return wrong(fmt.Sprintf("kernel: is only for virtual machines, and this platform is %s: leave it out", p.Platform), "kernel")
 		case file == "":
-			return wrong("kernel: is empty; the path of a bzImage or a vmlinux, or "+ownKernel+", was expected", "kernel", j)
+			return wrong("kernel: is empty: must be the path of a bzImage or a vmlinux, or "+ownKernel, "kernel", j)
 		}
 	}
 	return nil
@@ -321,27 +321,27 @@ func (s *Spec) checkProvisioning(p Place) *problem {
 	for j, v := range p.Provisioning {
 		switch {
 		case !slices.Contains(notebook.Provisionings, v):
-			return wrong(fmt.Sprintf("unknown provisioning %q; %s was expected", v, oneOf(notebook.Provisionings)), "provisioning", j)
+			return wrong(fmt.Sprintf("unknown provisioning %q; must be %s", v, oneOf(notebook.Provisionings)), "provisioning", j)
 		case v == notebook.Whole && !s.ofHost():
-			return wrong(fmt.Sprintf("provisioning %s: what has no limits is as large as the host: the instance %s was expected among the study's", v, notebook.HostSize), "provisioning", j)
+			return wrong(fmt.Sprintf("provisioning %s: has no limits, so its size is the host's: add %s to instances:", v, notebook.HostSize), "provisioning", j)
 		}
 	}
 	return nil
 }
 
-// checkInstance says what is wrong in the name of an instance type.
+// checkInstance checks the name of an instance type.
 func (s *Spec) checkInstance(text string) error {
 	switch _, err := notebook.ParseInstance(text); {
 	case text != notebook.HostSize:
 		return err
 	case len(s.HostCores) > 0:
-		return fmt.Errorf("instance %s: in a study with host_cores the host has several sizes: another instance was expected", text)
+		return fmt.Errorf("instance %s: the host has several sizes in a study with host_cores: use another instance", text)
 	}
 	return nil
 }
 
-// climbs says what is wrong in the rungs of a place on the isolation ladder.
-func (s *Spec) climbs(p Place) *problem {
+// checkIsolation checks the rungs of a place on the isolation ladder.
+func (s *Spec) checkIsolation(p Place) *problem {
 	var rungs engine.Kind // the engine of the place whose guests are always rungs
 	for _, choice := range p.Engines {
 		for _, name := range strings.Split(choice, "|") {
@@ -350,42 +350,42 @@ func (s *Spec) climbs(p Place) *problem {
 			}
 		}
 	}
-	alone := rungs.Name != ""
+	ladder := rungs.Name != ""
 	switch {
-	case !alone && len(p.Isolation) == 0:
+	case !ladder && len(p.Isolation) == 0:
 		return nil
 	case p.Platform != notebook.CN:
-		return wrong(fmt.Sprintf("isolation: %s is no rung of it: with platform cn, engines [%s] or a container's was expected", p.Platform, notebook.LayersEngine), "isolation")
-	case alone && !slices.Equal(p.Engines, []string{rungs.Name}):
-		return wrong(fmt.Sprintf("engine %s stands alone: another `- platform: cn` for the other engines was expected", rungs.Name), "engines")
-	case alone && len(p.Isolation) == 0:
-		return wrong(fmt.Sprintf("engine %s: isolation: all, or a list of %s, was expected", rungs.Name, strings.Join(rungs.Isolations, ", ")), "engines")
-	case alone && len(p.Provisioning) > 0:
-		return wrong(fmt.Sprintf("engine %s has no provisioning: bare metal's CPU set and its layer quota are both", rungs.Name), "provisioning")
+		return wrong(fmt.Sprintf("isolation: is only for cn, and this platform is %s: leave it out", p.Platform), "isolation")
+	case ladder && !slices.Equal(p.Engines, []string{rungs.Name}):
+		return wrong(fmt.Sprintf("engine %s: must be the only engine here: write another `- platform: cn` for the others", rungs.Name), "engines")
+	case ladder && len(p.Isolation) == 0:
+		return wrong(fmt.Sprintf("engine %s: needs isolation: all, or a list of %s", rungs.Name, strings.Join(rungs.Isolations, ", ")), "engines")
+	case ladder && len(p.Provisioning) > 0:
+		return wrong(fmt.Sprintf("engine %s: takes no provisioning:, because bare metal's CPU set and the layer quota limit its CPUs: leave it out", rungs.Name), "provisioning")
 	case len(p.Networks) > 0:
-		return wrong("a rung of the isolation ladder has the network of its layers: none was expected here", "networks")
-	case !alone && slices.ContainsFunc(p.Provisioning, func(v string) bool { return v != notebook.Pinned }):
-		return wrong(fmt.Sprintf("isolation %s is pinned: provisioning: [%s], or none, was expected", notebook.IsolationFull, notebook.Pinned), "provisioning")
+		return wrong("networks: a rung of the isolation ladder has the network of its layers: leave it out", "networks")
+	case !ladder && slices.ContainsFunc(p.Provisioning, func(v string) bool { return v != notebook.Pinned }):
+		return wrong(fmt.Sprintf("isolation %s: has a CPU set: write provisioning: [%s], or leave it out", notebook.IsolationFull, notebook.Pinned), "provisioning")
 	}
 	for j, l := range p.isolation() {
-		if alone && !slices.Contains(rungs.Isolations, l) {
-			return wrong(fmt.Sprintf("unknown layer %q; all, or of %s, was expected", l, strings.Join(rungs.Isolations, ", ")), "isolation", j)
+		if ladder && !slices.Contains(rungs.Isolations, l) {
+			return wrong(fmt.Sprintf("unknown layer %q; must be all, or a list of %s", l, strings.Join(rungs.Isolations, ", ")), "isolation", j)
 		}
-		if !alone && l != notebook.IsolationFull {
-			return wrong(fmt.Sprintf("isolation %q: %s was expected, or engines: [%s]", l, notebook.IsolationFull, notebook.LayersEngine), "isolation", j)
+		if !ladder && l != notebook.IsolationFull {
+			return wrong(fmt.Sprintf("isolation %q: must be %s; single layers need engines: [%s]", l, notebook.IsolationFull, notebook.LayersEngine), "isolation", j)
 		}
 	}
 	return nil
 }
 
-// badDevice says what is wrong in the names of devices; nil: nothing.
-func badDevice(names []string) error {
+// checkDevices checks the names of devices.
+func checkDevices(names []string) error {
 	for i, name := range names {
 		if err := device.Check(name); err != nil {
 			return err
 		}
 		if slices.Contains(names[:i], name) {
-			return fmt.Errorf("%q stands there twice", name)
+			return fmt.Errorf("%q is named twice: name it once", name)
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ func (s *Spec) values(works []Work, k kernels) map[string][]string {
 		has[byWorkload] = append(has[byWorkload], w.Workload.Name)
 		add(notebook.FactorInstance, s.instances(w.use)...)
 		if w.Workload.Service != nil {
-			add(notebook.FactorNetwork, notebook.NetBridge) // where the study names no network
+			add(notebook.FactorNetwork, notebook.NetBridge) // the default, if the study names no network
 		}
 		for name, value := range w.Factors {
 			has[name] = append(has[name], value)

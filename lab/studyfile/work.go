@@ -15,7 +15,7 @@ import (
 	"tare/notebook"
 )
 
-// Work is one workload with one combination of its parameters, and of those factors that are not fields of a treatment.
+// Work is one workload with one combination of its parameters and of the factors that are not fields of a treatment.
 type Work struct {
 	Workload *workload.Workload
 	Params   map[string]string
@@ -25,7 +25,7 @@ type Work struct {
 	use Use
 }
 
-// Treatment has what all treatments of the work have in common.
+// Treatment has the fields that all treatments of the work share.
 func (w Work) Treatment() notebook.Treatment {
 	return notebook.Treatment{Workload: w.Workload.Name, Params: w.Params, Factors: w.Factors}
 }
@@ -103,7 +103,7 @@ func (s *Spec) works(shipped fs.FS) (all []Work, err error) {
 	return all, nil
 }
 
-// distinct says that a command of the user's own would have the label of another one that is not the same.
+// distinct refuses a command of the user's own whose label another, different command has.
 func distinct(all []Work, w Work) error {
 	if !w.use.isOwn() {
 		return nil
@@ -119,7 +119,7 @@ func distinct(all []Work, w Work) error {
 	return nil
 }
 
-// chosen are the factors of a use that are not fields of a treatment.
+// chosen are the factors of a use that are not fields of a treatment. key is the key of the study file for factor i.
 func (s *Spec) chosen(u Use) (all []measure.Factor, key func(i int) string) {
 	if s.config != nil {
 		all = s.config.Factors()
@@ -137,8 +137,8 @@ func (s *Spec) chosen(u Use) (all []measure.Factor, key func(i int) string) {
 	}
 }
 
-// crossed combines every value of each factor of a use. No parameter of the workload, in params, may have the name of a factor, because a
-// treatment's label has both.
+// crossed combines every value of each factor of a use. No parameter of the workload (params) may have the name of a factor, because a
+// treatment's label holds both.
 func (s *Spec) crossed(u Use, params map[string]string) (all []map[string]string, err error) {
 	all = []map[string]string{nil}
 	chosen, key := s.chosen(u)
@@ -148,7 +148,7 @@ func (s *Spec) crossed(u Use, params map[string]string) (all []map[string]string
 		}
 		name := f.Of.Name
 		if _, taken := params[name]; taken {
-			return nil, fmt.Errorf("%s: the workload has a parameter %q of its own: one without it was expected", key(i), name)
+			return nil, fmt.Errorf("%s: the workload has its own parameter %q: use a workload without it", key(i), name)
 		}
 		all = cross(all, name, f.Values)
 	}

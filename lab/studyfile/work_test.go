@@ -7,8 +7,8 @@ import (
 	"tare/workloads"
 )
 
-// A study names the least; what was chosen is the parameter's value, whatever else there is of the workload, and stands in the treatment.
-func TestALengthThatIsChosen(t *testing.T) {
+// A study names the least length. The chosen length is the parameter's value in the treatment.
+func TestChosenLength(t *testing.T) {
 	text := `name: mine
 workloads: [{name: ffmpeg, params: {frames: 60 or more, width: [480, 640]}}]
 platforms: [{platform: bm}]
