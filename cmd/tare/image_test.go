@@ -27,7 +27,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 5m}
 	}
 	disk := filepath.Join(h.dir, "suite.qcow2")
 	said := h.must("image", "--study", "./study.yaml", "--out", disk)
-	if !strings.Contains(said, "runs the study booted wherever it is booted") {
+	if !strings.Contains(said, "runs the study booted on the machine that boots it") {
 		t.Errorf("it said %q", said)
 	}
 	if _, errs, status := h.run("image", "--study", "./study.yaml", "--out", disk); status == 0 || !strings.Contains(errs, "file exists") {

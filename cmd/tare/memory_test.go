@@ -121,7 +121,7 @@ func TestFlagsOfMemory(t *testing.T) {
 		want string
 	}{
 		{[]string{"--max-memory", "5"}, `--max-memory "5": must be a size from 32MB to 1024TB`},
-		{[]string{"--watch=-1s"}, `--watch -1s: a positive duration was expected`},
+		{[]string{"--watch=-1s"}, `--watch -1s: must be a positive time, such as 2s`},
 		{[]string{"no-such-guest"}, `no container or VM "no-such-guest" runs here; those that do: `},
 		{[]string{"8388608"}, `there is no process 8388608, and no container or VM of this name`},
 	} {

