@@ -386,6 +386,6 @@ func TestKilledWhileItMerges(t *testing.T) {
 	}
 	merged(t, two, false)
 	if n, err := Host.number("pages_shared"); err != nil || n != 0 {
-		t.Errorf("%d pages are merged still, %v", n, err)
+		t.Errorf("%d pages are still merged, %v", n, err)
 	}
 }

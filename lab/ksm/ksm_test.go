@@ -214,7 +214,7 @@ func TestWhatIsPutBack(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*pause)
 	defer cancel()
-	if err := back(ctx, tree.path(run)); err == nil || !strings.Contains(err.Error(), "3 pages are merged still") || !strings.Contains(err.Error(), "; echo 0 >"+tree.path(run)) {
+	if err := back(ctx, tree.path(run)); err == nil || !strings.Contains(err.Error(), "3 pages are still merged") || !strings.Contains(err.Error(), "; echo 0 >"+tree.path(run)) {
 		t.Errorf("pages that stay merged: %v", err)
 	}
 	if err := os.RemoveAll(tree.path("")); err != nil {
@@ -306,7 +306,7 @@ func TestSettleIsDisturbed(t *testing.T) {
 		t.Errorf("%+v, %v; want that it was cancelled", k, err)
 	}
 	tree.put(t, run, "0")
-	if k, err := m.Settle(t.Context()); err == nil || !strings.Contains(err.Error(), `/run says "0", 1 was written): end it`) {
+	if k, err := m.Settle(t.Context()); err == nil || !strings.Contains(err.Error(), `/run says "0", Tare wrote 1): stop it`) {
 		t.Errorf("%+v, %v; want that somebody else set it", k, err)
 	}
 	if err := errors.Join(m.End(t.Context()), j.Close()); err != nil {
