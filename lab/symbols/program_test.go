@@ -159,7 +159,7 @@ func TestHostilePrograms(t *testing.T) {
 	} {
 		b := slices.Clone(good)
 		change(b[sections+3*64:])
-		if _, err := read(bytes.NewReader(b)); err == nil || !strings.Contains(err.Error(), "than are read of a program") {
+		if _, err := read(bytes.NewReader(b)); err == nil || !strings.Contains(err.Error(), "too many sections") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
