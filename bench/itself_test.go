@@ -12,7 +12,7 @@ import (
 	"tare/stats"
 )
 
-// tries makes tries of a command with itself, with intervals this many times too narrow for the scatter of their ratios.
+// simulated makes tries of a command with itself, with intervals this many times too narrow for the scatter of their ratios.
 func simulated(rng *rand.Rand, n int, took, half, narrow float64) (all []try) {
 	for range n {
 		v := 1 + half*narrow*rng.NormFloat64()/1.96

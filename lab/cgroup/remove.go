@@ -77,7 +77,7 @@ func Remove(ctx context.Context, path string) error {
 
 func remove(ctx context.Context, path string) error {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
-		return errors.New(`expected an absolute path without "." or ".." in it`)
+		return errors.New(`must be an absolute path without "." or ".." in it`)
 	}
 	there, err := isCgroup(path)
 	if err != nil || !there {

@@ -35,7 +35,7 @@ func RemoveDir(ctx context.Context, stateDir, path string) error {
 
 func removeDir(ctx context.Context, state, path string) error {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
-		return errors.New(`expected an absolute path without "." or ".." in it`)
+		return errors.New(`must be an absolute path without "." or ".." in it`)
 	}
 	rel, ok := strings.CutPrefix(path, strings.TrimSuffix(state, "/")+"/")
 	if !ok || rel == "" {

@@ -16,9 +16,9 @@ const (
 	settleTime = 30 * time.Second // limit of Settle's wait
 )
 
-// Settle waits until the host has written to its disks what waits for them, if that is more than 16 MiB, so that the next trial
-// does not share the disk with the last one's writes. settled: nothing is left to write. It waits at most 30 seconds, or until ctx
-// ends; the kernel goes on writing.
+// Settle waits until the host has written to its disks what waits for them, if that is more than 16 MiB. So the next trial does not
+// share the disk with the last one's writes. settled: nothing is left to write. It waits at most 30 seconds, or until ctx ends; the
+// kernel goes on writing.
 func Settle(ctx context.Context) (settled bool, err error) {
 	waits, err := waiting(proc.Host)
 	if err != nil || waits <= unwritten {

@@ -116,9 +116,9 @@ func scan(look func(pid int) being) (found []int, others, over map[int]bool, err
 // them. On a busy host at least seven scans in ten saw a link of a chain of processes that do nothing but fork and end.
 const enoughScans = 10
 
-// EndAll kills the processes that have their root in dir, and those of the given programs (absolute paths) that have a path in dir
-// as an argument, until none are left, ctx is done or 20 s have passed. It first stops them all: a process that forks faster than
-// /proc can be read cannot fork once it is stopped.
+// EndAll kills the processes that have their root in dir, and those of the given programs (absolute paths) with a path in dir as an
+// argument. It repeats this until none are left, ctx is done or 20 s have passed. It first stops them all: a process that forks
+// faster than /proc can be read cannot fork once it is stopped.
 func EndAll(ctx context.Context, dir string, programs []string) error {
 	defer first()()
 	known := map[int]bool{} // seen by the scan before: ended, or other processes

@@ -37,7 +37,8 @@ const controlSocket = "ssh"
 // inputsDir is the folder of fetched inputs, below the state folder.
 const inputsDir = "inputs"
 
-// Lab is a host that Tare may measure on while it is open. Only one Lab is open on a host at a time: two would disturb each other.
+// Lab is a host that Tare may measure on while it is open. Only one Lab is open on a host at a time, because two would distort each
+// other's results.
 type Lab struct {
 	env   engine.Env // for its engines
 	locks []*os.File // of the host and of the state folder

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package suite makes a disk image that boots any machine of its architecture, by BIOS or UEFI, runs a study there without a
-// network, and keeps the results on the disk, from which they can be read. (It is the aim named at the end of the study
+// Package suite makes a disk image that boots any machine of its architecture, by BIOS or UEFI. The image runs a study there
+// without a network and keeps the results on the disk, from which they can be read. (It is the aim named at the end of the study
 // cloud-benchmarking.)
 package suite
 

@@ -83,7 +83,7 @@ func read(r io.ReaderAt) (*Program, error) {
 func headed(r io.ReaderAt) error {
 	var ident [elf.EI_NIDENT]byte
 	if _, err := r.ReadAt(ident[:], 0); err != nil || string(ident[:4]) != elf.ELFMAG {
-		return errors.New("no ELF file")
+		return errors.New("not an ELF file")
 	}
 	order := binary.ByteOrder(binary.LittleEndian)
 	if elf.Data(ident[elf.EI_DATA]) == elf.ELFDATA2MSB {

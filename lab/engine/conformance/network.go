@@ -50,7 +50,7 @@ func (r *suite) openNetwork(t *testing.T) {
 	})
 	s := r.spec(t, "", 1)
 	s.Network = &engine.Network{Mode: notebook.NetBridge, Bridge: r.bridge}
-	// Not among the guests under test, of which nothing may remain.
+	// Not among the guests under test: the suite checks that nothing of those remains.
 	env := newLab(t, filepath.Join(r.dir(), "load"))
 	if r.client, err = bare.Kind.New(env).Provision(ctx, s); err != nil {
 		t.Fatal(err)

@@ -205,7 +205,6 @@ func (e *daemon) log(ctx context.Context, name string) string {
 }
 
 // plain removes the frame headers of a container's output: a byte for the stream, three zeros, four bytes for the length.
-// the length.
 func plain(b []byte) string {
 	var s strings.Builder
 	for len(b) >= 8 {

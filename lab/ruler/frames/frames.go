@@ -148,7 +148,7 @@ func Unpack(codes []Code, b []byte, most int) ([]Code, error) {
 		n, used := binary.Uvarint(b[1:])
 		switch {
 		case c.Kind() >= Kinds || c&unknown != 0:
-			return nil, fmt.Errorf("%#02x is no frame's code", b[0])
+			return nil, fmt.Errorf("%#02x is not the code of a frame", b[0])
 		case used <= 0 || n == 0:
 			return nil, errors.New("a run of frames without a length")
 		case n > uint64(most-len(codes)):
