@@ -182,7 +182,7 @@ func TestTakeOffline(t *testing.T) {
 	}
 	// As a crash does: the lock is gone, the entry stands.
 	if err := j.Close(); err == nil {
-		t.Error("a journal with an open change is closed, and nothing is said of it")
+		t.Error("closing a journal with an open change: got no error")
 	}
 	undone, err := journal.Recover(t.Context(), state, Undo())
 	if err != nil || len(undone) != 1 || undone[0].Kind != KindOffline {
@@ -242,7 +242,7 @@ func TestInterruptsAreRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := interruptsOn(folder, []int{3}); err == nil || !strings.Contains(err.Error(), "interrupt 13") {
-		t.Errorf("an affinity that is no list of CPUs: %v", err)
+		t.Errorf("an affinity that is not a list of CPUs: %v", err)
 	}
 	if err := os.RemoveAll(filepath.Join(folder, "13")); err != nil {
 		t.Fatal(err)

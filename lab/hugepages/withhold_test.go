@@ -219,7 +219,8 @@ func TestWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestThisHostsMemory withholds about a GB of this host's memory, which is back after the run died. Other programs take and free memory meanwhile.
+// TestThisHostsMemory withholds about a GB of this host's memory, which is back after the run died. Other programs take and free
+// memory at the same time.
 func TestThisHostsMemory(t *testing.T) {
 	require.Root(t)
 	before, err := Host.memory()

@@ -257,7 +257,7 @@ func TestOCIDaemonThenRegistry(t *testing.T) {
 	}
 }
 
-// A registry that has gone is no reason to lose an image that the store has; one that says no is.
+// The store keeps an image whose registry does not answer, but not one that its registry refuses.
 func TestOCIRegistryGone(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
 	server := httptest.NewServer(ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0))))

@@ -193,7 +193,8 @@ func idleHost(t *testing.T) (says func() string) {
 	return says
 }
 
-// frames gives the frames of a holder's pages of a sort, all of which are to be of this kind, with how often each was found; of these pages alone.
+// frames returns the frames of a sort of a holder's pages, which must all be of this kind, and how often each was found among these
+// pages.
 func frames(t *testing.T, s *memory.Snapshot, h holder, sort int, kind memory.Kind, found map[uint64]int) {
 	t.Helper()
 	n := 0
@@ -215,7 +216,7 @@ func frames(t *testing.T, s *memory.Snapshot, h holder, sort int, kind memory.Ki
 	}
 }
 
-// merged says whether pages of the holders that are alike and may be merged are one, and all others are apart.
+// merged reports whether the holders' mergeable identical pages are one, and all others are separate.
 func merged(t *testing.T, two [2]holder, are bool) {
 	t.Helper()
 	s, err := memory.Scan(t.Context(), []int{two[0].pid, two[1].pid}, memory.Options{})

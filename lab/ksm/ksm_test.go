@@ -292,7 +292,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// The end of a run is no result, and neither is what somebody else set.
+// Neither the end of a run nor a setting by somebody else is a result.
 func TestSettleIsDisturbed(t *testing.T) {
 	tree := plant(t, nil)
 	j, _ := openJournal(t)

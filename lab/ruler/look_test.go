@@ -183,7 +183,7 @@ func TestALookAtAGuestThatLies(t *testing.T) {
 	})
 }
 
-// What lies behind the end of the kernel's list of frames is no memory, and parts come in the order that was asked for.
+// After the end of the kernel's list of frames there is no memory, and parts come in the requested order.
 func TestCodesOfAListOfFrames(t *testing.T) {
 	list := make([]byte, 8*20000)
 	for i := range 20000 {

@@ -161,7 +161,7 @@ func TestHello(t *testing.T) {
 		t.Errorf("kernel %q, want %q", h.Kernel, release)
 	}
 	if len(h.CPUFlags)+h.Sockets+h.Threads+h.Nodes > 0 || h.Memory < 64<<20 {
-		t.Errorf("hello %+v of a guest that is no machine of its own", h)
+		t.Errorf("hello %+v of a guest that is not a machine of its own", h)
 	}
 	if _, err := g.Cost(t.Context(), 1); err != nil || g.RoundTrip() <= 0 {
 		t.Errorf("round trip %v after an order, %v", g.RoundTrip(), err)

@@ -195,7 +195,7 @@ func FuzzInspect(f *testing.F) {
 			t.Errorf("format %q, %v", format, err)
 		}
 		if format == qcow2 && !bytes.HasPrefix(disk, []byte("QFI\xfb")) {
-			t.Error("it is no qcow2 image")
+			t.Error("it is not a qcow2 image")
 		}
 	})
 }

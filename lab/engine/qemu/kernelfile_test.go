@@ -88,7 +88,7 @@ func TestNamedKernel(t *testing.T) {
 	}
 }
 
-// A named kernel's modules are those beside it, as an unpacked package has them.
+// A named kernel's modules are those next to it, as in an unpacked package.
 func TestNamedKernelsModules(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -69,7 +69,7 @@ func TestCodesComeThrough(t *testing.T) {
 
 func TestCodesThatAreNone(t *testing.T) {
 	for in, want := range map[string]string{
-		"\x0a\x01": "no frame's code", "\x80\x01": "no frame's code", "\x00": "without a length", "\x00\x00": "without a length",
+		"\x0a\x01": "not the code of a frame", "\x80\x01": "not the code of a frame", "\x00": "without a length", "\x00\x00": "without a length",
 		"\x00\x80": "without a length", "\x00\x05": "more than the requested 4", "\x01\x02\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01": "more than the requested 4",
 		"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f": "without a length",
 	} {

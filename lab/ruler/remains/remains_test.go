@@ -17,8 +17,8 @@ import (
 	"tare/notebook"
 )
 
-// nextTick waits until the clock that files are stamped with is later than any stamp so far. A tick that comes late sets that clock to the last whole tick, before
-// the moment at which it comes, and the kernel may have stamped a file with a finer clock since: after two ticks it is later in any case.
+// nextTick waits until the clock of files' times is later than any time so far. A late tick sets that clock to the last whole tick,
+// and the kernel may have stamped a file with a finer clock since. So it waits for two ticks.
 func nextTick(t *testing.T) {
 	t.Helper()
 	var was, now unix.Timespec
