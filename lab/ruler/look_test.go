@@ -101,7 +101,7 @@ func TestALookAtAGuestThatLies(t *testing.T) {
 	for name, c := range map[string]struct{ says, want string }{
 		"too many frames":       {`{"codes":"AQU=","last":true}`, "more than the requested 4 frames"},
 		"too few":               {`{"codes":"AQI=","last":true}`, "2 frames of 4"},
-		"no code":               {`{"codes":"DwQ=","last":true}`, "no frame's code"},
+		"no code":               {`{"codes":"DwQ=","last":true}`, "not the code of a frame"},
 		"more kept than it has": {`{"codes":"AQQ=","kept":5,"last":true}`, "5 frames kept at hand, of 4"},
 		"less than none":        {`{"codes":"AQQ=","kept":-1,"last":true}`, "-1 frames kept"},
 		"files":                 {`{"files":[],"last":true}`, "files, which were not requested"},
