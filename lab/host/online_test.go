@@ -235,7 +235,7 @@ func TestInterruptsAreRestored(t *testing.T) {
 	put(8, "0-3", "3")    // for any, and there it is
 	put(9, "0-1", "0")    // elsewhere
 	put(10, "0-3", "")    // a kernel that does not say where
-	put(11, "2-3", "2")   // goes meanwhile
+	put(11, "2-3", "2")   // goes away during the test
 	put(12, "3", "3")     // becomes one that the kernel manages
 	put(13, "nobody", "") // comes later, in what a journal says
 	if err := os.WriteFile(filepath.Join(folder, "default_smp_affinity"), []byte("f\n"), 0o644); err != nil {

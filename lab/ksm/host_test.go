@@ -308,7 +308,7 @@ func TestNothingToMerge(t *testing.T) {
 	}
 }
 
-// An advisor refuses that anyone else sets how much is scanned. It is off meanwhile, and on again afterwards.
+// While an advisor is on, nobody else can set how much is scanned. The advisor is off during the test, and on again afterwards.
 func TestAnAdvisorIsOffMeanwhile(t *testing.T) {
 	says := idleHost(t)
 	is, err := proc.Setting(Host.path(advisor))

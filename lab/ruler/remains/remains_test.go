@@ -134,7 +134,7 @@ func TestWithinATickNothingIsSaid(t *testing.T) {
 	}
 }
 
-// Others may write to a place meanwhile, until it has too much to look at, or remove it: what is left elsewhere is found all the same.
+// Others may write to a place during a run, until it has too much content, or remove it. What is left elsewhere is found anyway.
 func TestAPlaceThatIsLostIsNotAllOfThem(t *testing.T) {
 	for name, lose := range map[string]func(place string) error{
 		"it has too much to look at": func(place string) error { return os.MkdirAll(place+strings.Repeat("/d", mostDepth+2), 0o700) },
