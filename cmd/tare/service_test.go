@@ -540,7 +540,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 10m}
 		}
 		served++
 		if a.PerRequest == nil || a.PerRequest.Value <= 0 {
-			t.Errorf("%s: disk operations a request: %+v, more than 0 were expected", a.Treatment, a.PerRequest)
+			t.Errorf("%s: disk operations a request: %+v, want more than 0", a.Treatment, a.PerRequest)
 		}
 	}
 	if served != 5 {
