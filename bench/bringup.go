@@ -31,16 +31,16 @@ import (
 	"tare/workloads"
 )
 
-// What is promised of the client of a study of starts under load, on one core, in each round: so many requests a second, of which one in a hundred is made so much too late.
+// The limits of the client of a study of starts under load, on one CPU, in each round: its requests a second, and the 99th percentile of their lateness.
 const (
 	ceilingRate = 1000
 	ceilingLate = time.Millisecond
 )
 
-// reachedShare of an offered rate is that rate: the requests come for a second, and the last answer a moment after it.
+// reachedShare is the share of an offered rate that counts as the whole rate: requests come for a second, and the last answer a moment later.
 const reachedShare = 0.98
 
-// ceilingStudy is a study of containers that are started under load, up to more than anybody's engine can start.
+// ceilingStudy is a study that starts containers under load, at rates beyond those of any engine.
 const ceilingStudy = `name: ceiling
 title: what the client can do
 workloads: [{name: %q}]
@@ -50,10 +50,10 @@ arrivals: {rates: [125, %d, 2000, 4000, 8000], for: 1s, least: 125, most: 1000}
 design: {rounds: {floor: %d, cap: %d}, trials: 1, warmups: 0, timeout: 1m}
 `
 
-// ceiling says how many requests a second a study of starts under load can make where no engine has anything to do, with one core for all of the client, and how late
-// they are. It is the client of such a study whole, with all that it does for a request; only the engine's part, and the guest's, is nothing.
+// ceiling measures how many requests a second a study of starts under load can make, and how late they are, with an engine that does nothing and one CPU for
+// the client. The client is complete and does everything that it does for a request. Only the engine and the guest do nothing.
 func ceiling(ctx context.Context, dir string) error {
-	const rounds = 20 // what is promised is promised of each
+	const rounds = 20 // each must be within the limits
 	file := filepath.Join(dir, "ceiling.yaml")
 	folder, err := filepath.Abs("bench/spin")
 	if err != nil {
@@ -95,7 +95,7 @@ func ceiling(ctx context.Context, dir string) error {
 	return book.report()
 }
 
-// confine has all threads of this program, and those that they start, run on these CPUs alone, until what it returns is called.
+// confine binds all threads of this program, and those that they start, to these CPUs until the returned function is called.
 func confine(cpus ...int) (undo func() error, err error) {
 	var before, only unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
@@ -105,7 +105,7 @@ func confine(cpus ...int) (undo func() error, err error) {
 		only.Set(cpu)
 	}
 	bind := func(to *unix.CPUSet) error {
-		for range 2 { // a thread that comes meanwhile has what the one has that starts it
+		for range 2 { // a thread that starts during the first pass inherits the CPUs of its parent
 			tids, err := proc.Threads(os.Getpid())
 			if err != nil {
 				return err
@@ -121,14 +121,14 @@ func confine(cpus ...int) (undo func() error, err error) {
 	return func() error { return bind(&before) }, bind(&only)
 }
 
-// trials are what a study of starts under load has come to.
+// trials are the trials of a study of starts under load.
 type trials []notebook.Trial
 
 // Guest and Trial implement study.Book.
 func (*trials) Guest(notebook.Guest) error      { return nil }
 func (t *trials) Trial(tr notebook.Trial) error { *t = append(*t, tr); return nil }
 
-// report prints what the client did at each rate, and says whether what is promised was not kept.
+// report prints what the client did at each rate. The error says that it missed a limit.
 func (t trials) report() (broken error) {
 	fmt.Printf("\nRequests to start containers, on one core, with an engine that does nothing (medians of rounds)\n")
 	of := map[float64][]map[string]float64{}
@@ -155,7 +155,7 @@ func (t trials) report() (broken error) {
 			rate, reached.Value, reached.Low, reached.High, duration(late.Value), duration(late.Low), duration(late.High), cpu.Value, late.N)
 		if rate == ceilingRate {
 			many := verdict(stats.Quotient{Low: reachedShare * rate / reached.High, High: reachedShare * rate / reached.Low}, 1)
-			latest := 0.0 // of all rounds
+			latest := 0.0 // across all rounds
 			for _, f := range of[rate] {
 				latest = max(latest, f[arrivals.ClientLate.Name])
 			}
@@ -165,7 +165,7 @@ func (t trials) report() (broken error) {
 			}
 			line += fmt.Sprintf("   so many: %s; p99 at most %v late in each round (latest %s): %s", many, ceilingLate, duration(latest), early)
 			if many == notMet || early == notMet {
-				broken = fmt.Errorf("%.0f of %d requests a second were made, one in a hundred %.2g ms late in the worst round; all, and at most %v in each, is promised", reached.Value, ceilingRate, 1e3*latest, ceilingLate)
+				broken = fmt.Errorf("%.0f of %d requests a second were made, and p99 was %.2g ms late in the worst round; must be all, and at most %v late in each", reached.Value, ceilingRate, 1e3*latest, ceilingLate)
 			}
 		}
 		fmt.Println(line)
@@ -173,7 +173,7 @@ func (t trials) report() (broken error) {
 	return broken
 }
 
-// idle is the laboratory with an engine that has nothing to do.
+// idle is the laboratory with an engine that does nothing.
 type idle struct{ study.Lab }
 
 // Provision and Create implement measure.Lab.
@@ -185,7 +185,7 @@ func (idle) Create(context.Context, crowd.Want) (measure.Ahead, error) {
 	return nobody{}, nil
 }
 
-// nobody is a guest that is there as soon as it is asked to start, and has done all that it is ordered to do.
+// nobody is a guest that starts at once and carries out every order at once.
 type nobody struct{ crowd.Guest }
 
 // Start, Meet and InForce implement measure.Ahead.
@@ -193,7 +193,7 @@ func (nobody) Start(context.Context) error                 { return nil }
 func (g nobody) Meet(context.Context) (crowd.Guest, error) { return g, nil }
 func (nobody) InForce() error                              { return nil }
 
-// Destroy, Limits, Facts, Used, Throttled, Diagnose, Watch and Ruler are what a study asks of a guest in any case.
+// Destroy, Limits, Facts, Used, Throttled, Diagnose, Watch and Ruler are the methods that every study calls.
 func (nobody) Destroy(context.Context) error     { return nil }
 func (nobody) Limits() (notebook.Limits, error)  { return notebook.Limits{}, nil }
 func (nobody) Facts() engine.Facts               { return engine.Facts{} }

@@ -11,39 +11,39 @@ import (
 	"tare/stats"
 )
 
-// way is one way of doing what a comparison is about.
+// way is one way of doing the work of a comparison.
 type way struct {
 	name  string
-	limit float64                 // times as long as the first way that is promised at most; 0: nothing is promised
+	limit float64                 // greatest ratio to the first way's time; 0: no limit
 	run   func() (float64, error) // seconds
 }
 
-// comparison runs its ways in turn and holds each against the first.
+// comparison runs its ways in turn and compares each with the first.
 type comparison struct {
 	title  string
 	ways   []way
-	budget time.Duration // after which no round begins, whatever the intervals are
+	budget time.Duration // no round begins after it, however wide the intervals are
 }
 
-// Rounds of a comparison. A pair of runs, one after the other, has the same host; the median of the pairs' ratios does not see the
-// rounds in which something else took the CPU from one of the two.
+// Rounds of a comparison. Both runs of a pair see the same host, because they follow each other. The median of the pairs' ratios ignores
+// the rounds in which something else took the CPU from one of the two.
 const (
 	leastRounds = 10
 	mostRounds  = 5000
-	occasional  = 8     // after the least, a way of which nothing is promised takes part in one of so many rounds: bpftrace takes seconds to attach
-	narrow      = 0.005 // half an interval's width at which more rounds say nothing new
+	occasional  = 8     // after the least rounds, a way without a limit runs in one of this many: bpftrace takes seconds to attach
+	narrow      = 0.005 // half an interval's width at which more rounds add nothing
 )
 
-// Verdicts of a promise.
+// Verdicts on a limit.
 const (
 	met        = "met"
 	notMet     = "not met"
 	notDecided = "not decided"
 )
 
-// run does rounds, the ways in random order, until every promise is decided, or until the budget is spent (where nothing is promised,
-// until every interval is narrow); it prints what came of each way and says which promises were not kept. A way that fails is left out and
-// is not kept where something was promised of it.
+// run does rounds, with the ways in random order, until every limit is decided, or every interval is narrow where there is no limit, or until
+// the budget is spent. It prints the result of each way. The error names the limits that were missed. A way that fails is left out, and misses
+// its limit.
 func (c comparison) run() error {
 	fmt.Printf("\n%s\n", c.title)
 	took := make([][]float64, len(c.ways))
@@ -99,7 +99,7 @@ func (c comparison) run() error {
 			v := verdict(q, w.limit)
 			line += fmt.Sprintf("   at most %.2f: %s", w.limit, v)
 			if v == notMet {
-				broken = errors.Join(broken, fmt.Errorf("%s: %.3f times (%.3f to %.3f), at most %.2f is promised", w.name, q.Value, q.Low, q.High, w.limit))
+				broken = errors.Join(broken, fmt.Errorf("%s: %.3f times (%.3f to %.3f); must be at most %.2f", w.name, q.Value, q.Low, q.High, w.limit))
 			}
 		}
 		fmt.Println(line)
@@ -107,9 +107,9 @@ func (c comparison) run() error {
 	return broken
 }
 
-// median is that of the rounds' ratios with its interval: order statistics, between which it lies unless coin tosses fall so unevenly that
-// a bet on them has made 1 into 1/stats.Alpha (Krichevsky and Trofimov's, that the coin is what it has been so far). So it holds after every
-// round at once, and assumes nothing of how the ratios are spread.
+// median is the median of the rounds' ratios. Its interval lies between two order statistics. The median is outside only if coin tosses fall
+// so unevenly that a bet on them turns 1 into 1/stats.Alpha. The bet is Krichevsky and Trofimov's: that the coin stays as it has been so far.
+// So the interval holds after every round at once, and assumes nothing about the distribution of the ratios.
 func median(ratios []float64) stats.Quotient {
 	all, n := slices.Sorted(slices.Values(ratios)), len(ratios)
 	q := stats.Quotient{Value: stats.Median(all), Low: math.Inf(-1), High: math.Inf(1), N: n}
@@ -124,12 +124,12 @@ func median(ratios []float64) stats.Quotient {
 	return q
 }
 
-// decided says whether more rounds are not worth their time.
+// decided reports whether more rounds would add nothing.
 func decided(q stats.Quotient, limit float64) bool {
 	return limit > 0 && verdict(q, limit) != notDecided || q.High-q.Low <= 2*narrow
 }
 
-// verdict says whether a ratio keeps to its limit.
+// verdict says whether a ratio is within its limit.
 func verdict(q stats.Quotient, limit float64) string {
 	switch {
 	case q.High <= limit:
@@ -140,7 +140,7 @@ func verdict(q stats.Quotient, limit float64) string {
 	return notDecided
 }
 
-// duration writes seconds in the unit that suits them.
+// duration writes seconds in a unit that suits their size.
 func duration(s float64) string {
 	switch {
 	case s < 1e-6:

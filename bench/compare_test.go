@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// In no more studies than it says does the interval of the median of ratios miss, whatever the noise, though it is looked at after every
+// The interval of the median of ratios misses in no more studies than it promises, whatever the noise, even when checked after every
 // round.
 func TestMedianCovers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -53,7 +53,7 @@ func TestComparison(t *testing.T) {
 		broken string
 	}{
 		{"met", way{"a", 1.05, noisy(1.02)}, ""},
-		{"not met", way{"a", 1.05, noisy(1.1)}, "at most 1.05 is promised"},
+		{"not met", way{"a", 1.05, noisy(1.1)}, "must be at most 1.05"},
 		{"nothing promised", way{"a", 0, noisy(3)}, ""},
 		{"on the line", way{"a", 1.05, noisy(1.05)}, ""},
 		{"it fails", way{"a", 1.05, func() (float64, error) { return 0, errors.New("no such program") }}, "no such program"},
@@ -67,7 +67,7 @@ func TestComparison(t *testing.T) {
 			}
 			err := comparison{"a comparison", ways, time.Minute}.run()
 			if len(ways) > 2 && (n < leastRounds || n > leastRounds+mostRounds/occasional) {
-				t.Errorf("a way of which nothing is promised took part in %d rounds", n)
+				t.Errorf("a way without a limit took part in %d rounds", n)
 			}
 			if (err != nil) != (c.broken != "") || err != nil && !strings.Contains(err.Error(), c.broken) {
 				t.Errorf("%v, want %q", err, c.broken)

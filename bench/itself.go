@@ -22,14 +22,14 @@ import (
 	"tare/stats"
 )
 
-// narrowly is how well the ratio of a command to itself is to be known.
+// narrowly is the precision to which the ratio of a command to itself must be known.
 const narrowly = 0.01
 
-// itselfLimits are the promises: Tare knows the ratio in at most this share of the time that hyperfine takes in its own order, and when a
+// itselfLimits are the limits: Tare knows the ratio in at most this share of the time of hyperfine in its own order, and of hyperfine when a
 // script alternates its commands.
 var itselfLimits = [waysOfTrying]float64{inOrder: 0.20, inTurn: 1.00}
 
-// How long that comparison may take, and one study in it: where that is not enough the rest is foreseen, as it is for hyperfine.
+// The time limits of that comparison and of one study in it. Where they are too short, the rest is extrapolated, as it is for hyperfine.
 const (
 	itselfBudget = 6 * time.Minute
 	itselfMost   = 20 * time.Second
@@ -37,26 +37,26 @@ const (
 
 // A try compares a command with itself once.
 type try struct {
-	took  float64 // seconds, all told
+	took  float64 // seconds, in total
 	ratio stats.Quotient
 }
 
-// half is how far the ratio may be from its value, as a share of it.
+// half is half the interval's width, as a share of the ratio.
 func (t try) half() float64 {
 	return max(t.ratio.High-t.ratio.Value, t.ratio.Value-t.ratio.Low) / t.ratio.Value
 }
 
-// missed is how many times as wide the interval must be to hold 1.
+// missed is the factor by which the interval must be widened to contain 1.
 func (t try) missed() float64 { return math.Abs(t.ratio.Value-1) / t.ratio.Value / t.half() }
 
-// needs is the time to an interval that is narrow enough, if each is widened so: as many times as many runs as the square of how much narrower
-// it must become. One that is narrower already took what it took: hyperfine's least is ten runs and three seconds of each command.
+// needs is the time to a narrow enough interval if all are widened by this factor. The number of runs grows with the square of the narrowing.
+// An interval that is narrow enough already needed its own time: hyperfine's least is ten runs and three seconds of each command.
 func (t try) needs(wider float64) float64 {
 	n := wider * t.half() / narrowly
 	return t.took * max(1, n*n)
 }
 
-// widened is how many times as wide intervals must be to miss in one try of twenty.
+// widened is the factor by which intervals must be widened to miss in one try of twenty.
 func widened(tries []try) float64 {
 	var all []float64
 	for _, t := range tries {
@@ -66,7 +66,7 @@ func widened(tries []try) float64 {
 	return all[int(math.Ceil((1-stats.Alpha)*float64(len(all))))-1]
 }
 
-// The ways of comparing; Tare's intervals are taken as they are.
+// The ways of comparing. Tare's intervals are not widened.
 const (
 	byTare = iota
 	inOrder
@@ -74,10 +74,10 @@ const (
 	waysOfTrying
 )
 
-// tried is what each way did in one round.
+// tried holds the tries of each way in one round.
 type tried [waysOfTrying][]try
 
-// typical is what each way needs in half of the cases, and how much its intervals had to be widened for that.
+// typical is the median need of each way, and the factor by which its intervals were widened.
 func typical(rounds []tried) (needs, wider [waysOfTrying]float64) {
 	for way := range needs {
 		var all []try
@@ -97,10 +97,10 @@ func typical(rounds []tried) (needs, wider [waysOfTrying]float64) {
 	return needs, wider
 }
 
-// resampled is how many times rounds are drawn again to see how far what is made of them may be from what it would be with others.
+// resampled is the number of bootstrap samples of the rounds.
 const resampled = 4000
 
-// bootstrapped is a figure of the rounds with the middle 95 % of those of rounds drawn again.
+// bootstrapped is a figure of the rounds with its 95 % bootstrap interval.
 func bootstrapped(rounds []tried, figure func(needs, wider [waysOfTrying]float64) float64) stats.Quotient {
 	rng := rand.New(rand.NewPCG(3, uint64(len(rounds))))
 	var all []float64
@@ -116,8 +116,8 @@ func bootstrapped(rounds []tried, figure func(needs, wider [waysOfTrying]float64
 	return stats.Quotient{Value: figure(typical(rounds)), Low: all[end], High: all[resampled-1-end], N: len(rounds)}
 }
 
-// itself says how soon Tare and hyperfine know that a command takes as long as itself. hyperfine's intervals are Welch's from its means and
-// deviations, widened until they miss as seldom as Tare's say that theirs do.
+// itself measures how soon Tare and hyperfine know that a command takes as long as itself. hyperfine's intervals are Welch's from its means and
+// deviations, widened until they miss as rarely as Tare's claim to.
 func itself(ctx context.Context, dir string) error {
 	s, err := newSpinner(ctx, dir, 0.2)
 	if err != nil {
@@ -171,7 +171,7 @@ func itself(ctx context.Context, dir string) error {
 	for began := time.Now(); len(rounds) < 2 || time.Since(began) < itselfBudget; {
 		var now tried
 		order := rand.New(rand.NewPCG(2, uint64(len(rounds)))).Perm(waysOfTrying)
-		if len(rounds) == 0 { // how often it runs a command by itself, a script does too
+		if len(rounds) == 0 { // a script runs a command as often as hyperfine does by default
 			order = []int{inOrder, inTurn, byTare}
 		}
 		for _, way := range order {
@@ -184,7 +184,7 @@ func itself(ctx context.Context, dir string) error {
 	return report(rounds, where)
 }
 
-// report prints what came of each way, and says whether what is promised was not kept.
+// report prints the result of each way. The error says that Tare missed a limit.
 func report(rounds []tried, where spent) (broken error) {
 	needs, widest := typical(rounds)
 	for way, name := range []string{"tare run --until", "hyperfine, in its own order", "hyperfine, in turn by script"} {
@@ -212,15 +212,15 @@ func report(rounds []tried, where spent) (broken error) {
 			v = notDecided + ", hyperfine's shortest run is long enough here"
 		}
 		if v == notMet {
-			broken = errors.Join(broken, fmt.Errorf("%s: %.2f of its time (%.2f to %.2f), at most %.2f is promised", name, q.Value, q.Low, q.High, limit))
+			broken = errors.Join(broken, fmt.Errorf("%s: %.2f of its time (%.2f to %.2f); must be at most %.2f", name, q.Value, q.Low, q.High, limit))
 		}
 		fmt.Printf("%s   at most %.2f: %s\n", line, limit, v)
 	}
 	return broken
 }
 
-// shortest says whether hyperfine's shortest run, ten times and three seconds of each command, knows the ratio well enough in half of the
-// tries, each widened so: then the host's speed changes too slowly for an order to matter.
+// shortest reports whether hyperfine's shortest run, ten times and three seconds of each command, knows the ratio well enough in half of the
+// tries, with intervals widened by this factor. Then the host's speed changes too slowly for the order to matter.
 func shortest(rounds []tried, wider float64) bool {
 	n, enough := 0, 0
 	for _, r := range rounds {
@@ -233,13 +233,13 @@ func shortest(rounds []tried, wider float64) bool {
 	return 2*enough > n
 }
 
-// Studies of bare metal and itself with a short command, which are cut off where they are, ready or not.
+// Studies of bare metal and itself with a short command. They end after alikeMost, finished or not.
 const (
 	alikeStudies = 200
 	alikeMost    = 2 * time.Second
 )
 
-// alike counts how often bare metal is called different from itself, and how often it would be by somebody who looked after each round.
+// alike counts how often a study calls bare metal different from itself at its end, and how often after any of its rounds.
 func alike(ctx context.Context, dir string) error {
 	s, err := newSpinner(ctx, dir, 0.03)
 	if err != nil {
@@ -280,18 +280,18 @@ func alike(ctx context.Context, dir string) error {
 	fmt.Printf("  called different: %d (%.1f %%) at the end, %d (%.1f %%) after any round; by %g %% at least: %d (%.1f %%) after any round\n",
 		atEnd, share(atEnd), everAt, share(everAt), stats.Margin*100, decidedWrong, share(decidedWrong))
 	if share(everAt) > stats.Alpha*100 {
-		return fmt.Errorf("%d of %d are called different, at most %g %% are to be", everAt, alikeStudies, stats.Alpha*100)
+		return fmt.Errorf("%d of %d are called different; must be at most %g %%", everAt, alikeStudies, stats.Alpha*100)
 	}
 	return nil
 }
 
-// A cost of one per cent is to be found within injectedMost, in each of injectedRuns studies.
+// Each of injectedRuns studies must find a cost of one per cent within injectedMost.
 const (
 	injectedMost = time.Minute
 	injectedRuns = 3
 )
 
-// injected seeks a cost of one per cent: a command that has one per cent more to do in a container.
+// injected looks for a cost of one per cent: a command that has one per cent more to do in a container.
 func injected(ctx context.Context, dir string) error {
 	s, err := newSpinner(ctx, dir, 0.1)
 	if err != nil {
@@ -322,12 +322,12 @@ func injected(ctx context.Context, dir string) error {
 		fmt.Printf("  %.4f (%.4f to %.4f), %d rounds: %s\n", q.Value, q.Low, q.High, q.N, v)
 	}
 	if missed > 0 {
-		return fmt.Errorf("the cost is not found in %d of %d runs", missed, injectedRuns)
+		return fmt.Errorf("%d of %d runs did not find the cost", missed, injectedRuns)
 	}
 	return nil
 }
 
-// injectedOnce runs the study, and gives the container's ratio to bare metal.
+// injectedOnce runs the study and returns the container's ratio to bare metal.
 func injectedOnce(ctx context.Context, file, out string) (q stats.Quotient, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(out)) }()
 	if said, err := exec.CommandContext(ctx, "bin/tare", "run", file, "--out", out, "--time-budget", injectedMost.String()).CombinedOutput(); err != nil {
@@ -344,7 +344,7 @@ func injectedOnce(ctx context.Context, file, out string) (q stats.Quotient, err 
 	return sum.Rows[i].Quotient(), nil
 }
 
-// spinner is a command that takes as long as it is to, and a study of it.
+// spinner is a command of a chosen length, and a study of it.
 type spinner struct {
 	dir, program, cpu string
 	steps             int     // in thousands
@@ -354,7 +354,7 @@ type spinner struct {
 	spent             spent   // by the latest
 }
 
-// newSpinner makes a command that takes so many seconds on the core that a guest of bare metal has.
+// newSpinner makes a command that takes this many seconds on the CPU of a bare-metal guest.
 func newSpinner(ctx context.Context, dir string, seconds float64) (*spinner, error) {
 	s := &spinner{dir: dir, program: filepath.Join(dir, "spin"), steps: 10_000}
 	if said, err := exec.CommandContext(ctx, "cc", "-O2", "-static", "-o", s.program, "bench/spin/spin.c").CombinedOutput(); err != nil {
@@ -369,7 +369,7 @@ func newSpinner(ctx context.Context, dir string, seconds float64) (*spinner, err
 		return nil, err
 	}
 	s.cpu = strconv.Itoa(cpus[0])
-	for range 2 { // the second time with nearly the right number
+	for range 2 { // the second time nearly the right number of steps
 		s.took = math.Inf(1)
 		for range 5 {
 			began := time.Now()
@@ -381,17 +381,17 @@ func newSpinner(ctx context.Context, dir string, seconds float64) (*spinner, err
 		s.steps = int(float64(s.steps) * seconds / s.took)
 	}
 	s.took = seconds
-	_, _, err = s.study(ctx, "", itselfMost) // its image may have to be made
+	_, _, err = s.study(ctx, "", itselfMost) // so that its image exists
 	return s, err
 }
 
-// hyperfine has hyperfine run the command so many times, 0: as often as it does by itself, under as many names, and gives the times of each.
+// hyperfine lets hyperfine run the command under this many names, runs times each (0: hyperfine's default), and returns the times of each.
 func (s *spinner) hyperfine(ctx context.Context, runs, names int) ([][]float64, error) {
 	return hyperfine(ctx, s.cpu, filepath.Join(s.dir, "itself.json"), runs, slices.Repeat([]string{s.program + " " + strconv.Itoa(s.steps)}, names)...)
 }
 
-// study runs the command and itself as a study, until it is known so precisely or the time is over; "": for one round. It returns what the
-// study says, and how long it took from the command to its end.
+// study runs the command and itself as a study until the precision is reached or the time is over; with "" for one round. It returns the
+// study's summary and the seconds that tare took.
 func (s *spinner) study(ctx context.Context, until string, most time.Duration) (*data.Summary, float64, error) {
 	s.studies++
 	file, out := filepath.Join(s.dir, "itself.yaml"), filepath.Join(s.dir, fmt.Sprint("itself-", s.studies))
@@ -399,7 +399,7 @@ func (s *spinner) study(ctx context.Context, until string, most time.Duration) (
 	if err != nil {
 		return nil, 0, err
 	}
-	// The fewest rounds are as few as in any study that ships: its intervals hold however often one looks.
+	// No shipped study has a smaller floor. Intervals hold no matter how often they are checked.
 	text := fmt.Sprintf("name: itself\ntitle: a command and itself\nworkloads: [{name: %q, params: {thousands: %d}}]\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\n"+
 		"design: {rounds: {floor: 3, cap: 200, emulated: 1}, precision: 1%%, trials: 1, warmups: 0, timeout: 1m}\n", folder, s.steps)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {

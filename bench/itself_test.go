@@ -12,7 +12,7 @@ import (
 	"tare/stats"
 )
 
-// tries of a command with itself whose intervals are so many times as narrow as their ratios scatter.
+// simulated makes tries of a command with itself, with intervals this many times too narrow for the scatter of their ratios.
 func simulated(rng *rand.Rand, n int, took, half, narrow float64) (all []try) {
 	for range n {
 		v := 1 + half*narrow*rng.NormFloat64()/1.96
@@ -23,7 +23,7 @@ func simulated(rng *rand.Rand, n int, took, half, narrow float64) (all []try) {
 
 func TestWidened(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	for _, narrow := range []float64{0.4, 1, 3} { // those that are too wide are narrowed
+	for _, narrow := range []float64{0.4, 1, 3} { // 0.4: too wide, so they are narrowed
 		if w := widened(simulated(rng, 4000, 6, 0.001, narrow)); math.Abs(w/narrow-1) > 0.1 {
 			t.Errorf("intervals %.1f times as narrow as they should be are widened %.2f times", narrow, w)
 		}
@@ -34,7 +34,7 @@ func TestWidened(t *testing.T) {
 		wider, want float64
 	}{
 		{ends(0.99, 1.01), 1, 6},
-		{ends(0.999, 1.001), 3, 6}, // it took what it took, narrow enough long before or not
+		{ends(0.999, 1.001), 3, 6}, // an interval that is narrow enough needs the time it took
 		{ends(0.99, 1.01), 2, 24},
 		{ends(0.99, 1.04), 1, 96},
 	} {

@@ -1,12 +1,20 @@
 //go:build linux
 
-// Command bench compares Tare with others, in ratios taken in one run on one machine: the reading of a large folder with its bounds;
-// the tracers with none and with bpftrace; the ruler with C and hyperfine; the start of a container with `crun run` and with `runc run`; the requests to start
-// containers that it can make with an engine that does nothing; how soon a command is known to take as long as itself with hyperfine; trials
-// in turns with one guest after the other; a scan of a process's memory with the plainest loops over it. Every comparison is printed,
-// whatever came of the others, and a promise is broken only where the interval of the ratio lies beyond it.
-// `make bench` runs it as root; `scripts/bench tracers start` makes only those two. Two more are made only where they are named: `scripts/bench alike`
-// counts how often bare metal is called different from itself, `scripts/bench injected` seeks a cost of one per cent.
+// Command bench compares Tare with other programs, as ratios measured in one run on one machine. The comparisons are:
+//
+//   - reading: the time and memory to read a large folder, with their limits;
+//   - tracers: the tracers, no tracing, and bpftrace;
+//   - ruler: the ruler, C, and hyperfine;
+//   - start: the start of a container by Tare, and by `crun run` or `runc run`;
+//   - ceiling: the requests a second that Tare can make with an engine that does nothing;
+//   - itself: how soon Tare and hyperfine know that a command takes as long as itself;
+//   - turns: interleaved trials, and one guest after the other;
+//   - memory: a scan of a process's memory, and simple loops over it;
+//   - alike, only if named: how often Tare calls bare metal different from itself;
+//   - injected, only if named: whether Tare finds a cost of one per cent.
+//
+// It prints every comparison, even if another one fails. A limit is missed only where the interval of the ratio lies beyond it.
+// `make bench` runs it as root; `scripts/bench tracers start` runs only those two.
 package main
 
 import (
@@ -45,7 +53,7 @@ func main() {
 	}
 }
 
-// run makes every comparison, and says at the end which promises were not kept.
+// run makes every comparison. The error names the limits that were missed.
 func run(ctx context.Context) (err error) {
 	dir, err := os.MkdirTemp("", "tare-bench-")
 	if err != nil {
@@ -55,17 +63,17 @@ func run(ctx context.Context) (err error) {
 	all := []struct {
 		name  string
 		run   func(ctx context.Context, dir string) error
-		asked bool // made only where it is named: it takes long, or compares with nothing
+		asked bool // only if named: it takes long, or compares with nothing
 	}{{"reading", reading, false}, {"tracers", tracers, false}, {"ruler", rulers, false}, {"start", starts, false}, {"ceiling", ceiling, false}, {"itself", itself, false},
 		{"turns", turns, false}, {"memory", memories, false}, {"alike", alike, true}, {"injected", injected, true}}
-	only := os.Args[1:] // these alone
+	only := os.Args[1:] // the named comparisons; none: all but the long ones
 	var names []string
 	for _, c := range all {
 		names = append(names, c.name)
 	}
 	for _, name := range only {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("there is no comparison %q; there are %q", name, names)
+			return fmt.Errorf("unknown comparison %q: must be one of %q", name, names)
 		}
 	}
 	var broken []error
@@ -80,11 +88,11 @@ func run(ctx context.Context) (err error) {
 	if len(broken) > 0 {
 		return fmt.Errorf("not kept:\n%w", errors.Join(broken...))
 	}
-	fmt.Println("\nEvery promise was kept, or not decided on this host.")
+	fmt.Println("\nEvery limit is met, or not decided on this host.")
 	return nil
 }
 
-// guests opens the laboratory and the root filesystem that guests are made of, for a comparison that needs them.
+// guests opens the laboratory and the root filesystem of guests, for comparisons that need them.
 func guests(ctx context.Context, f func(l *session.Lab, root *image.Image) error) (err error) {
 	say := func(what string) { fmt.Fprintln(os.Stderr, what) }
 	l, err := session.Open(ctx, say)
@@ -101,7 +109,7 @@ func guests(ctx context.Context, f func(l *session.Lab, root *image.Image) error
 
 var one = notebook.Instance{Name: "1/1GB", Cores: 1, Memory: 1 << 30}
 
-// rulers compares what each ruler says an empty process takes, all on the core that the bare-metal guest has.
+// rulers compares how long an empty process takes by each ruler, all on the CPU of the bare-metal guest.
 func rulers(ctx context.Context, dir string) error {
 	empty, spawn := filepath.Join(dir, "true"), filepath.Join(dir, "spawn")
 	for out, source := range map[string]string{empty: "bench/c/true.c", spawn: "bench/c/spawn.c"} {
@@ -151,7 +159,7 @@ func rulers(ctx context.Context, dir string) error {
 	})
 }
 
-// hyperfine gives the times that hyperfine says of so many runs of each command on a core; 0: as many as it finds enough.
+// hyperfine returns the times that hyperfine measures for each command on a CPU, in runs runs; 0: as many as hyperfine chooses.
 func hyperfine(ctx context.Context, cpu, out string, runs int, commands ...string) (times [][]float64, err error) {
 	args := []string{"-c", cpu, "hyperfine", "-N", "--export-json", out}
 	if runs > 0 {
@@ -166,7 +174,7 @@ func hyperfine(ctx context.Context, cpu, out string, runs int, commands ...strin
 	}
 	var v struct{ Results []struct{ Times []float64 } }
 	if err := json.Unmarshal(text, &v); err != nil || len(v.Results) != len(commands) {
-		return nil, fmt.Errorf("hyperfine's answer has %d results, %d were expected: %v", len(v.Results), len(commands), err)
+		return nil, fmt.Errorf("hyperfine's answer has %d results; must be %d: %v", len(v.Results), len(commands), err)
 	}
 	for _, r := range v.Results {
 		times = append(times, r.Times)
@@ -190,7 +198,7 @@ func numbers(cmd *exec.Cmd, unit float64) ([]float64, error) {
 	return all, nil
 }
 
-// starts compares the start of a guest, from asking until its ruler answers, with what its runtime takes to run true in the same root.
+// starts compares the start of a guest, from the request to its ruler's answer, with the time that its runtime takes to run true in the same root.
 func starts(ctx context.Context, dir string) error {
 	return guests(ctx, func(l *session.Lab, root *image.Image) (err error) {
 		work, err := l.Store().Files(ctx, map[string]image.Source{"none": {}})
@@ -217,7 +225,7 @@ func startsWith(ctx context.Context, l *session.Lab, program, dir string, root *
 			var took time.Duration
 			err := proc.Apart(func() error {
 				began := time.Now()
-				if t.Engine == oci.Crun.Name { // it runs nothing where both versions of cgroups are mounted, whoever runs it
+				if t.Engine == oci.Crun.Name { // crun never works where both versions of cgroups are mounted
 					if err := oci.HideV2(); err != nil {
 						return err
 					}
@@ -242,7 +250,7 @@ func startsWith(ctx context.Context, l *session.Lab, program, dir string, root *
 	}, 90 * time.Second}.run()
 }
 
-// bundle makes an OCI bundle whose program is true in the root filesystem, as the engine itself would have one.
+// bundle makes an OCI bundle, as the engine itself would make it, that runs true in the root filesystem.
 func bundle(ctx context.Context, dir, engine, root string) (string, error) {
 	bundle := filepath.Join(dir, "bundle-"+engine)
 	if err := os.Mkdir(bundle, 0o755); err != nil {
@@ -271,13 +279,13 @@ func bundle(ctx context.Context, dir, engine, root string) (string, error) {
 	return bundle, os.WriteFile(file, text, 0o644)
 }
 
-// reading times what reads a folder of a million trials, half of them traced, as whole processes.
+// reading times the commands that read a folder of a million trials, half of them traced, as whole processes.
 func reading(ctx context.Context, dir string) error {
 	dir = filepath.Join(dir, "million")
 	if err := notebooktest.Million().WriteTo(dir); err != nil {
 		return err
 	}
-	if err := os.Truncate(filepath.Join(dir, "guests.jsonl"), 0); err != nil { // what is timed is the trials
+	if err := os.Truncate(filepath.Join(dir, "guests.jsonl"), 0); err != nil { // only the trials are timed
 		return err
 	}
 	fmt.Printf("A folder of a million trials, on %d CPUs\n", runtime.NumCPU())
@@ -294,11 +302,11 @@ func reading(ctx context.Context, dir string) error {
 		took := time.Since(began).Seconds()
 		rss := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
 		promise := ""
-		if command == "report" { // one reading gives the summary, the accounts and the page
+		if command == "report" { // report reads the folder once, for the summary, the accounts and the page
 			verdict := met
 			if took > most || rss > room {
 				verdict = notMet
-				broken = fmt.Errorf("%.1f s and %d MiB; at most %d s and %d MiB are promised", took, rss>>20, most, room>>20)
+				broken = fmt.Errorf("%.1f s and %d MiB; must be at most %d s and %d MiB", took, rss>>20, most, room>>20)
 			}
 			promise = fmt.Sprintf("   at most %d s and %d MiB: %s", most, room>>20, verdict)
 		}

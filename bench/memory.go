@@ -27,12 +27,12 @@ import (
 )
 
 const (
-	benchPages = 1 << 17 // 512 MiB, of a process that is read
-	atOnce     = 64      // pages that a plain loop reads with one call: what is fastest
+	benchPages = 1 << 17 // 512 MiB in the process that is read
+	atOnce     = 64      // pages that a simple loop reads with one call: the fastest number
 )
 
-// memories compares a scan of a process's memory with the plainest loops over the same memory, on as many CPUs. Its pages are of 4 KiB, lie
-// anywhere, and are either all unlike each other, as most pages are, or all alike, which a scan has to read twice.
+// memories compares a scan of a process's memory with simple loops over the same memory, on as many CPUs. The pages have 4 KiB and lie
+// anywhere. They are either all different, as most pages are, or all alike, which a scan has to read twice.
 func memories(ctx context.Context, dir string) error {
 	target := filepath.Join(dir, "pages")
 	if said, err := exec.CommandContext(ctx, "cc", "-O2", "-static", "-o", target, "lab/memory/testdata/pages.c").CombinedOutput(); err != nil {
@@ -63,7 +63,7 @@ func memories(ctx context.Context, dir string) error {
 	return errors.Join(broken, perPage(before, after))
 }
 
-// scans are the comparisons, of a process whose pages are all unlike each other and of one whose pages are all alike.
+// scans are the comparisons, for a process whose pages all differ and for one whose pages are all alike.
 func scans(ctx context.Context, unlike, alike filled) []comparison {
 	cpus := runtime.GOMAXPROCS(0)
 	return []comparison{
@@ -93,27 +93,27 @@ func scans(ctx context.Context, unlike, alike filled) []comparison {
 	}
 }
 
-// perPage prints what one more page takes of the memory of `tare memory`; the error says that it is too much.
+// perPage prints the memory that `tare memory` needs for one more page. The error says that it is too much.
 func perPage(before, after listed) (broken error) {
 	const most = 40 // bytes a page
 	each, verdict := float64(after.bytes-before.bytes)/float64(after.pages-before.pages), met
 	if each > most {
 		verdict = notMet
-		broken = fmt.Errorf("a page takes %.1f bytes of tare memory, at most %d are promised", each, most)
+		broken = fmt.Errorf("tare memory needs %.1f bytes a page; must be at most %d", each, most)
 	}
 	fmt.Printf("\nMemory of `tare memory`\n  %d MiB with %d pages, %d MiB with %d: %.1f bytes for one more   at most %d: %s\n",
 		before.bytes>>20, before.pages, after.bytes>>20, after.pages, each, most, verdict)
 	return broken
 }
 
-// timed is how long something took, in seconds.
+// timed is the time of f in seconds.
 func timed(f func() error) (float64, error) {
 	began := time.Now()
 	err := f()
 	return time.Since(began).Seconds(), err
 }
 
-// onOne times something on one CPU.
+// onOne times f on one CPU.
 func onOne(f func() (float64, error)) func() (float64, error) {
 	return func() (float64, error) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -121,7 +121,7 @@ func onOne(f func() (float64, error)) func() (float64, error) {
 	}
 }
 
-// filled is a process that has its pages at an address.
+// filled is a process with its pages at an address.
 type filled struct {
 	pid   int
 	start uint64
@@ -143,7 +143,7 @@ func (p filled) scan(ctx context.Context, o memory.Options) func() (float64, err
 	}
 }
 
-// contents times a plain loop that reads the pages.
+// contents times a simple loop that reads the pages.
 func (p filled) contents() (float64, error) {
 	return timed(func() error {
 		return striped(func(first, n int) error {
@@ -160,14 +160,14 @@ func (p filled) contents() (float64, error) {
 	})
 }
 
-// frames times a plain loop that reads the pages' frames and their flags.
+// frames times a simple loop that reads the pages' frames and their flags.
 func (p filled) frames() (float64, error) {
 	return timed(func() error {
 		return striped(func(first, n int) error { return plainly(p.pid, p.start/uint64(memory.PageSize)+uint64(first), n) })
 	})
 }
 
-// fill starts a process whose pages are each so unlike the one before; end ends it.
+// fill starts a process whose pages differ from one to the next by step. end ends the process.
 func fill(ctx context.Context, program string, step int) (p filled, end func(), err error) {
 	cmd := exec.CommandContext(ctx, program)
 	in, err := cmd.StdinPipe()
@@ -182,7 +182,7 @@ func fill(ctx context.Context, program string, step int) (p filled, end func(), 
 		return p, nil, err
 	}
 	end = func() {
-		in.Close() // which ends it
+		in.Close() // ends the process
 		cmd.Wait()
 	}
 	fmt.Fprintf(in, "anon %d 1 %d\n", benchPages, step)
@@ -210,10 +210,10 @@ func command(ctx context.Context, name string, args ...string) func() (float64, 
 	}
 }
 
-// listed is what `tare memory` took to list so many pages.
+// listed is the memory that `tare memory` needed to list this many pages.
 type listed struct{ bytes, pages int64 }
 
-// list has the host's pages listed five times, and gives the least that it took: Go's heap comes and goes.
+// list lists the host's pages five times and returns the least memory, because the size of Go's heap varies.
 func list(ctx context.Context) (least listed, err error) {
 	for i := range 5 {
 		l, err := listOnce(ctx)
@@ -246,7 +246,7 @@ func listOnce(ctx context.Context) (l listed, err error) {
 	return l, nil
 }
 
-// striped does a part of the pages on each CPU.
+// striped reads a part of the pages on each CPU.
 func striped(f func(first, n int) error) error {
 	cpus := runtime.GOMAXPROCS(0)
 	errs := make([]error, cpus)
@@ -263,7 +263,7 @@ func striped(f func(first, n int) error) error {
 	return nil
 }
 
-// plainly reads each page's entry in pagemap, many with one call, and then its frame's flags, those of frames in a row with one call.
+// plainly reads the pages' entries in pagemap, many with one call, and then the frames' flags, those of consecutive frames with one call.
 func plainly(pid int, page uint64, n int) error {
 	pagemap, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", pid))
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 
 // spent is where the wall time of a study went, in seconds.
 type spent struct {
-	runs    float64 // of the command, on the host's clock
+	runs    float64 // the command's runs, on the host's clock
 	guests  float64 // making them
-	between float64 // between these: orders, records, removing guests
-	before  float64 // the first guest: reading the study, opening the host, the rehearsal
-	after   float64 // the last run: the summary and the report
+	between float64 // between runs: orders, records, removing guests
+	before  float64 // before the first guest: reading the study, opening the host, the rehearsal
+	after   float64 // after the last run: the summary and the report
 }
 
-// spentIn reads from a folder where the time of its study went, which began and ended then.
+// spentIn reads from a folder where the time of its study went, between its begin and its end.
 func spentIn(dir string, began, ended time.Time) (s spent, err error) {
 	f, err := notebook.Read(dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s spent) plus(o spent) spent {
 	return spent{s.runs + o.runs, s.guests + o.guests, s.between + o.between, s.before + o.before, s.after + o.after}
 }
 
-// String says the shares.
+// String gives the shares in per cent.
 func (s spent) String() string {
 	share := 100 / (s.runs + s.guests + s.between + s.before + s.after)
 	return fmt.Sprintf("%.0f %% the command's runs, %.0f %% before the first guest, %.0f %% making guests, %.0f %% between runs, %.0f %% after the last",

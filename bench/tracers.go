@@ -21,39 +21,39 @@ import (
 	"tare/notebook"
 )
 
-// What the tracers of each tier together may cost the most switch-heavy work. Where the scheduler puts the two processes decides how long a
-// trip takes, five times as long apart as together, and it is decided anew in each run; so what counters cost is asked with the two bound,
-// apart and together. Events change where they are put, which is a part of their cost: that is asked with the two free.
+// The limits on what the tracers of each tier together cost the most switch-heavy work. In each run the scheduler places the two processes
+// anew, and a trip takes five times as long on two CPUs as on one. So the cost of counters is measured with the two processes bound, to one CPU
+// and to two. Events change the placement, which is a part of their cost, so their cost is measured with the processes free.
 const (
 	countersLimit = 1.02
 	eventsLimit   = 1.05
 )
 
-// theirs does with bpftrace what the scheduler's tracer does: time on and off a core and in run queues, by thread, with reasons left out.
-// Threads are known by their program's name, for it cannot follow a tree of processes cheaply.
+// theirs is a bpftrace script that does what the scheduler's tracer does: time on CPU, off CPU and in run queues, by thread, without reasons.
+// It selects threads by their program's name, because bpftrace cannot follow a tree of processes cheaply.
 //
 //go:embed theirs.bt
 var theirs []byte
 
-// tracers says what tracing costs two processes that do nothing but wake each other, beside bpftrace doing a part of it. Bare processes,
-// no guests: what is compared is the tracers.
+// tracers measures what tracing costs two processes that only wake each other, next to bpftrace, which does a part of the same. They are plain
+// processes, not guests, because the comparison is about the tracers.
 func tracers(ctx context.Context, dir string) (err error) {
 	program := filepath.Join(dir, "pingpong")
 	if said, err := exec.CommandContext(ctx, "cc", "-O2", "-static", "-o", program, "workloads/pingpong/pingpong.c").CombinedOutput(); err != nil {
 		return fmt.Errorf("cc pingpong.c: %w: %s", err, said)
 	}
-	// What the tracers follow is what threads create that they were told of, and Go may start a new one at any time.
+	// The tracers follow the children of the threads that they know, but Go may start a new thread at any time.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var broken error
 	for _, at := range []struct {
 		where, is        string
-		trips            float64 // a run is to last a few times as long as a process's start, and not so long that the CPUs' speed wanders in it
+		trips            float64 // so that a run lasts a few times as long as a process's start, but not so long that the CPUs' speed drifts
 		counters, events float64
 	}{
 		{"free", "on any CPU", 5_000, 0, eventsLimit},
 		{"two", "each on a CPU of its own", 500, countersLimit, 0},
-		{"one", "both on one CPU", 5_000, countersLimit, 0}, // a trip is two switches and nothing else; the promise of events is for the program as it is run
+		{"one", "both on one CPU", 5_000, countersLimit, 0}, // a trip is only two switches; the limit of events is for the program as it usually runs
 	} {
 		once := func() (float64, error) {
 			cmd := exec.CommandContext(ctx, program, "run", strconv.Itoa(int(at.trips)), at.where, filepath.Join(dir, "answer"))
@@ -87,7 +87,7 @@ func tracers(ctx context.Context, dir string) (err error) {
 	return broken
 }
 
-// traced runs it while the kit's tracers are attached, of which one must have seen the switches.
+// traced runs once while the kit's tracers are attached, and checks that the named tracer saw the switches.
 func traced(kit *trace.Kit, tracer string, once func() (float64, error), trips float64) (float64, error) {
 	threads, err := engine.ThreadsOf([]int{os.Getpid()}, os.Getpid())
 	if err != nil {
@@ -100,13 +100,13 @@ func traced(kit *trace.Kit, tracer string, once func() (float64, error), trips f
 		if why := p.Missing[tracer]; why != nil {
 			serr = errors.New(why.String())
 		} else if p.Figures["switches"] < trips {
-			serr = fmt.Errorf("the tracers saw %v switches; there were %v at least", p.Figures["switches"], trips)
+			serr = fmt.Errorf("the tracers saw %v switches; must be at least %v", p.Figures["switches"], trips)
 		}
 	}
 	return took, errors.Join(err, serr)
 }
 
-// beside runs it while bpftrace traces. bpftrace wants tracefs mounted, which is done where nobody else sees it.
+// beside runs once while bpftrace traces. bpftrace needs tracefs, which is mounted in a mount namespace of its own.
 func beside(ctx context.Context, dir string, once func() (float64, error)) (took float64, err error) {
 	for _, name := range []string{"bpftrace", "unshare"} {
 		if _, err := exec.LookPath(name); err != nil {
@@ -137,7 +137,7 @@ func beside(ctx context.Context, dir string, once func() (float64, error)) (took
 	for attached := false; !attached; {
 		select {
 		case err := <-ended:
-			said, _ := os.ReadFile(ready) // only for the message
+			said, _ := os.ReadFile(ready) // only for the error message
 			return 0, fmt.Errorf("bpftrace ended: %v: %.200s", err, said)
 		case <-time.After(50 * time.Millisecond):
 		}

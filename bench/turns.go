@@ -21,7 +21,7 @@ import (
 	"tare/stats"
 )
 
-// In the same wall time, trials in turns make intervals at least turnsLimit times as narrow as one guest after the other does, in the
+// In the same wall time, interleaved trials must make intervals at least turnsLimit times as narrow as one guest after the other, in the
 // median of turnsPairs pairs of studies; on a busy host at least turnsBusy times.
 const (
 	turnsLimit = 2.5
@@ -30,14 +30,14 @@ const (
 	turnsLong  = 45 * time.Second // of each study
 )
 
-// turned is half of the interval's width of each container in a study, as a share of its ratio, and the study's rounds.
+// turned has half the interval's width of each container in a study, as a share of its ratio, and the study's rounds.
 type turned struct {
 	halves []float64
-	most   []float64 // about how many times as narrow they could be if only the noise of trials were left
+	most   []float64 // estimate of how many times as narrow they would be with only the noise of trials
 	rounds int
 }
 
-// half is the typical width.
+// half is the median half-width.
 func (t turned) half() float64 {
 	var sum float64
 	for _, h := range t.halves {
@@ -78,7 +78,7 @@ func turns(ctx context.Context, dir string) error {
 	return judgeTurns(pairs, busy)
 }
 
-// String says the widths.
+// String gives the widths.
 func (t turned) String() string {
 	var all []string
 	for _, h := range t.halves {
@@ -87,7 +87,7 @@ func (t turned) String() string {
 	return fmt.Sprintf("%s (%d rounds)", strings.Join(all, " and "), t.rounds)
 }
 
-// judgeTurns prints how many times as narrow the intervals are, and says whether what is promised was not kept.
+// judgeTurns prints how many times as narrow the intervals are. The error says that the limit was missed.
 func judgeTurns(pairs []turnsPair, busy bool) error {
 	var times, most []float64
 	for _, p := range pairs {
@@ -106,12 +106,12 @@ func judgeTurns(pairs []turnsPair, busy bool) error {
 	}
 	fmt.Printf("  %.2f times as narrow in the median of %d pairs (%.2f to %.2f)   at least %.1f on this %s: %s\n", median, len(times), slices.Min(times), slices.Max(times), limit, host, v)
 	if v == notMet {
-		return fmt.Errorf("%.2f times as narrow, at least %.1f is promised", median, limit)
+		return fmt.Errorf("%.2f times as narrow; must be at least %.1f", median, limit)
 	}
 	return nil
 }
 
-// busyHost says whether `tare doctor --noise` calls the host busy, and what share of its CPU time others used.
+// busyHost reports whether `tare doctor --noise` calls the host busy, and the share of its CPU time that others used.
 func busyHost(ctx context.Context) (busy bool, others float64, err error) {
 	out, err := exec.CommandContext(ctx, "bin/tare", "doctor", "--noise", "--format", "json").Output()
 	if err != nil {
@@ -125,7 +125,7 @@ func busyHost(ctx context.Context) (busy bool, others float64, err error) {
 	return r.Busy, r.Others, err
 }
 
-// turnsStudy runs the study in an order until the wall time is over.
+// turnsStudy runs the study in the given order until the wall time is over.
 func turnsStudy(ctx context.Context, dir, order string) (t turned, err error) {
 	file, out := filepath.Join(dir, "turns.yaml"), filepath.Join(dir, "turns-"+order)
 	text := "name: turns\ntitle: the two orders\nworkloads: [{name: cpu, params: {millions: 100}}]\n" +
@@ -159,12 +159,12 @@ func turnsStudy(ctx context.Context, dir, order string) (t turned, err error) {
 	return t, nil
 }
 
-// atMost is about how many times as narrow the interval of a row's ratio could be if only the noise from one trial to the next were left.
-// That noise is the Allan variance of successive trials, which a slow change of the host's speed hardly touches.
+// atMost estimates how many times as narrow the interval of a row's ratio would be with only the noise from one trial to the next.
+// That noise is the Allan variance of successive trials, which a slow change of the host's speed hardly affects.
 func atMost(r *data.Row, rows []*data.Row) float64 {
 	base := rows[slices.IndexFunc(rows, (*data.Row).IsBaseline)]
 	x, y := byRound(r), byRound(base)
-	var ratios []float64 // of a round
+	var ratios []float64 // one for each round
 	var noise float64    // variance of such a ratio, summed over the rounds
 	for round, values := range x {
 		theirs := y[round]

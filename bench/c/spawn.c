@@ -1,4 +1,4 @@
-/* spawn N PROGRAM: creates and reaps PROGRAM N times, a line of nanoseconds each. What any ruler is held against. */
+/* spawn N PROGRAM: creates and reaps PROGRAM N times, and prints the nanoseconds of each on a line. All rulers are compared with it. */
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,2 +1,2 @@
-/* The least that can be measured: a process that does nothing. */
+/* The shortest thing that can be measured: a process that does nothing. */
 int main(void) { return 0; }

@@ -1,10 +1,9 @@
 //go:build linux
 
-// Command ruler is the first process of every guest: it runs the work and measures it (package lab/ruler). It is static and
-// small, since a guest pays for it: with its start, and with the memory that it takes. The build embeds it into tare (package
-// lab/programs), which starts it.
+// Command ruler is the first process of every guest: it runs the work and measures it (package lab/ruler). It is static and small,
+// because a guest pays for its start and its memory. The build embeds it into tare (package lab/programs), which starts it.
 //
-// How many CPUs its cgroup leaves it is not asked for, when it starts or later: Serve says how many threads there are.
+// It never asks how many CPUs its cgroup allows, because Serve sets the number of threads.
 //
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0

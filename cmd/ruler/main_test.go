@@ -63,7 +63,7 @@ func TestHooksNeedNotRead(t *testing.T) {
 	}
 }
 
-// What a guest pays for its ruler is bounded, and none of it is in what is said of the work.
+// A guest's cost of its ruler is bounded, and is not included in the measurements of the work.
 func TestTheRulerIsSmall(t *testing.T) {
 	require.Root(t) // for the scratch folder at its place in a root of its own
 	cc, err := exec.LookPath("cc")

@@ -22,11 +22,11 @@ func adviseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "advise DIR…",
 		Short: "Recommend a platform, with the reason and the configuration to apply",
-		Long: `Ranks the measured treatments, and those that the model predicts (marked as predicted), by the upper end of the 95 %
-interval. A sentence says why the first is first, and which others are not distinguishable from it. Treatments that
-were emulated or are in doubt are not ranked. Any format other than text and json prints the configuration to apply, for
-the best treatment that the format can express or for number N of the ranking (--pick N): a docker command line, a
-compose service, a Kubernetes pod with the kubelet's configuration, a libvirt domain, or a systemd unit.`,
+		Long: `Ranks the measured configurations, and those that the model predicts (marked as predicted), by the upper end of the 95 %
+interval. A sentence says why the first is first, and which others are indistinguishable from it. Emulated configurations and
+those with a caveat are not ranked. Formats other than text and json print the settings to apply: a docker command line, a
+compose service, a Kubernetes pod with the kubelet's configuration, a libvirt domain, or a systemd unit. They are for the
+best configuration that the format can express, or for number N of the ranking (--pick N).`,
 		Example: `  tare advise R
   tare advise R --prefer cost --exclude bm
   tare advise R --workload wordpress --metric p99 --instance large
@@ -42,7 +42,7 @@ compose service, a Kubernetes pod with the kubelet's configuration, a libvirt do
 			}
 			picked := c.Flags().Changed("pick")
 			if picked && pick < 1 {
-				return fmt.Errorf("--pick %d: a position in the ranking, from 1, was expected", pick)
+				return fmt.Errorf("--pick %d: must be a position in the ranking, at least 1", pick)
 			}
 			if picked && (format == "text" || format == "json") {
 				return fmt.Errorf("--pick selects the configuration to print: use it with --format %s", strings.Join(apply.Formats, ", "))
@@ -65,12 +65,12 @@ compose service, a Kubernetes pod with the kubelet's configuration, a libvirt do
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Workload, "workload", "", "the workload: its name, or its name with parameters as the ranking shows it")
-	f.StringVar(&o.Metric, "metric", "", "a secondary metric of the workload, such as p99, in place of its metric")
-	f.StringVar((*string)(&o.Prefer), "prefer", string(advise.Latency), "latency (the metric) or cost (cores × the metric)")
-	f.StringSliceVar(&o.Exclude, "exclude", nil, "platforms, engines or provisionings to leave out: bm,vmcn,pinned")
-	f.StringVar(&o.Instance, "instance", "", "only this instance type: a name that the study uses, or cores/memory such as 4/16GB")
+	f.StringVar(&o.Workload, "workload", "", "the workload's name, or its name with parameters, as the ranking shows it")
+	f.StringVar(&o.Metric, "metric", "", "rank by this secondary metric of the workload, such as p99")
+	f.StringVar((*string)(&o.Prefer), "prefer", string(advise.Latency), "latency (the metric) or cost (CPUs × the metric)")
+	f.StringSliceVar(&o.Exclude, "exclude", nil, "platforms, engines or CPU limits to leave out: bm,vmcn,pinned")
+	f.StringVar(&o.Instance, "instance", "", "only this size: a name that the study uses, or CPUs/memory such as 4/16GB")
 	f.StringVar(&format, "format", "text", "text, json, "+strings.Join(apply.Formats, ", "))
-	f.IntVar(&pick, "pick", 0, "position in the ranking (default: the first that the format can express)")
+	f.IntVar(&pick, "pick", 0, "print settings of this position (default: the first that the format can express)")
 	return c
 }

@@ -28,7 +28,7 @@ type benching struct {
 	container, compose, serves                        string
 	service                                           int // the port
 	rate                                              int
-	limited                                           bool // the origin says how CPUs are limited
+	limited                                           bool // the container or Compose file limits CPUs
 	argv                                              bool // the user gave a command
 	load, objective, neighbours                       string
 	prepare                                           string
@@ -43,31 +43,31 @@ func benchCommand() *cobra.Command {
 		Use:   "bench [flags] -- CMD ARG…",
 		Short: "Run your own command, from your own image, on every platform",
 		Long: `Runs your command on every platform, from the same image, and reports each platform's overhead. The image is a registry
-reference, an OCI layout folder, an archive made by "docker save", or an image of the Docker daemon; without --image it
-is a plain Debian root. The command is looked up in the image. Its working directory is the image's, or else an empty
-writable folder ({scratch}); on bare metal everything else is read-only. In the command, {input} stands for the file that
---input names, {work} for the folder of the workload's files, {cores} and {memory} for the guest's size. Any other {word}
-is left as it is.
+reference, an OCI layout folder, an archive made by "docker save", or an image of the Docker daemon. Without --image it
+is a plain Debian root. The command must be in the image. Its working directory is the image's, or else an empty
+writable folder ({scratch}). On bare metal everything else is read-only. In the command, {input} stands for the file that
+--input names, {work} for the folder of the workload's files, {cores} and {memory} for the size. Tare leaves any other
+{word} as it is.
 
-With --metric NAME=EXPRESSION,UNIT,higher Tare compares a number that the command prints, instead of its time. The last word is
-higher or lower, whichever is better, or none where neither is, as of a number of CPUs. The first group of the regular
-expression (RE2; ^ and $ are a line's) is the number; its last match on the standard output counts. Of several metrics, which
-each have a table, the first is the one by which platforms are ranked.
+With --metric NAME=EXPRESSION,UNIT,higher Tare compares a number that the command prints, instead of its time. The last word
+says which is better: higher, lower, or none for a number that is neither, such as a count of CPUs. The number is the first
+group of the regular expression (RE2; ^ and $ match at each line). Its last match on the standard output counts. Each metric
+has a table. The first metric ranks the platforms.
 
-With --service PORT the command, or the image's own, is a service, and what is measured is its capacity: requests are sent
-at a rate that is raised step by step until they miss the --objective. --load is the path of a page, asked for over HTTP,
-or a command of the image that sends {rate} requests a second for {seconds} to {address} and {port} and prints, as its last
-line, a JSON object with mean and p99 in seconds, requests_per_second and errors. With --rate N, N requests are sent each
-second, and what is measured is the response time: its mean ranks the platforms, and percentiles are in a second table.
-With --metric the load is a command that prints the number. Without --rate the command itself says how long it asks. Tare also
-repeats the command until it succeeds, to learn that the service is ready.
+With --service PORT the command, or the image's own, is a service, and Tare measures its capacity: it sends requests at a
+rate that rises step by step until the service misses the --objective. --load is the path of a page, requested over HTTP, or
+a command of the image. The command sends {rate} requests a second for {seconds} to {address} and {port}. Its last line is
+a JSON object with mean and p99 in seconds, requests_per_second and errors. With --rate N Tare sends N requests a second and
+measures the response time. The mean ranks the platforms, and a second table has the percentiles. With --metric the load is
+a command that prints the number. Without --rate this command decides how long it runs, so it needs no {rate} and {seconds}.
+Tare also repeats the command until it succeeds, to find out when the service is ready.
 
---load and --prepare are split into words as a shell splits them, by blanks, quotes and backslashes. Nothing is expanded:
-for pipes and variables write sh -c '…'. The values of --env are recorded in the results folder, secrets too.
+Tare splits --load and --prepare into words as a shell does, at blanks, quotes and backslashes. It expands nothing: for pipes
+and variables write sh -c '…'. The results folder records the values of --env, including secrets.
 
---from-container takes image, command, environment, mounts, folder, user and limits of a Docker container, running or
-stopped. --compose FILE --service NAME takes them of a Compose file. Flags hold over them. What Tare cannot take over
-it says, one line each. docs/bench.md has a whole service, step by step.`,
+--from-container takes the image, command, environment, mounts, folder, user and limits of a running or stopped Docker
+container. --compose FILE --service NAME takes them from a Compose file. Flags take precedence. Tare prints a line for each
+setting that it cannot take over. docs/bench.md shows a complete service, step by step.`,
 		Example: `  sudo tare bench -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
   sudo tare bench --image ./my-oci-layout --platforms bm,cn --instances large,0.5/1GB -- /app/work
   sudo tare bench --image ./stream --metric 'triad=^Triad: +([0-9.]+),MB/s,higher' -- /stream
@@ -99,30 +99,30 @@ it says, one line each. docs/bench.md has a whole service, step by step.`,
 func (b *benching) flags(c *cobra.Command) {
 	b.running.flags(c)
 	f := c.Flags()
-	f.StringVar(&b.image, "image", "", "registry reference, OCI layout folder, docker save archive, or image of the Docker daemon")
-	f.StringArrayVar(&b.metrics, "metric", nil, "compare a number that the command, or the load of a service, prints: `NAME=EXPRESSION,UNIT,higher`, or lower, whichever is better, or none where neither is; the first group of the regular expression is the number (again for more metrics)")
-	f.StringArrayVar(&b.devices, "device", nil, "give every guest this device of the host, `NAME` as CDI has it: nvidia.com/gpu=0 (again for more devices)")
-	f.StringArrayVar(&b.env, "env", nil, "set a variable of the command's environment: `KEY=VALUE`, or KEY to pass yours on; recorded in the results (again for more)")
-	f.StringArrayVar(&b.envFiles, "env-file", nil, "read variables from `FILE`, in the format of docker run --env-file (again for more)")
-	f.StringArrayVar(&b.volumes, "volume", nil, "copy a folder or file of this host into every guest: `HOST:GUEST`; the host's is never written to (again for more)")
-	f.StringVar(&b.prepare, "prepare", "", "`COMMAND` to run, unmeasured, before each run, or before a service starts")
-	f.StringVar(&b.container, "from-container", "", "measure what the Docker container `NAME` runs, from its image and with its settings")
+	f.StringVar(&b.image, "image", "", "registry reference, OCI layout folder, docker save archive, or Docker daemon image")
+	f.StringArrayVar(&b.metrics, "metric", nil, "compare a printed number, not the time: `NAME=EXPRESSION,UNIT,higher`, or lower, or none (repeatable)")
+	f.StringArrayVar(&b.devices, "device", nil, "give every run this host device, by its CDI `NAME`: nvidia.com/gpu=0 (repeatable)")
+	f.StringArrayVar(&b.env, "env", nil, "environment variable: `KEY=VALUE`, or KEY for your own value; recorded in the results (repeatable)")
+	f.StringArrayVar(&b.envFiles, "env-file", nil, "read variables from `FILE`, in the format of docker run --env-file (repeatable)")
+	f.StringArrayVar(&b.volumes, "volume", nil, "copy a host folder or file into every run: `HOST:GUEST`; the original never changes (repeatable)")
+	f.StringVar(&b.prepare, "prepare", "", "`COMMAND` to run, unmeasured, before each run or before a service starts")
+	f.StringVar(&b.container, "from-container", "", "measure what the Docker container `NAME` runs, with its image and settings")
 	f.StringVar(&b.compose, "compose", "", "measure a service of this Compose `FILE`; --service names it")
-	f.StringVar(&b.serves, "service", "", "the command, or the image's own, is a service that listens on this `PORT`: seek its capacity; with --compose the service's name, or NAME:PORT")
-	f.StringVar(&b.load, "load", "", "what asks the service: the path of a page (/), or a `COMMAND` with {rate}, {seconds}, {address} and {port} in it; with --metric {rate} and {seconds} only where --rate is given")
-	f.StringVar(&b.method, "method", "", "method of the HTTP request: `METHOD`, of "+strings.Join(studyfile.Methods, ", ")+" (default GET, and POST with --body)")
-	f.StringArrayVar(&b.headers, "header", nil, "send this header with the HTTP request: `'NAME: VALUE'`; recorded in the results (again for more)")
-	f.StringVar(&b.body, "body", "", "body of the HTTP request: `TEXT`, or @FILE with it; at most 1 MiB")
-	f.IntVar(&b.rate, "rate", 0, "send so many requests a second and measure response times, in place of the capacity")
-	f.StringVar(&b.objective, "objective", "p99=100ms", "what the service must meet: `METRIC=TIME`, of the figures that its load prints")
-	f.StringVar(&b.neighbours, "neighbours", "none", "guests that are busy beside the measured one: `LIST` of none, cpu:1, io:2, cpu:1+io:1, or of as many as fill the host, cpu:4/core; each is compared")
-	f.StringVar(&b.platforms, "platforms", "bm,cn,vm,vmcn", "platforms, of bm, cn, vm, vmcn; an engine may be named: cn:crun")
-	f.StringVar(&b.instances, "instances", "1/1GB", "instance types: large, xlarge, … or cores/memory such as 0.5/1GB")
-	f.StringVar(&b.networks, "network", "", "compare these networks of containers and VMs: `LIST` of "+strings.Join(notebook.Networks, ", "))
-	f.StringVar(&b.provisioning, "provisioning", "both", "how CPUs are limited: quota (as docker run --cpus), set (as --cpuset-cpus), both, or whole (no limit, with --instances host)")
+	f.StringVar(&b.serves, "service", "", "measure a service that listens on this `PORT`; with --compose its name, or NAME:PORT")
+	f.StringVar(&b.load, "load", "", "load to send: an HTTP path (/), or a `COMMAND` with {rate}, {seconds}, {address} and {port}")
+	f.StringVar(&b.method, "method", "", "HTTP method: `METHOD`, one of "+strings.Join(studyfile.Methods, ", ")+" (default GET, or POST with --body)")
+	f.StringArrayVar(&b.headers, "header", nil, "HTTP header to send: `'NAME: VALUE'`; recorded in the results (repeatable)")
+	f.StringVar(&b.body, "body", "", "body of the HTTP request: `TEXT`, or @FILE; at most 1 MiB")
+	f.IntVar(&b.rate, "rate", 0, "send this many requests a second and measure response times, not the capacity")
+	f.StringVar(&b.objective, "objective", "p99=100ms", "what the service must meet: `METRIC=TIME`, a metric that its load prints")
+	f.StringVar(&b.neighbours, "neighbours", "none", "busy neighbours to compare: `LIST` of none, cpu:1, io:2, cpu:1+io:1, or cpu:4/core to fill the host")
+	f.StringVar(&b.platforms, "platforms", "bm,cn,vm,vmcn", "platforms: bm, cn, vm, vmcn; name an engine after a colon: cn:crun")
+	f.StringVar(&b.instances, "instances", "1/1GB", "sizes: CPUs/memory such as 0.5/1GB, or names: large, xlarge, …")
+	f.StringVar(&b.networks, "network", "", "networks of containers and VMs to compare: `LIST` of "+strings.Join(notebook.Networks, ", "))
+	f.StringVar(&b.provisioning, "provisioning", "both", "CPU limit: quota (as docker run --cpus), set (as --cpuset-cpus), both, or whole (none, with --instances host)")
 }
 
-// spec is the study of the user's own command.
+// spec makes the study of the user's own command.
 func (b *benching) spec(ctx context.Context, argv []string) (*studyfile.Spec, error) {
 	b.argv = len(argv) > 0
 	use, err := b.use(ctx, argv)
@@ -179,14 +179,14 @@ func (b *benching) serve(spec *studyfile.Spec) error {
 	return nil
 }
 
-// use is the command, or the service, that is measured.
+// use makes the workload from the measured command or service.
 func (b *benching) use(ctx context.Context, argv []string) (*studyfile.Use, error) {
 	of, err := b.origin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(argv) == 0 && b.image == "" && of == nil {
-		return nil, errors.New("bench: a command was expected: tare bench [flags] -- CMD ARG…")
+		return nil, errors.New("bench: names no command: write tare bench [flags] -- CMD ARG…, or name an --image")
 	}
 	use := &studyfile.Use{Name: "command", Image: b.image, Command: argv, Devices: b.devices}
 	if use.Env, err = b.environment(); err != nil {
@@ -222,13 +222,13 @@ func (b *benching) use(ctx context.Context, argv []string) (*studyfile.Use, erro
 // give reads what the command gets in addition to its image.
 func (b *benching) give(use *studyfile.Use) (err error) {
 	for _, text := range b.volumes {
-		use.Volumes = append(use.Volumes, strings.TrimSuffix(text, ":ro")) // which it is anyway
+		use.Volumes = append(use.Volumes, strings.TrimSuffix(text, ":ro")) // :ro changes nothing: the host's files are never written to
 	}
 	if use.Prepare, err = shellWords("prepare", b.prepare); err != nil {
 		return err
 	}
 	if b.set("prepare") && len(use.Prepare) == 0 {
-		return errors.New("--prepare: is empty; a command is allowed, such as 'sh -c \"…\"'")
+		return errors.New("--prepare: is empty: write a command, such as 'sh -c \"…\"'")
 	}
 	if b.service == 0 {
 		return nil
@@ -239,7 +239,7 @@ func (b *benching) give(use *studyfile.Use) (err error) {
 	return err
 }
 
-// request is what is sent over HTTP; nil where no flag says so.
+// request is the HTTP request that the flags describe; nil where no flag does.
 func (b *benching) request() *studyfile.Request {
 	if !b.set("method") && !b.set("body") && len(b.headers) == 0 {
 		return nil
@@ -262,7 +262,7 @@ func shellWords(flag, text string) ([]string, error) {
 	return all, nil
 }
 
-// environment reads --env-file and --env, which hold over a file's variables.
+// environment reads --env-file and --env. --env takes precedence.
 func (b *benching) environment() (env []string, err error) {
 	for _, file := range b.envFiles {
 		text, err := yamlfile.Read(file)
@@ -288,7 +288,7 @@ func (b *benching) environment() (env []string, err error) {
 	return origin.Merge(env), nil
 }
 
-// put puts the place of --input into the command.
+// put replaces {input} in the command by the path of --input.
 func (b *benching) put(use *studyfile.Use) error {
 	if b.input == "" && strings.Contains(strings.Join(use.Command, " "), "{input}") {
 		return errors.New("the command uses {input}: name the file with --input FILE")
@@ -303,14 +303,14 @@ func (b *benching) put(use *studyfile.Use) error {
 	return nil
 }
 
-// provisionings are the values of --provisioning. Each stands for one of Tare's own words, or for several.
+// provisionings are the values of --provisioning, and the provisionings that each stands for.
 var provisionings = map[string][]string{
 	"quota": {notebook.Vanilla}, "cpus": {notebook.Vanilla}, notebook.Vanilla: {notebook.Vanilla},
 	"set": {notebook.Pinned}, "cpuset": {notebook.Pinned}, "cpuset-cpus": {notebook.Pinned}, notebook.Pinned: {notebook.Pinned},
 	"both": {notebook.Vanilla, notebook.Pinned}, notebook.Whole: {notebook.Whole},
 }
 
-// places are the platforms of the study.
+// places are the platforms of the study, with engines, networks and CPU limits.
 func (b *benching) places() (all []studyfile.Place, err error) {
 	var limits []string
 	for _, word := range strings.Split(b.provisioning, ",") {
@@ -335,7 +335,7 @@ func (b *benching) places() (all []studyfile.Place, err error) {
 		if named {
 			place.Engines = []string{engine}
 		} else if usual := session.Engines.Usual(name); len(usual) > 1 {
-			place.Engines = []string{strings.Join(usual, "|")} // the first that the host can do
+			place.Engines = []string{strings.Join(usual, "|")} // the first engine that the host supports
 		}
 		if name != notebook.BM {
 			place.Networks = networks

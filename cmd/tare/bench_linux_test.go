@@ -13,7 +13,7 @@ import (
 	"tare/lab/studyfile"
 )
 
-// benchOf is the study that `tare bench` makes of these arguments.
+// benchOf is the study that `tare bench` makes from these arguments.
 func benchOf(args ...string) (*studyfile.Spec, error) {
 	var b benching
 	c := &cobra.Command{Use: "bench"}
@@ -26,8 +26,8 @@ func benchOf(args ...string) (*studyfile.Spec, error) {
 	return b.spec(context.Background(), c.Flags().Args())
 }
 
-// What a service needs is in the study as it was asked for.
-func TestWhatBenchGivesToAService(t *testing.T) {
+// The study has the service's settings as the flags gave them.
+func TestBenchSettingsOfAService(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "env")
 	if err := os.WriteFile(file, []byte("# of the service\nA=from file\nB='quoted'\nMINE\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -52,12 +52,12 @@ func TestWhatBenchGivesToAService(t *testing.T) {
 		}
 	}
 	if !strings.Contains(spec.Source, "A=1 2") {
-		t.Errorf("the study does not say what the environment was: %s", spec.Source)
+		t.Errorf("the study does not record the environment: %s", spec.Source)
 	}
 }
 
 // An error says what is wrong and what is allowed.
-func TestWhatIsWrongWithFlagsOfBench(t *testing.T) {
+func TestErrorsInFlagsOfBench(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "env")
 	if err := os.WriteFile(file, []byte("A=1\nexport B=2\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestWhatIsWrongWithFlagsOfBench(t *testing.T) {
 		{[]string{"--env-file", file}, "--env-file " + file + `:2: "export B=2": must be KEY=VALUE, with no blank in KEY`},
 		{[]string{"--env-file", "/no/such"}, "--env-file: open /no/such: no such file or directory"},
 		{[]string{"--prepare", "sh -c 'a"}, `--prepare: "sh -c 'a" has a ' without a second one; write both, or \' for the character itself`},
-		{[]string{"--prepare", " "}, `--prepare: is empty; a command is allowed, such as 'sh -c "…"'`},
+		{[]string{"--prepare", " "}, `--prepare: is empty: write a command, such as 'sh -c "…"'`},
 		{[]string{"--service", "80", "--load", `a "b {rate}`}, `--load: "a \"b {rate}" has a " without a second one; write both, or \" for the character itself`},
 		{[]string{"--network", "bridge,lan"}, `--network "lan": must be one of bridge, `},
 		{[]string{"--service", "web", "--load", "/"}, `--service "web": must be a port from 1 to 65535; with --compose the name of a service, or NAME:PORT`},

@@ -12,9 +12,8 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// TestACapacity: the capacity of a user's own service, a small web server in the user's own image, is sought over HTTP. Each search begins
-// where the rehearsal found it. Other tests run beside this one, so
-// that the objective is one which a busy host meets at the least rate.
+// TestACapacity searches for the capacity of a small web server in the user's own image, over HTTP. Each search begins where the
+// rehearsal found it. Other tests run at the same time, so even a busy host meets the objective at the lowest rate.
 func TestACapacity(t *testing.T) {
 	h := newHost(t)
 	need(t, has("crun"), "crun")

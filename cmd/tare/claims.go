@@ -24,12 +24,11 @@ func claimsCommand() *cobra.Command {
 	var format, study, file string
 	c := &cobra.Command{
 		Use:   "claims DIR…",
-		Short: "Test published findings against what was measured here",
+		Short: "Test whether published findings hold on this host",
 		Long: `Gives each published finding a verdict with its evidence: "holds here", "does not hold here", "not decided" (the
-interval is too wide; about how many more rounds would be enough), or "not testable here" (what is missing, and why). Trials
-that were emulated, or that a failed A/A check puts in doubt, decide nothing. Where no claim is about the results, it names
-the studies that have claims. The verdicts of one call are corrected for
-multiple comparisons together, so name only the claims that you want to test.`,
+interval is too wide; about how many more rounds would be enough), or "not testable here" (what is missing, and why). Emulated
+runs and runs with a failed A/A check decide nothing. Where no claim is about the results, the answer names the studies that
+have claims. All verdicts of one call are corrected together for multiple comparisons, so name only the claims to test.`,
 		Example: `  tare claims R
   tare claims R S --study pinning
   tare claims R --format json | jq '.[] | select(.verdict == "does not hold here")'
@@ -41,7 +40,7 @@ multiple comparisons together, so name only the claims that you want to test.`,
 				text, err := yamlfile.Read(file)
 				var at *fs.PathError
 				if errors.As(err, &at) {
-					err = fmt.Errorf("--claims %s: %w; a claims file was expected", file, at.Err)
+					err = fmt.Errorf("--claims %s: %w; name a claims file", file, at.Err)
 				}
 				if err != nil {
 					return err
@@ -77,8 +76,8 @@ multiple comparisons together, so name only the claims that you want to test.`,
 		},
 	}
 	tableOrJSON(c, &format)
-	c.Flags().StringVar(&study, "study", "", "only the claims of one file, as pinning; an unknown name lists them all (default: those that the studies of the folders name, or all shipped ones)")
-	c.Flags().StringVar(&file, "claims", "", "file with your own claims, in place of the shipped ones; with --study, in addition to them")
+	c.Flags().StringVar(&study, "study", "", "only these shipped claims, such as pinning (default: those that the folders' studies name, else all)")
+	c.Flags().StringVar(&file, "claims", "", "file with your own claims; replaces the shipped ones unless --study names some")
 	return c
 }
 
@@ -89,7 +88,7 @@ func nameClaims(s *data.Summary) bool {
 
 var claimsKey = regexp.MustCompile(`(?m)^claims:`)
 
-// studiesWithClaims are the shipped studies that name claims. A small variant of a study has the same ones, and is left out.
+// studiesWithClaims are the shipped studies that name claims. It omits a study's small version, which has the same claims.
 func studiesWithClaims() (names []string) {
 	files, err := fs.Glob(studies.FS, "*.yaml")
 	if err != nil {
@@ -98,7 +97,7 @@ func studiesWithClaims() (names []string) {
 	for _, file := range files {
 		text, err := fs.ReadFile(studies.FS, file)
 		if err != nil {
-			panic(err) // the file is a part of the program
+			panic(err) // the file is embedded in the program
 		}
 		name := strings.TrimSuffix(file, ".yaml")
 		of, small := strings.CutSuffix(name, "-small")

@@ -20,7 +20,7 @@ import (
 	"tare/notebook/durable"
 )
 
-// failed is the status of `tare compare` where what --fail-if names has come about.
+// failed is the status of `tare compare` where the condition of --fail-if holds.
 const failed = exit(3)
 
 func compareCommand() *cobra.Command {
@@ -28,19 +28,19 @@ func compareCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare OLD NEW",
 		Short: "Say what changed between two folders of one study",
-		Long: `Compares two folders of results of the same study, measured before and after something changed: a kernel, an engine's
-version, the host. Each folder's ratio to bare metal is compared, so a host that was slower as a whole changes nothing; bare
-metal's own change is shown as the host's. Where a folder lacks bare metal, means are compared, and the output says so.
-With --against another environment takes the place of bare metal.
+		Long: `Compares two results folders of the same study, measured before and after something changed: a kernel, an engine's
+version, the host. It compares the ratios to bare metal, so a host that is slower as a whole changes nothing. It shows bare
+metal's own change as the host's. Where a folder lacks bare metal it compares means, and says so. With --against another
+environment takes the place of bare metal.
 
-Each treatment that both folders have costs more by at least the margin M (a ratio of 1+M), costs less by it (a ratio of
-1/(1+M)), makes no difference as large, or is open, with about how many rounds would settle it. The answers are corrected for
-all that is compared at once. What else differs between the folders is named first.
+There are four answers for a configuration that both folders have: it costs more by at least the margin M (a ratio of 1+M);
+it costs less by the margin (a ratio of 1/(1+M)); it makes no difference as large; or it is open, with about how many rounds
+would settle it. The answers are corrected for multiple comparisons. Other differences between the folders come first.
 
-With --fail-if the exit status is 3 where a treatment's interval lies wholly beyond the bound: ratio>1.03 where one costs more
-than 1.03 times as much as before, ratio<0.97 where one costs less; and where one that was measured before has no value now.
-It is the same ratio, relative to bare metal where both folders have it. Standard error names the treatments. Where more of a
-metric is better, the cost is the value before over the value after, so that ratio>1.03 is a loss there too.`,
+With --fail-if the exit status is 3 where the whole interval of a configuration is beyond the bound. With ratio>1.03 the
+configuration now costs more than 1.03 times as much as before; with ratio<0.97 it costs less than 0.97 times as much. The
+status is also 3 where a configuration that was measured before has no value now. Standard error names the configurations.
+For a metric where higher is better, the cost is the value before over the value after, so ratio>1.03 is a loss there too.`,
 		Example: `  tare compare before after
   tare compare before after --margin 2% --fail-if 'ratio>1.03'
   tare compare before after --against cn:docker
@@ -48,7 +48,7 @@ metric is better, the cost is the value before over the value after, so that rat
   tare compare before after --figure changes.svg`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return fmt.Errorf("compare: two folders of results were expected, before and after: %s OLD NEW", c.CommandPath())
+				return fmt.Errorf("compare: needs two results folders, before and after: write %s OLD NEW", c.CommandPath())
 			}
 			return nil
 		},
@@ -61,14 +61,14 @@ metric is better, the cost is the value before over the value after, so that rat
 		},
 	}
 	c.Flags().StringVar(&o.format, "format", "table", "table, json, or markdown: a short note for a pull request")
-	c.Flags().StringVar(&o.margin, "margin", "1%", "how small a change does not matter")
+	c.Flags().StringVar(&o.margin, "margin", "1%", "smallest change that matters")
 	o.against.flag(c)
-	c.Flags().StringVar(&o.figure, "figure", "", "file for a figure of the changes: .svg or .pdf")
-	c.Flags().StringVar(&o.failIf, "fail-if", "", "end with status 3 where this is so of a treatment: ratio>NUMBER or ratio<NUMBER")
+	c.Flags().StringVar(&o.figure, "figure", "", "file for a figure of the changes, .svg or .pdf")
+	c.Flags().StringVar(&o.failIf, "fail-if", "", "exit with status 3 where a configuration meets this: ratio>NUMBER or ratio<NUMBER")
 	return c
 }
 
-// comparing is what `tare compare` was asked for.
+// comparing holds the flags of compare.
 type comparing struct {
 	format, margin, figure, failIf string
 	against                        reference
@@ -141,16 +141,16 @@ func readBoth(before, after string, opt data.Options) (old, new *data.Summary, e
 
 var boundary = regexp.MustCompile(`^\s*ratio\s*([<>])\s*([0-9.]+)\s*$`)
 
-// bound parses the condition of --fail-if. The gate that it gives says on standard error for which treatments it is so, and for which that could
-// not be checked.
+// bound parses the condition of --fail-if. The gate reports whether a comparison fails it. It names on standard error the treatments that do, and
+// those that it cannot check.
 func bound(text string) (gate func(*compare.Comparison) bool, err error) {
 	m := boundary.FindStringSubmatch(text)
 	if m == nil {
-		return nil, fmt.Errorf("--fail-if %q: ratio>NUMBER or ratio<NUMBER was expected, such as 'ratio>1.03'", text)
+		return nil, fmt.Errorf("--fail-if %q: must be ratio>NUMBER or ratio<NUMBER, such as 'ratio>1.03'", text)
 	}
 	end, err := strconv.ParseFloat(m[2], 64)
 	if err != nil || end <= 0 {
-		return nil, fmt.Errorf("--fail-if %q: %s is no ratio", text, m[2])
+		return nil, fmt.Errorf("--fail-if %q: %s must be a number above 0", text, m[2])
 	}
 	return func(c *compare.Comparison) (fails bool) {
 		say := func(what, why string) { fmt.Fprintf(os.Stderr, "tare: %s: %s\n", what, why) }
@@ -170,7 +170,7 @@ func bound(text string) (gate func(*compare.Comparison) bool, err error) {
 		}
 		for _, r := range c.Gone {
 			fails = true
-			say(r.Treatment.ID, "cannot be checked: it is in the first folder only")
+			say(r.Treatment.ID, "cannot be checked: only the first folder has it")
 		}
 		return fails
 	}, nil
@@ -189,7 +189,7 @@ func draw(c *compare.Comparison, file string) error {
 			return err
 		}
 	default:
-		return fmt.Errorf("--figure %q: a file's name that ends in .svg or .pdf was expected", file)
+		return fmt.Errorf("--figure %q: must end in .svg or .pdf", file)
 	}
 	return durable.WriteFile(file, bytes, 0o644)
 }

@@ -43,7 +43,7 @@ func summaryCommand() *cobra.Command {
 interval, and a verdict. The verdict is slower, faster, equivalent or inconclusive. It depends on whether the change lies
 beyond the margin or within it. Last come what the result does not say, how far to trust it, and what to do next.
 
-Several folders are read together: runs on the same host count as further rounds; each other host has lines of its own.
+It reads several folders together: runs on the same host count as more rounds; each other host has lines of its own.
 docs/results.md explains the keys of the JSON and the columns of the CSV.`,
 		Example: `  tare summary R
   tare summary R --verbose
@@ -69,9 +69,9 @@ docs/results.md explains the keys of the JSON and the columns of the CSV.`,
 		},
 	}
 	formatFlag(c, &format, "table", "json", "csv")
-	c.Flags().BoolVar(&shown.emulated, "all", false, "also show figures of emulated VMs, which do not represent a VM's cost")
+	c.Flags().BoolVar(&shown.emulated, "all", false, "also show emulated VMs, which do not represent a VM's cost")
 	c.Flags().BoolVar(&shown.everything, "verbose", false, "also print every row, metric, note and check")
-	c.Flags().StringVar(&margin, "margin", "", "how small a difference does not matter in the findings (default: what the study was to decide at, or 1%)")
+	c.Flags().StringVar(&margin, "margin", "", "smallest difference that matters, such as 5% (default: the study's, else 1%)")
 	against.flag(c)
 	return c
 }
@@ -90,7 +90,7 @@ func (r *reference) flag(c *cobra.Command) {
 	})
 }
 
-// parse reads the text; of none the answer is empty: bare metal.
+// parse reads the text. An empty text gives no keys, which stands for bare metal.
 func (r reference) parse() (map[string]string, error) {
 	keys, err := data.ParseReference(string(r))
 	if err != nil {
@@ -102,7 +102,7 @@ func (r reference) parse() (map[string]string, error) {
 // details are what a summary shows in addition to the first answer.
 type details struct {
 	emulated   bool // figures of emulated environments
-	everything bool // every row, metric and doubt
+	everything bool // every row, metric and caveat
 }
 
 func printSummary(w *os.File, s *data.Summary, format string, shown details) error {
@@ -118,7 +118,7 @@ func printSummary(w *os.File, s *data.Summary, format string, shown details) err
 	return terminal.Answer(w, s, shown.emulated, screen(w))
 }
 
-// screen is what a file is shown on. A pipe has no width: lines are as long as they need to be.
+// screen describes the terminal behind a file. A pipe has no width, so its lines are as long as they need to be.
 func screen(f *os.File) terminal.Screen {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
@@ -134,9 +134,9 @@ func reportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report DIR… | OLD NEW",
 		Short: "Write one self-contained HTML page, and its figures as SVG and PDF",
-		Long: `Writes the report of a folder. Of two folders of one study it writes what changed from the first to the second,
-into a new folder. With --pool it reads the two together, as more rounds. More folders, and folders of several studies, are always
-read together.`,
+		Long: `Writes the report of a folder. For two folders of one study it writes what changed from the first to the second, into a
+new folder. With --pool it reads the two together, as more rounds. It always reads more than two folders, and folders of
+different studies, together.`,
 		Example: "  tare report R\n  tare report before after --out changes\n  tare report R R-2 --pool\n  tare report R --out paper --tolerance 5%",
 		Args:    folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
@@ -163,14 +163,14 @@ read together.`,
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "folder to write to (default: the first DIR, or OLD-to-NEW)")
-	c.Flags().StringVar(&margin, "margin", "", "how small a difference does not matter in the findings (default: what the study was to decide at, or 1%)")
-	c.Flags().BoolVar(&pool, "pool", false, "read two folders of one study together; do not compare them")
+	c.Flags().StringVar(&margin, "margin", "", "smallest difference that matters, such as 5% (default: the study's, else 1%)")
+	c.Flags().BoolVar(&pool, "pool", false, "read two folders of one study together instead of comparing them")
 	against.flag(c)
-	c.Flags().StringVar(&tolerance, "tolerance", "10%", "highest acceptable overhead when a CHR is recommended")
+	c.Flags().StringVar(&tolerance, "tolerance", "10%", "highest acceptable overhead for recommending a CHR")
 	return c
 }
 
-// marginOf parses --margin; 0 where there is none.
+// marginOf parses --margin as a fraction; 0 where the flag is empty.
 func marginOf(text string) (float64, error) {
 	if text == "" {
 		return 0, nil
@@ -183,13 +183,13 @@ func share(flag, text string) (float64, error) {
 	digits, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
 	v, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
 	if err != nil || !ok || !(v > 0 && v <= 100) {
-		return 0, fmt.Errorf("%s %q: a percentage such as 5%% was expected, above 0%% and at most 100%%", flag, text)
+		return 0, fmt.Errorf("%s %q: must be a percentage above 0%% and at most 100%%, such as 5%%", flag, text)
 	}
 	return v / 100, nil
 }
 
-// writeReport writes the report of what was read, into the first folder where out is empty, with verdicts on the claims
-// that the studies name. A tolerance of 0 is the model's default.
+// writeReport writes the report of a summary, with verdicts on the claims that its studies name, and returns the files. An empty out is the
+// first folder. A tolerance of 0 is the model's default.
 func writeReport(s *data.Summary, out string, tolerance float64) ([]string, error) {
 	var about []claims.Claim
 	if nameClaims(s) {
@@ -205,7 +205,7 @@ func writeReport(s *data.Summary, out string, tolerance float64) ([]string, erro
 	return files, err
 }
 
-// reportOf writes the report of folders: of two of one study that of what changed, unless they are to be pooled.
+// reportOf writes the report of folders. For two folders of one study it writes what changed, unless pool is set.
 func reportOf(dirs []string, out string, pool bool, bearable float64, opt data.Options) ([]string, error) {
 	if len(dirs) == 2 && !pool {
 		old, new, err := readBoth(dirs[0], dirs[1], opt)
@@ -232,9 +232,9 @@ func exportCommand() *cobra.Command {
 	var format, out string
 	c := &cobra.Command{
 		Use:   "export DIR…",
-		Short: "Write the raw data: one row per trial, for pandas, DuckDB or R",
-		Long: `Writes one row for each run of the folders, with its configuration, command, image, host and time. Cells are as they were
-recorded: a spreadsheet may take one that begins with = for a formula, so open folders of strangers as text.`,
+		Short: "Write the raw data: one row per run, for pandas, DuckDB or R",
+		Long: `Writes a row for each run of the folders, with its configuration, command, image, host and time. Cells are as Tare
+recorded them. A spreadsheet may take a cell that begins with = for a formula, so open strangers' folders as text.`,
 		Example: "  tare export R --format csv >trials.csv\n  tare export R --format parquet --out trials.parquet",
 		Args:    folders,
 		RunE: func(c *cobra.Command, dirs []string) (err error) {

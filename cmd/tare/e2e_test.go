@@ -32,7 +32,7 @@ import (
 	"tare/notebook"
 )
 
-// These tests start the program as a user does. They need root, and what each names.
+// These tests start the program as a user does. They need root, and the components that each names.
 
 func need(t *testing.T, ok bool, what string) {
 	t.Helper()
@@ -45,8 +45,8 @@ func dockerAnswers() bool {
 	return has("docker") && exec.Command("docker", "version").Run() == nil
 }
 
-// withDocker says by a test's name whether it may use Docker. scripts/test has those that do in a lane of their own, so for the others
-// Docker is not there.
+// withDocker decides by a test's name whether the test may use Docker. scripts/test runs those that do in a lane of their own, so
+// the others find no Docker.
 func withDocker(t *testing.T) bool {
 	return strings.HasPrefix(t.Name(), "TestWithDocker") || strings.HasPrefix(t.Name(), "TestAlone")
 }
@@ -64,14 +64,14 @@ var program = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { // nobody runs it too
+	if err := os.Chmod(dir, 0o755); err != nil { // an unprivileged user runs it too
 		return "", err
 	}
 	out := filepath.Join(dir, "tare")
-	if said, err := exec.Command("../../scripts/programs").CombinedOutput(); err != nil { // they are embedded
+	if said, err := exec.Command("../../scripts/programs").CombinedOutput(); err != nil { // the programs are embedded
 		return "", fmt.Errorf("scripts/programs: %w: %s", err, said)
 	}
-	// As users have it, and without the race detector: that makes the unpacking of an image several times as long.
+	// As users have it, without the race detector, which makes unpacking an image several times slower.
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", out, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := build.CombinedOutput(); err != nil {
@@ -83,7 +83,7 @@ var program = sync.OnceValues(func() (string, error) {
 func TestMain(m *testing.M) {
 	if os.Getenv(withoutBPF) != "" {
 		os.Unsetenv(withoutBPF)
-		fmt.Fprintln(os.Stderr, refuseBPF(os.Args[1:])) // it returns only where it failed
+		fmt.Fprintln(os.Stderr, refuseBPF(os.Args[1:])) // it returns only on failure
 		os.Exit(1)
 	}
 	status := m.Run()
@@ -93,14 +93,14 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// testHost is the program with a folder to work in, for one test.
+// testHost is the program with a working folder, for one test.
 type testHost struct {
 	t     *testing.T
 	tare  string
-	state string // Tare's; all tests share it, so that kernels and roots are made once
+	state string // Tare's state folder, shared by all tests, so that kernels and roots are made once
 	image string // an OCI layout that Tare did not make
 	dir   string
-	kept  []string // containers of Tare's that another run left before the test, by id
+	kept  []string // ids of Tare's containers that another run left before the test
 }
 
 func newHost(t *testing.T) *testHost {
@@ -139,7 +139,7 @@ func newHost(t *testing.T) *testHost {
 	return h
 }
 
-// dockerImages are the images that Tare has handed to Docker, by id.
+// dockerImages are the images that Tare has imported into Docker, by id.
 func dockerImages() []string {
 	out, err := exec.Command("docker", "images", "-q", "--no-trunc", "--filter", "label=tare.image").Output()
 	if err != nil {
@@ -148,7 +148,7 @@ func dockerImages() []string {
 	return strings.Fields(string(out))
 }
 
-// dockerContainers are Tare's, by id; none where no Docker answers.
+// dockerContainers are Tare's, by id; none where Docker does not answer.
 func dockerContainers() ([]string, error) {
 	if !dockerAnswers() {
 		return nil, nil
@@ -157,7 +157,7 @@ func dockerContainers() ([]string, error) {
 	return strings.Fields(string(out)), err
 }
 
-// quiet makes a check of times that `tare bench` with these arguments leaves in a folder: see [require.Quiet].
+// quiet checks times in the results of `tare bench` with these arguments: see [require.Quiet].
 func (h *testHost) quiet(args []string, check func(t testing.TB, out string)) {
 	h.t.Helper()
 	n := 0
@@ -176,15 +176,15 @@ func (h *testHost) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// env has tare use the tests' state folder, and a lock of the tests' own: other lanes of the suite run tare meanwhile.
+// env lets tare use the tests' state folder and the tests' lock, because other lanes of the suite run tare at the same time.
 func (h *testHost) env() []string {
 	return []string{"TARE_STATE=" + h.state, "TARE_TEST_LOCK=" + filepath.Join(filepath.Dir(h.state), "lock")}
 }
 
-// tare runs the program to its end and gives what it printed.
+// run runs the program to its end and returns its output.
 func (h *testHost) run(args ...string) (stdout, stderr string, status int) {
 	h.t.Helper()
-	// Three times what the longest takes on two cores: some hosts lose more than half of their CPU time to others.
+	// Three times the longest time on two cores, because some hosts lose more than half of their CPU time to others.
 	const limit = 20 * time.Minute
 	ctx, cancel := context.WithTimeout(h.t.Context(), limit)
 	defer cancel()
@@ -233,7 +233,7 @@ func (h *testHost) nothingLeft() {
 	}
 	left, err := deserted()
 	for end := time.Now().Add(time.Minute); err == nil && len(left) > 0 && time.Now().Before(end); left, err = deserted() {
-		time.Sleep(20 * time.Millisecond) // the kernel tells nobody
+		time.Sleep(20 * time.Millisecond) // the kernel gives no notice
 	}
 	if err != nil || len(left) > 0 {
 		h.t.Errorf("left cgroups: %v %v", left, err)
@@ -251,8 +251,7 @@ func (h *testHost) nothingLeft() {
 	}
 }
 
-// deserted are the cgroups of guests in which there is no process. Tests in other lanes have guests meanwhile, whose cgroups are so for a
-// moment only.
+// deserted are the cgroups of guests without a process. In other lanes guests' cgroups are empty for a moment, too.
 func deserted() (all []string, err error) {
 	for _, pattern := range []string{"/sys/fs/cgroup/*tare-r*", "/sys/fs/cgroup/*/*tare-r*"} {
 		dirs, err := filepath.Glob(pattern)
@@ -270,7 +269,7 @@ func deserted() (all []string, err error) {
 				return err
 			})
 			switch {
-			case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENODEV): // it went while we looked
+			case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENODEV): // it is gone
 			case err != nil:
 				return nil, err
 			case !lives:
@@ -281,7 +280,7 @@ func deserted() (all []string, err error) {
 	return all, nil
 }
 
-// writeLayout makes an OCI layout of busybox, by another's hand than Tare's.
+// writeLayout makes an OCI layout of busybox without Tare's code.
 func writeLayout(t *testing.T, dir string) {
 	t.Helper()
 	busybox, err := exec.LookPath("busybox")
@@ -339,7 +338,7 @@ func (r row) name() string {
 	for _, s := range []*string{r.Engine, r.Provisioning} {
 		switch {
 		case s == nil:
-		case *s == "crun" || *s == "runc": // whichever the host can do
+		case *s == "crun" || *s == "runc": // whichever the host supports
 			text += " oci"
 		default:
 			text += " " + *s
@@ -351,7 +350,7 @@ func (r row) name() string {
 	return text
 }
 
-// decodeRows decodes the rows of what summary --format json printed into a slice.
+// decodeRows decodes the rows in the output of summary --format json into a slice.
 func decodeRows(t testing.TB, text string, rows any) {
 	t.Helper()
 	answer := struct {
@@ -373,7 +372,7 @@ func rows(t testing.TB, text string) []row {
 // count is a command that takes some milliseconds on any host.
 var count = []string{"sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"}
 
-// TestWithDockerBenchInContainers: `tare bench`, its table, its report and its exports, on bare metal and in containers.
+// TestWithDockerBenchInContainers checks `tare bench`, its table, its report and its exports, on bare metal and in containers.
 func TestWithDockerBenchInContainers(t *testing.T) {
 	h := newHost(t)
 	needDocker(t)
@@ -388,14 +387,14 @@ func TestWithDockerBenchInContainers(t *testing.T) {
 	h.bench("bm,cn:docker,cn:crun|runc", "bm", "bm aa", "cn docker pinned", "cn docker vanilla", "cn oci pinned", "cn oci vanilla")
 }
 
-// TestBenchInVMs: the same in virtual machines, and in containers there.
+// TestBenchInVMs checks the same in virtual machines, and in containers there.
 func TestBenchInVMs(t *testing.T) {
 	h := newHost(t)
 	need(t, has("qemu-system-x86_64"), "QEMU")
 	h.bench("bm,vm,vmcn", "bm", "bm aa", "vm qemu pinned", "vm qemu vanilla", "vmcn qemu pinned", "vmcn qemu vanilla")
 }
 
-// bench measures on platforms, and wants such rows, in the alphabet's order, and all that is made of them.
+// bench measures on platforms, and checks the rows, in alphabetical order, and all that is made from them.
 func (h *testHost) bench(platforms string, want ...string) {
 	t := h.t
 	t.Helper()
@@ -405,7 +404,7 @@ func (h *testHost) bench(platforms string, want ...string) {
 	trials := 0
 	for _, r := range got {
 		names = append(names, r.name())
-		// What is emulated, and so never ranked, takes part in one round, which shows that it works; one round has no interval.
+		// Emulated configurations are never ranked and run in one round, which shows that they work; one round has no interval.
 		rounds := 2
 		if r.Emulated {
 			rounds = 1
@@ -483,8 +482,9 @@ func (h *testHost) halfACoreTakesTwice(t testing.TB, out string) {
 	for _, tr := range f.Study.Treatments {
 		cores[tr.ID] = tr.Instance.Cores
 	}
-	// Against the CPU time that the same trials took: a neighbour on the machine slows both alike. A quota is for 0.1 s, and in its first and
-	// last period a trial may be done with half of each. All trials count together: the machine may hold one of them up for some hundredths of a second.
+	// Compared with the CPU time of the same trials, because a neighbour on the machine slows both. A quota is for 0.1 s, and in
+	// its first and last period a trial may need half of each. All trials count together, because the machine may delay one of them
+	// by some hundredths of a second.
 	type sum struct{ took, want, won float64 }
 	sums := map[string]sum{}
 	if err := f.Trials(func(tr *notebook.Trial) error {
@@ -503,7 +503,7 @@ func (h *testHost) halfACoreTakesTwice(t testing.TB, out string) {
 			t.Errorf("%s: %.3g s, want %.3g, less %g", treatment, s.took, s.want, s.won)
 		}
 	}
-	// And what the summary makes of it, as wide as a busy machine makes it.
+	// The summary shows the same, with an interval as wide as a busy machine makes it.
 	for _, r := range rows(t, h.must("summary", out, "--format", "json", "--baseline", "platform=cn,provisioning=vanilla,instance=1/512MB")) {
 		if r.Instance == "0.5/512MB" && (r.Ratio == nil || *r.Ratio < 1.3 || *r.Ratio > 3) {
 			t.Errorf("half a core against one: %+v, want about 2", r)
@@ -511,13 +511,13 @@ func (h *testHost) halfACoreTakesTwice(t testing.TB, out string) {
 	}
 }
 
-// TestWithDockerKilledAtAnyMoment kills the program 30 times at random moments, each time starts it again, and looks at what
-// stands in the notebook and at what is left on the host.
+// TestWithDockerKilledAtAnyMoment kills the program 30 times at random moments, starts it again each time, and checks the notebook
+// and what is left on the host.
 func TestWithDockerKilledAtAnyMoment(t *testing.T) {
 	h := newHost(t)
 	need(t, has("crun") || has("runc"), "crun or runc")
 	needDocker(t)
-	const rounds, kills = 12, 30 // so many rounds are rarely done before the last kill
+	const rounds, kills = 12, 30 // this many rounds are rarely done before the last kill
 	args := append([]string{"bench", "--image", h.image, "--platforms", "bm,cn:crun|runc,cn:docker", "--instances", "1/512MB",
 		"--rounds", fmt.Sprint(rounds), "--out", "R", "--"}, count...)
 	seed := rand.Uint64()
@@ -597,7 +597,7 @@ func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	trials := filepath.Join(h.dir, "R", "trials.jsonl")
-	for { // until some trials stand; the notebook tells nobody
+	for { // until some trials are recorded; the notebook gives no notice
 		if text, err := os.ReadFile(trials); err == nil && bytes.Count(text, []byte("\n")) > 10 {
 			break
 		}
@@ -623,11 +623,12 @@ func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// A run until claims that is interrupted goes on where it was, with the same command, and ends when the claims are decided or the time is used up.
+// A run until claims that was interrupted continues with the same command, and ends when the claims are decided or the time is used
+// up.
 func TestUntilClaimsGoesOn(t *testing.T) {
 	h := newHost(t)
 	need(t, has("crun") || has("runc"), "crun or runc")
-	// A shop by the name and the parameters that shipped claims are about: redis would need a root of packages, which takes a minute to make.
+	// A shop with the name and parameters of shipped claims: redis would need a root of packages, which takes a minute to make.
 	h.shop()
 	asked := strings.NewReplacer("name: shop", "name: network-request", `"20", "{page}"`, `"200", "{page}"`,
 		"params:\n", "params:\n  bytes: {default: \"64\", values: 1 to 64}\n  connect: {default: once, values: once}\n").Replace(shop)
@@ -650,7 +651,7 @@ design: {rounds: {floor: 3, cap: 6}, trials: 1, warmups: 1, timeout: 1m}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for { // until the third round; the notebook tells nobody
+	for { // until the third round; the notebook gives no notice
 		f, err := notebook.Read(filepath.Join(h.dir, "R"))
 		if err == nil && slices.ContainsFunc(f.Guests, func(g notebook.Guest) bool { return g.Round == 2 }) {
 			break
@@ -707,7 +708,7 @@ design: {rounds: {floor: 3, cap: 6}, trials: 1, warmups: 1, timeout: 1m}
 		t.Logf("%s: %s: %s", v.ID, v.Verdict, v.Why)
 		is[v.ID] = v.Verdict
 	}
-	// What stays open is for want of time; what was never measured is not testable.
+	// Claims stay open for lack of time. What was never measured is not testable.
 	for _, id := range []string{"network-host", "network-bridge"} {
 		if is[id] == "" || reason == "precise-enough" && is[id] == "not decided" {
 			t.Errorf("%s is %q, and the run ended: %s", id, is[id], reason)
@@ -746,8 +747,8 @@ func TestBadInputIsOneLine(t *testing.T) {
 		{"unknown flag", []string{"run", "quick", "--fast"}, "unknown flag: --fast"},
 		{"unknown accelerator", []string{"run", "quick", "--accel", "xen"}, `--accel "xen"`},
 		{"an end that is none", []string{"run", "quick", "--until", "soon"}, `--until "soon": must be ±1% (or 1%), 'decided at 2%', claims, or 'p95 < 1.5x', with p10 to p99 and more than 1x`},
-		{"two ends", []string{"run", "quick", "--until", "±1%", "--rounds", "3"}, "--until and --rounds: one of the two was expected"},
-		{"no command", []string{"bench"}, "a command was expected"},
+		{"two ends", []string{"run", "quick", "--until", "±1%", "--rounds", "3"}, "--until and --rounds: only one of them is allowed"},
+		{"no command", []string{"bench"}, "names no command"},
 		{"image without the command", []string{"bench", "--image", h.image, "--platforms", "bm,cn:crun|runc", "--", "nosuchcommand"}, "nosuchcommand"},
 		{"command that fails", []string{"bench", "--image", h.image, "--platforms", "bm", "--", "false"}, "exit status 1"},
 		{"no such image", []string{"bench", "--image", "./nosuchimage", "--platforms", "bm", "--", "true"}, "nosuchimage"},
@@ -786,7 +787,7 @@ func TestAnotherStudyInTheFolderIsRefused(t *testing.T) {
 			t.Errorf("another %s: exit status %d: %s", name, status, errs)
 		}
 	}
-	// Cut in the middle of its last line, the folder goes on; the torn trial is done again.
+	// A folder that is cut in the middle of its last line continues; the torn trial is repeated.
 	path := filepath.Join(h.dir, "R", "trials.jsonl")
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -826,7 +827,7 @@ func TestNoSpaceLeft(t *testing.T) {
 func TestReadingNeedsNoRoot(t *testing.T) {
 	h := newHost(t)
 	h.must("bench", "--image", h.image, "--platforms", "bm", "--instances", "1/512MB", "--rounds", "2", "--out", "R", "--", "true")
-	for d := h.dir; d != "/tmp" && d != "/"; d = filepath.Dir(d) { // t.TempDir is root's alone
+	for d := h.dir; d != "/tmp" && d != "/"; d = filepath.Dir(d) { // t.TempDir belongs to root
 		if err := os.Chmod(d, 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -17,10 +17,10 @@ func explainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain DIR…",
 		Short: "Attribute the overhead: where the extra time went, and how much is unexplained",
-		Long: `For each treatment of a study that was run with --explain: where the time went that it took longer than bare metal, in
-seconds and as shares of the overhead with 95 % intervals, and how much is unexplained. The parts add up to the overhead
-of the untraced trials; the cost of the tracers stands beside it. A sentence names the largest part, and names as causes
-only parts that are significantly different from zero.`,
+		Long: `Shows where each configuration spent more time than bare metal, for a study that ran with --explain. Parts are in seconds
+and in shares of the overhead, with 95 % intervals, and add up to the overhead of the untraced runs. One part is
+unexplained. The cost of the tracers is listed separately. A sentence names the largest part. Only parts that
+differ significantly from zero count as causes.`,
 		Example: `  tare run quick --explain --out R && tare explain R
   tare explain R --format json | jq '.accounts[] | {name, gap_s, parts}'`,
 		Args: folders,

@@ -16,12 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// withoutBPF in the environment makes this program one that starts another to which the kernel refuses bpf(2).
+// withoutBPF in the environment makes this program start another one to which the kernel refuses bpf(2).
 const withoutBPF = "TARE_TEST_WITHOUT_BPF"
 
-// refuseBPF becomes the program in args, for which, and for all that it starts, bpf(2) fails with EPERM, as in a container.
+// refuseBPF becomes the program in args. For this program and all that it starts, bpf(2) fails with EPERM, as in a container.
 func refuseBPF(args []string) error {
-	runtime.LockOSThread() // the filter is this thread's, and the program's after it
+	runtime.LockOSThread() // the filter belongs to this thread, and to the program after it
 	filter := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the call's number
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_BPF, Jf: 1},
@@ -67,7 +67,7 @@ func (e *explained) aFifth(t testing.TB) *explainedAccount {
 	return nil
 }
 
-// closes fails the test where an account's parts are not the overhead, or have no interval.
+// closes fails the test if the parts of an account do not add up to the overhead, or have no interval.
 func (e *explained) closes(t testing.TB) {
 	t.Helper()
 	for _, a := range e.Accounts {
@@ -96,11 +96,11 @@ func (h *testHost) explain(dir string) explained {
 	return e
 }
 
-// A fixed number of steps of a shell: CPU work of some tenths of a second.
+// A fixed number of shell steps: some tenths of a second of CPU work.
 var steps = []string{"--", "sh", "-c", "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done"}
 
-// A container throttled on purpose: a fifth of a core, for work that would use a whole one. Where every switch is traced, throttling
-// is 90 % or more of what is attributed, which is of the same trials, and the sentence names it.
+// A container with a throttling quota: a fifth of a core, for work that could use a whole one. If every switch is traced,
+// throttling is at least 90 % of what is attributed in the same trials, and the sentence names it.
 func TestAloneAFifthOfACoreTakesFiveTimes(t *testing.T) {
 	h := newHost(t)
 	need(t, has("runc"), "runc")
@@ -120,7 +120,7 @@ func (h *testHost) aFifthTakesFiveTimes(t testing.TB, out string) {
 			continue
 		}
 		throttled = *p.Seconds.Value
-		// Of the overhead, which is of other trials and has the host's noise in it.
+		// The overhead comes from other trials, with the host's noise.
 		if p.Share.Value == nil || p.Share.High == nil || *p.Share.High < 0.9 || *p.Share.Value < 0.75 {
 			t.Errorf("the share of the overhead that is attributed to throttling has no part in 90 %% or more: %s", a.Sentence)
 		}
@@ -131,7 +131,7 @@ func (h *testHost) aFifthTakesFiveTimes(t testing.TB, out string) {
 	if !strings.Contains(a.Sentence, "throttling") || !strings.Contains(a.Sentence, "bare metal with 1 core") {
 		t.Errorf("its sentence: %s", a.Sentence)
 	}
-	// Traced trials feed no figure.
+	// Traced trials count in no figure.
 	all := 0
 	for _, r := range rows(t, h.must("summary", out, "--format", "json")) {
 		all += r.Trials
@@ -151,8 +151,8 @@ func (h *testHost) aFifthTakesFiveTimes(t testing.TB, out string) {
 	h.must("report", out)
 }
 
-// The same from what the kernel counts anyway. Where the host is busy the work waits for a core each time that it has a new quota:
-// the counters cannot tell that from other waits for a core, so it is no throttling here, and is to be the smaller part.
+// The same with kernel counters. On a busy host the work waits for a CPU each time it gets a new quota. The counters cannot
+// distinguish that from other waits for a CPU. So it is not counted as throttling here, and must be the smaller part.
 func TestAloneTheCountersSayWhyAFifthOfACoreTakesFiveTimes(t *testing.T) {
 	h := newHost(t)
 	need(t, has("runc"), "runc")
@@ -206,7 +206,7 @@ func TestWithoutBPFTheRestWorksAndSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// In a VM the same tracers look on inside, through the ruler, and the account is theirs, less what the host took from its CPUs.
+// In a VM the same tracers run inside, through the ruler. The account is theirs, less what the host took from the VM's CPUs.
 func TestTracersInsideAVM(t *testing.T) {
 	h := newHost(t)
 	need(t, has("qemu-system-x86_64"), "qemu-system-x86")
@@ -244,7 +244,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 		for _, s := range in.Wall {
 			inside += s
 		}
-		// The guest's clock, and the way to its ruler, are no tracer's fault.
+		// The guest's clock, and the way to its ruler, are not the fault of a tracer.
 		if math.Abs(sum-tr.ElapsedS) > 0.1*tr.ElapsedS+0.02 || math.Abs(sum-inside) > 1e-6 {
 			t.Errorf("the account is of %v s, inside %v s, the trial took %v s", sum, inside, tr.ElapsedS)
 		}

@@ -4,5 +4,5 @@ package main
 
 import "github.com/spf13/cobra"
 
-// labCommands: only Linux measures. What is measured there can be read here.
+// labCommands are none: only Linux measures. Other systems read the results.
 func labCommands() []*cobra.Command { return nil }

@@ -24,7 +24,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// ofAStranger is a results folder in whose every free text stands what commands a terminal.
+// ofAStranger is a results folder whose every free text contains terminal commands.
 func ofAStranger(t *testing.T) string {
 	t.Helper()
 	dir := notebooktest.New(2).Add("bm 1/1GB", 1).Add("cn docker vanilla 1/1GB", 1.2).Add("cn docker pinned 1/1GB", 1.1).Write(t)
@@ -59,10 +59,10 @@ func ofAStranger(t *testing.T) string {
 	return dir
 }
 
-// meant are the keys whose texts a folder has a meaning for: another one there is damage, and refused.
+// meant are the keys whose values have a meaning: any other value there is damage, and refused.
 var meant = regexp.MustCompile(`^(id|guest|treatment|start|created|time|at|digest|platform|answer|better)$`)
 
-// poisoned is a value of JSON with more at the end of each free text in it.
+// poisoned is a JSON value with additional text at the end of each free text in it.
 func poisoned(v any, more string) any {
 	switch v := v.(type) {
 	case string:
@@ -81,7 +81,7 @@ func poisoned(v any, more string) any {
 	return v
 }
 
-// onTerminal gives what a command prints to a terminal.
+// onTerminal returns what a command prints to a terminal.
 func onTerminal(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -110,13 +110,13 @@ func onTerminal(t *testing.T, cmd *exec.Cmd) string {
 		t.Fatal(err)
 	}
 	shown, _ := io.ReadAll(master) // it ends with EIO, once nobody has the screen
-	_ = cmd.Wait()                 // a failure is shown
+	_ = cmd.Wait()                 // its output shows a failure
 	return string(shown)
 }
 
 var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// Text in a folder of results commands no terminal, whichever command reads it and in whatever format.
+// Text in a folder of results never commands a terminal, whichever command reads it and in whatever format.
 func TestAFolderCommandsNoTerminal(t *testing.T) {
 	program, err := program()
 	if err != nil {
@@ -154,7 +154,7 @@ func TestAFolderCommandsNoTerminal(t *testing.T) {
 	}
 }
 
-// What reads results has nothing to undo, so the first signal ends it, also where it can go no further.
+// Commands that read results have nothing to undo, so the first signal ends them, even if they cannot proceed.
 func TestASignalEndsWhatReads(t *testing.T) {
 	program, err := program()
 	if err != nil {
@@ -162,7 +162,7 @@ func TestASignalEndsWhatReads(t *testing.T) {
 	}
 	dir := notebooktest.New(2).Add("bm 1/1GB", 1).Add("cn docker vanilla 1/1GB", 1.2).Write(t)
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
-		if signal.Ignored(sig) { // by whoever started this test, as nohup does: then the program ignores it too, as it should
+		if signal.Ignored(sig) { // by the parent of this test, such as nohup: then the program rightly ignores it too
 			continue
 		}
 		r, w, err := os.Pipe()
@@ -181,7 +181,7 @@ func TestASignalEndsWhatReads(t *testing.T) {
 		w.Close()
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
-		for { // until it writes, and is past what it does when it starts
+		for { // until it writes, and has finished its start
 			n, err := unix.IoctlGetInt(int(r.Fd()), unix.TIOCINQ)
 			if err != nil {
 				t.Fatal(err)
@@ -200,7 +200,7 @@ func TestASignalEndsWhatReads(t *testing.T) {
 		}
 		select {
 		case <-ended:
-			// Of SIGQUIT Go's runtime says where the program was, and exits.
+			// On SIGQUIT Go's runtime prints where the program was, and exits.
 			if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != sig && !(sig == syscall.SIGQUIT && status.ExitStatus() == 2) {
 				t.Errorf("%v: it ended with %v, want that signal", sig, cmd.ProcessState)
 			}

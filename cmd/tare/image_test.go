@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// A suite boots on an emulated machine without a network, runs its study on what is bare metal there and in a container, and switches the machine off; its results are read from its disk.
+// A suite boots on an emulated machine without a network, runs its study on that machine's bare metal and in a container, and
+// switches the machine off. Its results are read from its disk.
 func TestASuiteThatBoots(t *testing.T) {
 	h := newHost(t)
 	need(t, has("mmdebstrap") && has("qemu-system-x86_64") && has("qemu-img"), "mmdebstrap, qemu-system-x86_64 and qemu-img")
@@ -27,7 +28,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 5m}
 	}
 	disk := filepath.Join(h.dir, "suite.qcow2")
 	said := h.must("image", "--study", "./study.yaml", "--out", disk)
-	if !strings.Contains(said, "runs the study booted wherever it is booted") {
+	if !strings.Contains(said, "runs the study booted on the machine that boots it") {
 		t.Errorf("it said %q", said)
 	}
 	if _, errs, status := h.run("image", "--study", "./study.yaml", "--out", disk); status == 0 || !strings.Contains(errs, "file exists") {
@@ -37,8 +38,8 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 5m}
 		t.Errorf("before the first boot: exit status %d, %s", status, errs)
 	}
 
-	// An emulated machine takes some ten times as long as others. It has one CPU: where several are emulated, one may meet the breakpoint by which
-	// another's kernel changes its own code, and panics. A machine that panics is started again, which ends QEMU here.
+	// An emulated machine takes about ten times as long as others. It has one CPU: with several emulated ones, one may meet the
+	// breakpoint with which another's kernel changes its own code, and panic. A machine that panics restarts, which ends QEMU here.
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	var screen bytes.Buffer

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Killed while a guest lives, the program leaves nothing that `tare clean` does not find; interrupted, it leaves nothing: with the engines
-// that TestWithDockerKilledAtAnyMoment does not have.
+// If the program is killed while a guest lives, `tare clean` finds everything that it leaves; if interrupted, it leaves nothing.
+// This tests the engines that TestWithDockerKilledAtAnyMoment does not use.
 func TestKilledWithAGuestOfEveryEngine(t *testing.T) {
 	for _, c := range []struct{ platform, program, process string }{
 		{"cn:podman", "podman", "sleep"}, {"cn:lxc", "lxc-start", "sleep"}, {"vm", "qemu-system-x86_64", "qemu-system"},
@@ -37,7 +37,7 @@ func TestKilledWithAGuestOfEveryEngine(t *testing.T) {
 				if err := cmd.Start(); err != nil {
 					t.Fatal(err)
 				}
-				for !cut() { // the program tells nobody
+				for !cut() { // the program gives no notice
 					if ctx.Err() != nil {
 						t.Fatalf("no guest within two minutes:\n%s", said.String())
 					}
@@ -65,7 +65,7 @@ func TestKilledWithAGuestOfEveryEngine(t *testing.T) {
 	}
 }
 
-// living says whether a process of a program lives that has a text in its command line.
+// living reports whether a process of a program with this text in its command line lives.
 func living(t *testing.T, program, text string) bool {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")

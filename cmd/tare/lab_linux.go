@@ -34,12 +34,12 @@ func labCommands() []*cobra.Command {
 	return []*cobra.Command{runCommand(), benchCommand(), doctorCommand(), studyCommand(), workloadCommand(), imageCommand(), cleanCommand(), memoryCommand(), layersCommand(), noiseCommand()}
 }
 
-// noiseCommand is what the doctor runs again and again to measure noise.
+// noiseCommand is the short work that `tare doctor --noise` runs again and again.
 func noiseCommand() *cobra.Command {
 	return &cobra.Command{Use: "noise", Hidden: true, Args: nothing, RunE: func(*cobra.Command, []string) error { return noise.Work() }}
 }
 
-// layersCommand is how a guest of the isolation ladder begins: it enters its layers and becomes the ruler.
+// layersCommand starts a guest of the isolation ladder: it enters the layers and then becomes the ruler.
 func layersCommand() *cobra.Command {
 	return &cobra.Command{Use: layers.Command, Hidden: true, DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error { return exit(layers.Main(args)) }}
@@ -50,8 +50,8 @@ type running struct {
 	out, accel, format, input string
 	kernel                    string
 	explain, from, until      string
-	known                     studyfile.Until // that until names
-	tracers                   []string        // that explain names
+	known                     studyfile.Until // what until asks for
+	tracers                   []string        // what explain names
 	seed                      uint64
 	rounds                    int
 	budget                    time.Duration
@@ -60,21 +60,21 @@ type running struct {
 
 func (r *running) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&r.out, "out", "", "results folder; a run of the same study in it is continued (default tare-STUDY-TIME)")
-	f.StringVar(&r.accel, "accel", "auto", "accelerator of VMs: auto, kvm, or an emulation, which is marked and never ranked: tcg, or kvm-emulated where KVM emulates the guest's kernel mode")
-	f.StringVar(&r.kernel, "vm-kernel", "", "`FILE` with the kernel of VMs, a bzImage or a vmlinux, in place of the study's (default: the host's own where it can be read, else Debian's)")
+	f.StringVar(&r.out, "out", "", "results folder; continues an unfinished run of the same study (default tare-STUDY-TIME)")
+	f.StringVar(&r.accel, "accel", "auto", "accelerator of VMs: auto, kvm, or an emulation, which is never ranked: kvm-emulated or tcg")
+	f.StringVar(&r.kernel, "vm-kernel", "", "kernel of VMs: `FILE`, a bzImage or vmlinux (default: the study's, else the host's, else Debian's)")
 	f.StringVar(&r.format, "format", "table", "output format: table or json")
-	f.StringVar(&r.input, "input", "", "input file, in place of the workload's own")
-	f.StringVar(&r.from, "load-from", "", "run the load of services on another machine: `ssh://[USER@]HOST[:PORT]`, where root is let in by key (default: this host)")
-	f.Uint64Var(&r.seed, "seed", 0, "seed of the order of treatments (default: random, and recorded)")
-	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: the study's design)")
-	f.StringVar(&r.until, "until", "", "go on, for at most "+fmt.Sprint(studyfile.UntilRounds)+" rounds, until every interval is within ±1% of its ratio (±1%, or 1%), or until each overhead is shown to be 2% more at least, 2% less at least, or within 2% ('decided at 2%'), or until every claim is decided that this host can test (claims); or seek how many guests fit ('p95 < 1.5x': of what it is alone) (default: the study's design)")
-	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would not end within this time, such as 10m")
-	f.BoolVar(&r.noHostCode, "no-host-code", false, "refuse bm, and whatever else of the workload's would run as root on this host (docs/security.md)")
-	f.BoolVar(&r.plan, "plan", false, "print what the run would do, and for how long; start nothing")
-	f.BoolVar(&r.quiet, "quiet", false, "make the host quieter for the time of the run, by what of it can be set (tare doctor --noise); what is set is said, and put back at the end")
-	f.StringVar(&r.explain, "explain", "", "also trace where the time goes: each guest runs as many traced trials again, which feed no ratio; by what the kernel counts anyway, "+
-		"by each event as well (--explain="+studyfile.ExplainDeep+"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
+	f.StringVar(&r.input, "input", "", "input file, instead of the workload's own")
+	f.StringVar(&r.from, "load-from", "", "generate the load of services on another machine, as root by SSH key: `ssh://[USER@]HOST[:PORT]`")
+	f.Uint64Var(&r.seed, "seed", 0, "seed for the random order of configurations (default: random, and recorded)")
+	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: as the study says)")
+	f.StringVar(&r.until, "until", "", "stop when this is known: '±1%', 'decided at 2%', claims, or 'p95 < 1.5x' (see tare run --help)")
+	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would end after this time, such as 10m")
+	f.BoolVar(&r.noHostCode, "no-host-code", false, "refuse bm and other workload code that would run as root here (docs/security.md)")
+	f.BoolVar(&r.plan, "plan", false, "print what the run would do and how long it would take; start nothing")
+	f.BoolVar(&r.quiet, "quiet", false, "reduce the host's noise during the run (tare doctor --noise); settings are listed, then restored")
+	f.StringVar(&r.explain, "explain", "", "also trace where the time goes, in additional runs: with kernel counters, with every event (--explain="+studyfile.ExplainDeep+
+		"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
 	f.Lookup("explain").NoOptDefVal = studyfile.ExplainByDefault
 }
 
@@ -83,16 +83,16 @@ func (r *running) check(c *cobra.Command) error {
 		return err
 	}
 	if c.Flags().Changed("rounds") && r.rounds == 0 {
-		return errors.New("--rounds 0: a positive number was expected")
+		return errors.New("--rounds 0: must be at least 1")
 	}
 	if err := oneOf("--accel", r.accel, "auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG); err != nil {
 		return err
 	}
 	if r.rounds < 0 || r.rounds > studyfile.MostRounds {
-		return fmt.Errorf("--rounds %d: a number from 1 to %d was expected", r.rounds, studyfile.MostRounds)
+		return fmt.Errorf("--rounds %d: must be from 1 to %d", r.rounds, studyfile.MostRounds)
 	}
 	if r.budget < 0 {
-		return fmt.Errorf("--time-budget %v: a positive duration was expected", r.budget)
+		return fmt.Errorf("--time-budget %v: must be a positive time, such as 10m", r.budget)
 	}
 	if r.until != "" {
 		var err error
@@ -100,7 +100,7 @@ func (r *running) check(c *cobra.Command) error {
 			return fmt.Errorf("--until %w", err)
 		}
 		if r.rounds > 0 {
-			return errors.New("--until and --rounds: one of the two was expected")
+			return errors.New("--until and --rounds: only one of them is allowed")
 		}
 	}
 	if r.explain != "" {
@@ -118,11 +118,17 @@ func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run STUDY|FILE",
 		Short: "Run a study: a shipped one, or a file of your own",
-		Long: `Runs every treatment of a study once in each round, in random order, in a fresh guest each time, and records each trial
-before the next begins. After an interrupt, or a kill, the same command continues where it stopped.
+		Long: `Runs every configuration of a study once in each round, in random order, each time in a new process, container or VM. Tare
+records each run before the next begins. After an interrupt or a kill, the same command continues where it stopped.
 
-With --explain each guest also runs as many traced trials, in random order among the others. Only untraced trials feed
-the ratios. tare explain then says where the time went, and what the tracers cost.`,
+--until replaces the study's number of rounds, for at most ` + fmt.Sprint(studyfile.UntilRounds) + ` rounds:
+  ±1%             until every interval is within ±1 % of its ratio
+  decided at 2%   until each overhead is shown to be at least 2 % more, at least 2 % less, or within 2 %
+  claims          until every claim is decided that this host can test
+  p95 < 1.5x      finds how many instances fit before the 95th percentile reaches 1.5 times its value with one
+
+With --explain each configuration also runs as many traced runs, in random order among the others. Ratios come only from
+untraced runs. tare explain then shows where the time went, and what the tracers cost.`,
 		Example: `  sudo tare run quick --out R
   sudo tare run quick --explain --out R && tare explain R
   sudo tare run quick --until 'decided at 2%' --time-budget 20m
@@ -131,11 +137,11 @@ the ratios. tare explain then says where the time went, and what the tracers cos
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 2 && r.explain != "" {
 				if _, err := studyfile.ParseExplain(args[1]); err == nil {
-					return fmt.Errorf("run: one study was expected; tracers are named with an equals sign: --explain=%s", args[1])
+					return fmt.Errorf("run %q: only one study is allowed; write tracers after an equals sign: --explain=%[1]s", args[1])
 				}
 			}
 			if len(args) != 1 {
-				return errors.New("run: one study was expected, by its name (tare study list) or its file")
+				return errors.New("run: name one study (tare study list) or one study file")
 			}
 			if err := r.check(c); err != nil {
 				return err
@@ -152,23 +158,23 @@ the ratios. tare explain then says where the time went, and what the tracers cos
 		},
 	}
 	r.flags(c)
-	c.Flags().StringVar(&only, "only", "", "keep only treatments with these values, and bare metal: KEY=VALUE,… with "+strings.Join(studyfile.OnlyKeys(), ", "))
+	c.Flags().StringVar(&only, "only", "", "keep bare metal and the configurations with these values: KEY=VALUE,… with "+strings.Join(studyfile.OnlyKeys(), ", "))
 	return c
 }
 
-// run measures, and prints.
+// run measures and prints the result.
 func (r *running) run(ctx context.Context, spec *studyfile.Spec, only studyfile.Only, seedChosen bool) (err error) {
 	began := time.Now()
 	if r.out == "" {
 		r.out = fmt.Sprintf("tare-%s-%s", spec.Name, began.Format("20060102-150405"))
 	}
-	if err := session.Permitted(); err != nil && !r.plan { // without which a folder that cannot be written to is the lesser fault
+	if err := session.Permitted(); err != nil && !r.plan { // without root, the folder's own fault matters less
 		return err
 	}
 	if err := notebook.Admits(r.out, spec.Name); err != nil && !r.plan {
 		return err
 	}
-	published, err := publishedOf(spec) // the report would end with an error, when all is measured
+	published, err := publishedOf(spec) // otherwise the report would fail after hours of measuring
 	if err != nil {
 		return err
 	}
@@ -211,14 +217,14 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, only studyfile.
 	return r.finish(run, reason, published)
 }
 
-// openClaims are the claims that what was measured so far leaves open, and this host can test.
+// openClaims are the claims that this host can test and that the measurements so far leave undecided.
 func openClaims(dir string, published []claims.Claim) (open []study.Question, err error) {
 	s, err := data.Read([]string{dir}, data.Options{Kinds: kinds.All})
 	if err != nil {
 		return nil, err
 	}
 	for _, v := range claims.Judge(s, published) {
-		if len(v.Waits) == 0 || v.Answer == claims.NotTestable && v.More > studyfile.UntilRounds { // nobody would wait for a part of it so long
+		if len(v.Waits) == 0 || v.Answer == claims.NotTestable && v.More > studyfile.UntilRounds { // no run waits that long for a part of it
 			continue
 		}
 		q := study.Question{Rounds: v.More}
@@ -245,12 +251,12 @@ func (r *running) finish(run *study.Run, reason *notebook.Message, published []c
 		if err := terminal.Verdicts(os.Stderr, verdicts, nil, screen(os.Stderr)); err != nil {
 			return err
 		}
-		fmt.Fprintf(os.Stderr, "\nWhat could not be tested here, and why: tare claims %s\n", r.out)
+		fmt.Fprintf(os.Stderr, "\nClaims that could not be tested here, and why: tare claims %s\n", r.out)
 	}
 	if _, err := writeReport(s, "", 0); err != nil {
 		return err
 	}
-	if r.known.Seeks() { // its notes are the answer
+	if r.known.Seeks() { // the notes are the answer
 		for _, note := range run.Notes() {
 			fmt.Fprintln(os.Stderr, words.Message(note))
 		}
@@ -265,24 +271,24 @@ func (r *running) finish(run *study.Run, reason *notebook.Message, published []c
 	}
 	switch {
 	case reason.Is("interrupted"):
-		fmt.Fprintf(os.Stderr, "tare: interrupted; the trials so far are kept, and the same command with --out %s continues\n", r.out)
+		fmt.Fprintf(os.Stderr, "tare: interrupted; the runs so far are kept, and the same command with --out %s continues\n", r.out)
 		return exit(130)
 	case reason.Is("precise-enough") && r.known.Claims:
-		fmt.Fprintln(os.Stderr, "Every claim is decided that this host can test.")
+		fmt.Fprintln(os.Stderr, "Every claim that this host can test is decided.")
 	case reason.Is("cap-on-rounds") && r.known.Claims:
-		fmt.Fprintf(os.Stderr, "%d rounds were not enough to decide every claim.\n", run.Plan.Study.Design.Cap)
+		fmt.Fprintf(os.Stderr, "Stopped after %d rounds; not every claim is decided.\n", run.Plan.Study.Design.Cap)
 	case reason.Is("cap-on-rounds") && run.Plan.Study.Design.Looks() > 0:
-		fmt.Fprintf(os.Stderr, "%d rounds were not enough to know every ratio as well as was asked: the first lines say what is open.\n", run.Plan.Study.Design.Cap)
+		fmt.Fprintf(os.Stderr, "Stopped after %d rounds; the requested precision was not reached. The first lines say what is inconclusive.\n", run.Plan.Study.Design.Cap)
 	case reason.Is("time-budget"):
 		for _, note := range run.Notes() {
-			if note.Is("nothing-compared") && !r.known.Seeks() { // otherwise all notes are above
+			if note.Is("nothing-compared") && !r.known.Seeks() { // a search has printed all notes above
 				fmt.Fprintf(os.Stderr, "tare: %s\n", words.Message(note))
 			}
 		}
 		fmt.Fprintf(os.Stderr, "The time budget is used up; the same command with --out %s continues.\n", r.out)
 	}
 	if n := run.Failed(); n > 0 {
-		return fmt.Errorf("%d trials failed; the table's notes and the report say why", n)
+		return fmt.Errorf("%d runs failed; the table's notes and the report say why", n)
 	}
 	return nil
 }
@@ -290,15 +296,14 @@ func (r *running) finish(run *study.Run, reason *notebook.Message, published []c
 func doctorCommand() *cobra.Command {
 	var format, kernel string
 	var noisy bool
-	c := &cobra.Command{Use: "doctor", Short: "Report what this host supports, found by trying it", Args: nothing,
-		Long: `Tries each capability that a study may need and reports: supported; not supported, with the reason and what to do; or
-inconclusive. KVM counts as supported once a small guest has really booted with the CPU's virtualization. Some hosts have
-a KVM that emulates the guest's kernel mode: with --vm-kernel FILE a kernel that was made for it is tried as well, as
-kvm-emulated, for up to four minutes.
+	c := &cobra.Command{Use: "doctor", Short: "Try and report what this host supports", Args: nothing,
+		Long: `Tries each capability that a study may need. The answer is yes; no, with the reason and what to do; or inconclusive. KVM
+counts as supported once a small VM has booted with the CPU's virtualization. On some hosts KVM emulates the VM's kernel
+mode. For those, --vm-kernel FILE also tries a kernel that was made for this, as kvm-emulated, for up to four minutes.
 
-With --noise it tries, in place of these, which settings of the host make times vary: each that this host lets be set is changed
-and put back again and again while a short command runs on one CPU, for a minute and a quarter, and its effect on the interval
-of that command against itself is reported. tare run --quiet sets them.`,
+With --noise it tests instead which settings of the host make times vary. For 75 seconds a short command runs on one CPU while
+Tare changes and restores each setting that this host allows. It reports how much each setting narrows the interval of the
+command compared with itself. tare run --quiet applies the settings.`,
 		Example: "  sudo tare doctor\n  sudo tare doctor --noise\n  sudo tare doctor --format json\n  sudo tare doctor --vm-kernel ./vmlinuz",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if noisy {
@@ -323,8 +328,8 @@ of that command against itself is reported. tare run --quiet sets them.`,
 			return describeCapabilities(h.Capabilities)
 		}}
 	tableOrJSON(c, &format)
-	c.Flags().StringVar(&kernel, "vm-kernel", "", "`FILE` with the kernel that VMs are tried with, a bzImage or a vmlinux")
-	c.Flags().BoolVar(&noisy, "noise", false, "try what makes the host noisy, and measure what each setting is worth here")
+	c.Flags().StringVar(&kernel, "vm-kernel", "", "kernel to try VMs with: `FILE`, a bzImage or vmlinux")
+	c.Flags().BoolVar(&noisy, "noise", false, "measure what makes times vary on this host, and which settings help")
 	c.MarkFlagsMutuallyExclusive("noise", "vm-kernel")
 	return c
 }
@@ -352,16 +357,16 @@ func describeCapabilities(all []notebook.Capability) error {
 		mark := map[notebook.Answer]string{notebook.Supported: "yes", notebook.NotSupported: "no", notebook.Inconclusive: "?"}[c.Answer]
 		fmt.Fprintf(w, "%s\t%s\t%s\n", mark, c.Name, c.Why)
 		if c.Do != "" {
-			fmt.Fprintf(w, "\t\tto get it: %s\n", c.Do)
+			fmt.Fprintf(w, "\t\tto enable it: %s\n", c.Do)
 		}
 	}
 	return w.Flush()
 }
 
 func cleanCommand() *cobra.Command {
-	return &cobra.Command{Use: "clean", Short: "Undo and remove whatever an interrupted run left behind", Args: nothing,
-		Long: `Undoes every change that a run recorded in its journal and did not live to undo: guests, mounts, cgroups, containers,
-folders, half-built images, settings of a quiet host. Results are never touched, and finished images are kept.`,
+	return &cobra.Command{Use: "clean", Short: "Remove and restore what an interrupted run left behind", Args: nothing,
+		Long: `Undoes every change that a run recorded in its journal but could not undo: processes, VMs, mounts, cgroups, containers,
+folders, unfinished images, host settings of --quiet. It keeps results and finished images.`,
 		Example: "  sudo tare clean",
 		RunE: func(c *cobra.Command, _ []string) error {
 			done, err := session.Clean(c.Context())

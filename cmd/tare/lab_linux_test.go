@@ -10,8 +10,8 @@ import (
 	"tare/notebook"
 )
 
-// A set of claims that there is not would end the report, after all was measured; it is said before.
-func TestClaimsThatThereAreNot(t *testing.T) {
+// An unknown set of claims would fail the report after all measurements, so the run refuses it first.
+func TestUnknownClaims(t *testing.T) {
 	r := running{out: filepath.Join(t.TempDir(), "R")}
 	err := r.run(t.Context(), &studyfile.Spec{Name: "mine", Claims: []string{"pining"}}, nil, false)
 	if err == nil || !strings.Contains(err.Error(), `study mine: claims: there are no claims of "pining"; expected one of: `) {
@@ -19,8 +19,8 @@ func TestClaimsThatThereAreNot(t *testing.T) {
 	}
 }
 
-// What was typed is looked at before the host is.
-func TestAnInputThatThereIsNot(t *testing.T) {
+// A run checks its flags before it looks at the host.
+func TestAMissingInput(t *testing.T) {
 	spec, err := benchOf("--platforms", "bm", "--input", "none.mp4", "--", "cat", "{input}")
 	if err != nil {
 		t.Fatal(err)
@@ -39,13 +39,13 @@ func TestFlagsOfARun(t *testing.T) {
 	}{
 		{[]string{"quick", "--explain=sheduler"}, `--explain: unknown tracer "sheduler"; the tracers are ` + all},
 		{[]string{"quick", "--explain="}, `--explain is empty: is a variable unset?`},
-		{[]string{"quick", "--explain", "io"}, `run: one study was expected; tracers are named with an equals sign: --explain=io`},
-		{[]string{"quick", "--rounds", "x"}, "--rounds \"x\": a whole number was expected; see `run --help`"},
-		{[]string{"quick", "--time-budget", "5"}, "--time-budget \"5\": a time such as 90s, 10m or 1h30m was expected; see `run --help`"},
+		{[]string{"quick", "--explain", "io"}, `run "io": only one study is allowed; write tracers after an equals sign: --explain=io`},
+		{[]string{"quick", "--rounds", "x"}, "--rounds \"x\": must be a whole number; see `run --help`"},
+		{[]string{"quick", "--time-budget", "5"}, "--time-budget \"5\": must be a time such as 90s, 10m or 1h30m; see `run --help`"},
 		{[]string{"quick", "--vm-kernel", "main.go"}, "--vm-kernel: kernel main.go: it is not a kernel; give a bzImage (vmlinuz) or an uncompressed vmlinux for x86-64"},
 		{[]string{"quick", "--vm-kernel="}, `--vm-kernel is empty: is a variable unset?`},
-		{[]string{"--explain"}, `run: one study was expected, by its name (tare study list) or its file`},
-		{[]string{"--explain", "no-such-study"}, `no-such-study`}, // its own word, and not a tracer
+		{[]string{"--explain"}, `run: name one study (tare study list) or one study file`},
+		{[]string{"--explain", "no-such-study"}, `no-such-study`}, // an argument of its own, not a tracer
 	} {
 		cmd := runCommand()
 		cmd.SetFlagErrorFunc(flagError)
@@ -57,11 +57,11 @@ func TestFlagsOfARun(t *testing.T) {
 	}
 	got, err := studyfile.ParseExplain(runCommand().Flags().Lookup("explain").NoOptDefVal)
 	if err != nil || !slices.Equal(got, notebook.DefaultTracers) {
-		t.Errorf("--explain alone: %q, %v", got, err)
+		t.Errorf("--explain without a value: %q, %v", got, err)
 	}
 }
 
-func TestWhatTracersCannotSeeIsOneLinePerReason(t *testing.T) {
+func TestTracersThatDoNotWorkAreOneLinePerReason(t *testing.T) {
 	got := notTraced(map[string]string{"scheduler": "no BPF", "io": "no BPF", "hypervisor": "no KVM"})
 	want := []string{"not traced: scheduler, io: no BPF", "not traced: hypervisor: no KVM"}
 	if !slices.Equal(got, want) {

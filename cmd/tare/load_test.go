@@ -83,7 +83,8 @@ design: {rounds: {floor: 2, cap: 2}, trials: 1, warmups: 0, timeout: 1m}
 		t.Errorf("%d trials of %d treatments, %d failed; want 8 of 4, and 1: %s", len(all), len(networks), failed, errs)
 	}
 	m.Empty()
-	// Other tests have bridges of their own meanwhile: left is a rule of the load's machine, or of a bridge that is gone.
+	// Other tests have bridges of their own at the same time. A rule is left if it belongs to the load's machine, or to a bridge
+	// that is gone.
 	own := regexp.MustCompile(`\b(` + regexp.QuoteMeta(m.Here) + "|" + regexp.QuoteMeta(m.Address) + `)\b`)
 	var left []string
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {

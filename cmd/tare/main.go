@@ -1,4 +1,4 @@
-// Command tare says what an execution platform costs the work that runs on it.
+// Command tare measures what an execution platform costs the work on it: bare metal, a container, a VM, a container in a VM.
 package main
 
 import (
@@ -24,12 +24,12 @@ func main() {
 	os.Exit(run(os.Args[1:]))
 }
 
-// exit is the status to end with after a failure that has been reported already. docs/commands.md lists them all.
+// exit is the status to end with after a failure that tare has already reported. docs/commands.md lists all statuses.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// What a failure that has not been reported yet ends with.
+// The status after a failure that tare has not reported yet.
 const (
 	wentWrong   = 1
 	wrongUse    = 2
@@ -49,19 +49,19 @@ func asUse(err error) error {
 	return misuse{err}
 }
 
-// ending are the signals by which a user ends a program.
+// ending are the signals with which a user ends a program.
 var ending = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
 
 func run(args []string) int {
-	// The first interrupt ends the run in order: guests are destroyed and the host is restored, within a bounded time.
+	// After the first interrupt the run still destroys its guests and restores the host, within a bounded time.
 	ctx, stop := signal.NotifyContext(context.Background(), ending...)
 	defer stop()
-	// When the reader of our output is gone (`| head`), writing fails; the signal must not end us with guests still running.
+	// When the reader of our output ends (`| head`), the write fails. SIGPIPE must not kill us while guests run.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	root := rootCommand()
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
-	if command == root { // it only finds the command that was named
+	if command == root { // only an unknown command or flag fails there
 		err = asUse(err)
 	}
 	var status exit
@@ -71,21 +71,21 @@ func run(args []string) int {
 	case errors.As(err, &status):
 		return int(status)
 	case endedReading(err):
-		return 0 // whoever read the output, such as head, has enough
+		return 0 // the reader, such as head, has enough
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		fmt.Fprintln(os.Stderr, "tare: interrupted")
 		return interrupted
 	}
-	said := strings.TrimSpace(strings.Replace(words.Error(err), "\n\nDid you mean this?\n\t", "; did you mean ", 1)) // cobra's, of an unknown command
-	fmt.Fprintln(os.Stderr, "tare:", plain(short(strings.ReplaceAll(said, "\n", "; "))))                             // one line, also of joined errors
-	if errors.As(err, new(misuse)) || strings.HasPrefix(said, "--") {                                                // an error that begins with a flag is about its value
+	said := strings.TrimSpace(strings.Replace(words.Error(err), "\n\nDid you mean this?\n\t", "; did you mean ", 1)) // cobra's hint after an unknown command
+	fmt.Fprintln(os.Stderr, "tare:", plain(short(strings.ReplaceAll(said, "\n", "; "))))                             // joined errors too fit on one line
+	if errors.As(err, new(misuse)) || strings.HasPrefix(said, "--") {                                                // an error about a flag's value begins with the flag
 		return wrongUse
 	}
 	return wentWrong
 }
 
-// short leaves out the middle of an error that quotes very long text, of a damaged file say: how it begins says what is wrong, and its
-// end what to do.
+// short cuts the middle out of an error that quotes very long text, such as a damaged file. The beginning says what is wrong, the end
+// what to do.
 func short(said string) string {
 	const most, end = 4000, 1000 // bytes
 	if len(said) <= most {
@@ -98,10 +98,10 @@ func short(said string) string {
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tare",
-		Short: "What an execution platform costs the work that runs on it",
-		Long: `Tare runs the same workload, from the same root filesystem, with the same ruler, on bare metal (bm), in a
-container (cn), in a VM (vm) and in a container in a VM (vmcn), with a CPU quota (vanilla) or a fixed CPU set
-(pinned), in random interleaved order. It reports the overhead of each platform with 95 % intervals.`,
+		Short: "Measure what containers and VMs cost your workload",
+		Long: `Tare runs the same workload from the same root filesystem on bare metal (bm), in a container (cn), in a VM (vm)
+and in a container in a VM (vmcn). It limits CPUs by a quota (vanilla) or by a fixed CPU set (pinned), and interleaves
+the runs in random order. It reports the overhead of each platform with 95 % intervals.`,
 		Example: `  sudo tare doctor                 what this host supports
   sudo tare run quick --out R      measure
   tare summary R                   print the answer again, on any machine, without root`,
@@ -113,7 +113,7 @@ container (cn), in a VM (vm) and in a container in a VM (vmcn), with a CPU quota
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	for _, c := range deskCommands() {
-		c.PersistentPreRun = func(*cobra.Command, []string) { signal.Reset(ending...) } // nothing has to be undone
+		c.PersistentPreRun = func(*cobra.Command, []string) { signal.Reset(ending...) } // these commands have nothing to undo
 		root.AddCommand(c)
 	}
 	root.AddCommand(labCommands()...)
@@ -121,7 +121,7 @@ container (cn), in a VM (vm) and in a container in a VM (vmcn), with a CPU quota
 	return root
 }
 
-// markUse has the checks of a command's arguments, and of those below it, fail as errors in the command line.
+// markUse marks what the argument checks of a command and its subcommands return as errors in the command line.
 func markUse(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error { return asUse(check(c, args)) }
@@ -134,20 +134,20 @@ func markUse(c *cobra.Command) {
 	}
 }
 
-// flagError says in words what was expected of a flag.
+// flagError says which values a flag allows.
 func flagError(c *cobra.Command, err error) error {
 	if bad := (*pflag.InvalidValueError)(nil); errors.As(err, &bad) {
-		f, expected := bad.GetFlag(), "another value"
+		f, allowed := bad.GetFlag(), "another value"
 		switch f.Value.Type() {
 		case "int", "uint64":
-			expected = "a whole number"
+			allowed = "a whole number"
 		case "duration":
-			expected = "a time such as 90s, 10m or 1h30m"
+			allowed = "a time such as 90s, 10m or 1h30m"
 		}
-		err = fmt.Errorf("--%s %q: %s was expected", f.Name, bad.GetValue(), expected)
+		err = fmt.Errorf("--%s %q: must be %s", f.Name, bad.GetValue(), allowed)
 	}
 	if none := (*pflag.ValueRequiredError)(nil); errors.As(err, &none) {
-		err = fmt.Errorf("--%s: a value was expected after it", none.GetSpecifiedName())
+		err = fmt.Errorf("--%s: needs a value after it", none.GetSpecifiedName())
 	}
 	return asUse(fmt.Errorf("%w; see `%s --help`", err, c.CommandPath()))
 }
@@ -155,7 +155,7 @@ func flagError(c *cobra.Command, err error) error {
 // folders are the arguments of a command that reads results.
 func folders(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("%s: a folder of results was expected: %s R, where `tare run --out R` wrote them", c.Name(), c.CommandPath())
+		return fmt.Errorf("%s: names no results folder: write %s R, after `tare run … --out R`", c.Name(), c.CommandPath())
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func folders(c *cobra.Command, args []string) error {
 // nothing is for a command that takes no arguments.
 func nothing(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%s: it takes no arguments, and was given %q; see `%s --help`", c.Name(), args[0], c.CommandPath())
+		return fmt.Errorf("%s %q: takes no arguments; see `%s --help`", c.Name(), args[0], c.CommandPath())
 	}
 	return nil
 }
@@ -172,10 +172,10 @@ func oneOf(what, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {
 		return nil
 	}
-	return fmt.Errorf("%s %q: one of %s was expected", what, value, strings.Join(allowed, ", "))
+	return fmt.Errorf("%s %q: must be one of %s", what, value, strings.Join(allowed, ", "))
 }
 
-// notEmpty refuses a flag that was given nothing. Not every command has each of them.
+// notEmpty refuses flags with an empty value. A command need not have each of the flags.
 func notEmpty(c *cobra.Command, names ...string) error {
 	for _, name := range names {
 		if f := c.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
@@ -185,17 +185,17 @@ func notEmpty(c *cobra.Command, names ...string) error {
 	return nil
 }
 
-// tableOrJSON gives a command the flag --format, which is one of the two.
+// tableOrJSON gives a command the flag --format with the values table and json.
 func tableOrJSON(c *cobra.Command, format *string) { formatFlag(c, format, "table", "json") }
 
-// formatFlag gives a command the flag --format, which allows these; the first is the default.
+// formatFlag gives a command the flag --format with the allowed values. The first is the default.
 func formatFlag(c *cobra.Command, format *string, allowed ...string) {
 	n := len(allowed) - 1
 	c.Flags().StringVar(format, "format", allowed[0], strings.Join(allowed[:n], ", ")+" or "+allowed[n])
 	c.PreRunE = func(*cobra.Command, []string) error { return oneOf("--format", *format, allowed...) }
 }
 
-// endedReading says whether the reader of standard output closed it.
+// endedReading reports whether err comes from writing to a standard output that its reader closed.
 func endedReading(err error) bool {
 	var at *fs.PathError
 	return errors.As(err, &at) && at.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE)

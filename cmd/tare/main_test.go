@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Whoever asks a command for help is told in a line what it does, and shown a command line that can be typed.
+// The help of each command says in one line what the command does, and shows a command line to type.
 func TestEveryCommandExplainsItself(t *testing.T) {
 	n := 0
 	var walk func(c *cobra.Command)
@@ -28,7 +28,7 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 			t.Errorf("%s: its short text is %q", c.CommandPath(), c.Short)
 		}
 		if !strings.Contains(c.Example, c.CommandPath()) {
-			t.Errorf("%s: its example does not show it: %q", c.CommandPath(), c.Example)
+			t.Errorf("%s: the example does not show the command: %q", c.CommandPath(), c.Example)
 		}
 		for line := range strings.Lines(c.Long + "\n" + c.Example) {
 			if len([]rune(strings.TrimSpace(line))) > 130 {
@@ -37,25 +37,25 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 		}
 	}
 	walk(rootCommand())
-	if n < 7 { // those of the desk alone, where there is no laboratory
+	if n < 7 { // systems other than Linux have only the desk's
 		t.Errorf("%d commands", n)
 	}
 }
 
-// What is wrong in a command line is said in Tare's words, and not in those of the libraries that read it.
-func TestACommandLineThatIsWrong(t *testing.T) {
+// Errors in a command line have Tare's words, not those of the libraries that parse it.
+func TestErrorsInTheCommandLine(t *testing.T) {
 	for line, want := range map[string]string{
-		"summary":                          "summary: a folder of results was expected: tare summary R, where `tare run --out R` wrote them",
-		"advise R --pick first":            "--pick \"first\": a whole number was expected; see `tare advise --help`",
-		"advise R --pick":                  "--pick: a value was expected after it; see `tare advise --help`",
+		"summary":                          "summary: names no results folder: write tare summary R, after `tare run … --out R`",
+		"advise R --pick first":            "--pick \"first\": must be a whole number; see `tare advise --help`",
+		"advise R --pick":                  "--pick: needs a value after it; see `tare advise --help`",
 		"summary R --fast":                 "unknown flag: --fast; see `tare summary --help`",
 		"study lst":                        "unknown command \"lst\" for \"tare study\"; must be list, show or check",
-		"compare R":                        "compare: two folders of results were expected, before and after: tare compare OLD NEW",
-		"compare R S --fail-if ratio>high": `--fail-if "ratio>high": ratio>NUMBER or ratio<NUMBER was expected, such as 'ratio>1.03'`,
+		"compare R":                        "compare: needs two results folders, before and after: write tare compare OLD NEW",
+		"compare R S --fail-if ratio>high": `--fail-if "ratio>high": must be ratio>NUMBER or ratio<NUMBER, such as 'ratio>1.03'`,
 		"compare R S --fail-if=":           "--fail-if is empty: is a variable unset?",
-		"compare R S --margin 1":           `--margin "1": a percentage such as 5% was expected, above 0% and at most 100%`,
+		"compare R S --margin 1":           `--margin "1": must be a percentage above 0% and at most 100%, such as 5%`,
 		"schema plan":                      `schema "plan": must be one of study, workload, claims, summary`,
-		"summary --format xml R":           `--format "xml": one of table, json, csv was expected`,
+		"summary --format xml R":           `--format "xml": must be one of table, json, csv`,
 	} {
 		root := rootCommand()
 		root.SetArgs(strings.Fields(line))
@@ -65,7 +65,7 @@ func TestACommandLineThatIsWrong(t *testing.T) {
 	}
 }
 
-// Scripts tell by the exit status whether the command line was wrong, or what it was about.
+// The exit status tells scripts whether the command line was wrong or the command failed.
 func TestExitStatuses(t *testing.T) {
 	silent(t)
 	for line, want := range map[string]int{
@@ -97,7 +97,7 @@ func TestExitStatuses(t *testing.T) {
 	}
 }
 
-// silent keeps what commands print out of a test's output.
+// silent hides the output of commands in a test.
 func silent(t *testing.T) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
@@ -111,25 +111,25 @@ func silent(t *testing.T) {
 	})
 }
 
-// `tare … | head` is no failure worth a word: the reader has what it wanted.
-func TestAReaderThatIsGoneIsNoFailure(t *testing.T) {
+// `tare … | head` is not a failure: the reader has what it wanted.
+func TestAClosedPipeIsNotAFailure(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Close()
 	stdout := os.NewFile(w.Fd(), os.Stdout.Name())
-	signal.Ignore(syscall.SIGPIPE) // run has it caught
+	signal.Ignore(syscall.SIGPIPE) // as in run, which catches it
 	defer signal.Reset(syscall.SIGPIPE)
 	if _, err := stdout.WriteString("x"); !endedReading(fmt.Errorf("writing: %w", err)) {
-		t.Errorf("%v is not taken for a reader that is gone", err)
+		t.Errorf("%v: got another failure, want a reader that has ended", err)
 	}
 	if _, err := w.WriteString("x"); err == nil || endedReading(err) {
-		t.Errorf("%v, of another pipe, is taken for it", err)
+		t.Errorf("%v, of another pipe: got a reader that has ended", err)
 	}
 }
 
-// An error that quotes very long text says what is wrong and what to do, and not all that is between.
+// An error that quotes very long text keeps what is wrong and what to do, and omits the middle.
 func TestAnErrorIsShort(t *testing.T) {
 	if said := "as it is: " + strings.Repeat("x", 3000); short(said) != said {
 		t.Error("an error of 3,000 characters was changed")

@@ -21,7 +21,7 @@ func manCommand() *cobra.Command {
 		}}
 }
 
-// writePages writes the page of a command and those of the commands below it into a folder.
+// writePages writes the man pages of a command and its subcommands into a folder.
 func writePages(c *cobra.Command, dir string) error {
 	if c.Hidden || c.Name() == "help" {
 		return nil
@@ -38,7 +38,7 @@ func writePages(c *cobra.Command, dir string) error {
 	return nil
 }
 
-// manPage is the help of a command in troff's language.
+// manPage is the help of a command as troff source.
 func manPage(c *cobra.Command, name string) string {
 	var page strings.Builder
 	section := func(title, text string, verbatim bool) {
@@ -82,7 +82,7 @@ func manPage(c *cobra.Command, name string) string {
 	return page.String()
 }
 
-// troff writes a text so that troff prints it as it is.
+// troff escapes a text so that troff prints it unchanged.
 func troff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

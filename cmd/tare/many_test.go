@@ -22,10 +22,10 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// standing is what there is on the host, by kind: names of it, and how many have each.
+// standing is what exists on the host, by kind and name, and how many of each.
 type standing map[string]map[string]int
 
-// stand looks at the host itself. Threads of the kernel come and go, and are none.
+// stand looks at the host itself. It omits kernel threads, which come and go.
 func stand(t *testing.T) standing {
 	t.Helper()
 	s := standing{"process": {}, "mount": {}, "cgroup": {}, "link": {}, "runtime's folder": {}}
@@ -41,7 +41,7 @@ func stand(t *testing.T) standing {
 		}
 	}
 	itself := func(path string) string { return path }
-	see("process", "/proc/[0-9]*", func(dir string) string { // by name and cgroup: what is gone while we look is none
+	see("process", "/proc/[0-9]*", func(dir string) string { // by name and cgroup; a process that ends during the search does not count
 		line, err1 := os.ReadFile(dir + "/cmdline")
 		name, err2 := os.ReadFile(dir + "/comm")
 		group, err3 := os.ReadFile(dir + "/cgroup")
@@ -73,10 +73,11 @@ func stand(t *testing.T) standing {
 	return s
 }
 
-// ofGuests is in the name of whatever is there on account of a guest, or is made by this test to be found. What others on the host begin meanwhile has none of it.
+// ofGuests is in the name of everything that belongs to a guest, or that this test makes to be found. Nothing else on the host has
+// it.
 var ofGuests = regexp.MustCompile(`tare|crun|ruler|launcher|holder|left-by-a-test`)
 
-// left says what of guests there is more of than before.
+// left lists what guests have more of than before.
 func (s standing) left(before standing) (all []string) {
 	for what, now := range s {
 		for name, n := range now {
@@ -89,8 +90,9 @@ func (s standing) left(before standing) (all []string) {
 	return all
 }
 
-// kept is the memory of the host that no process has as its own, and that is not free for the asking as files' pages are: the kernel's, and files that are in
-// memory alone. What others on the host do moves it little. What groups that are gone were charged with is only given back when caches are dropped.
+// kept is the host's memory that belongs to no process and is not easily reclaimable like files' pages: the kernel's memory, and
+// files that are only in memory. Others on the host change it little. What removed groups were charged with is returned only when
+// caches are dropped.
 func kept(t *testing.T) (bytes int64) {
 	t.Helper()
 	unix.Sync()
@@ -107,15 +109,16 @@ func kept(t *testing.T) (bytes int64) {
 	return bytes
 }
 
-// Many guests that were there at once leave the host as it was: its processes, mounts, cgroups, links and memory; and `tare clean` finds nothing to do.
+// Many simultaneous guests leave the host as it was: its processes, mounts, cgroups, links and memory. `tare clean` then finds
+// nothing to do.
 func TestAloneManyGuestsLeaveTheHostAsItWas(t *testing.T) {
 	h := newHost(t)
 	need(t, has("crun"), "crun")
 	h.holder()
 	const (
 		guests    = 24
-		each      = 32 << 20          // bytes that each holds, at least
-		tolerance = guests * each / 4 // what the kernel and others on the host come to meanwhile
+		each      = 32 << 20          // least bytes that each holds
+		tolerance = guests * each / 4 // what the kernel and others on the host may change at the same time
 	)
 	study := func(name string, guests int) {
 		h.write(name+".yaml", fmt.Sprintf(`name: %s
@@ -127,7 +130,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 `, name, guests))
 		h.must("run", "./"+name+".yaml", "--out", name)
 	}
-	study("few", 2) // images, and whatever else is made once and kept
+	study("few", 2) // makes images, and other things that are made once and kept
 	h.must("clean")
 	before, had := stand(t), kept(t)
 
@@ -139,7 +142,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 	if said := h.must("clean"); said != "Nothing to do.\n" {
 		t.Errorf("tare clean: %s", said)
 	}
-	differ := func() (all []string) { // the kernel ends processes in its own time, and tells nobody
+	differ := func() (all []string) { // the kernel ends processes in its own time, without notice
 		for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 			if all = stand(t).left(before); len(all) == 0 || time.Now().After(end) {
 				return all
@@ -150,7 +153,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 		t.Error(d)
 	}
 	lost := kept(t) - had
-	for end := time.Now().Add(time.Minute); lost > tolerance && time.Now().Before(end); lost = kept(t) - had { // a kernel that reports free pages to a hypervisor has them elsewhere meanwhile
+	for end := time.Now().Add(time.Minute); lost > tolerance && time.Now().Before(end); lost = kept(t) - had { // a kernel that reports free pages to a hypervisor gets them back later
 		time.Sleep(100 * time.Millisecond)
 	}
 	if lost > tolerance {
@@ -159,7 +162,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 		t.Logf("%d MiB more are kept than before; guests held %d", lost>>20, guests*each>>20)
 	}
 
-	// What would be left is seen.
+	// The test detects what would be left.
 	dir := filepath.Join(h.dir, "left-by-a-test")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)

@@ -22,19 +22,19 @@ func memoryCommand() *cobra.Command {
 	var m memorying
 	c := &cobra.Command{
 		Use:   "memory [PID…|CONTAINER…|VM…]",
-		Short: "What containers, VMs and processes that run now take of the host's memory",
-		Long: `Accounts for the physical memory of what runs now, whoever started it: containers by name or id, VMs by the name of the QEMU
-guest, processes by pid; without a name all containers and VMs, and the rest of the host. RSS, PSS and USS are the kernel's.
-"own" is what no process outside maps, and so what its end gives back. With names it is said, too, what the pages are, with
-whom they are shared, what is alike and not shared, and what would give it back. Processes are read, not changed.`,
+		Short: "Show the physical memory used by running containers, VMs and processes",
+		Long: `Accounts for the physical memory of running containers (by name or ID), VMs (by the name of the QEMU guest) and processes (by
+PID), whoever started them. Without a name it lists all containers and VMs, and the rest of the host. RSS, PSS and USS are
+the kernel's. "own" is memory that no process outside maps; ending the container, VM or process frees it. With names it also
+lists kinds of pages, sharing partners, duplicates, and what could reclaim memory. It reads processes and changes none.`,
 		Example: "  sudo tare memory\n  sudo tare memory web 4711\n  sudo tare memory web --watch\n  sudo tare memory --format json --contents=false",
 		RunE:    func(c *cobra.Command, args []string) error { return m.run(c.Context(), args) },
 	}
 	tableOrJSON(c, &m.format)
 	f := c.Flags()
-	f.BoolVar(&m.contents, "contents", true, "read what is in all pages of the host, to find those that are alike; --contents=false is faster")
-	f.StringVar(&m.most, "max-memory", fmt.Sprintf("%dMB", memory.DefaultMost>>20), "memory for the pages that are listed, 40 bytes each; what is more lies in a file in TMPDIR meanwhile, and that is said")
-	f.DurationVar(&m.watch, "watch", 0, "do it again and again, with a pause as long as `TIME`, until interrupted")
+	f.BoolVar(&m.contents, "contents", true, "read all pages of the host to find duplicates; --contents=false is faster")
+	f.StringVar(&m.most, "max-memory", fmt.Sprintf("%dMB", memory.DefaultMost>>20), "memory for the list of pages, 40 bytes each; the rest goes to a file in TMPDIR")
+	f.DurationVar(&m.watch, "watch", 0, "repeat, with a pause of `TIME`, until interrupted")
 	f.Lookup("watch").NoOptDefVal = "2s"
 	return c
 }
@@ -52,12 +52,12 @@ func (m *memorying) run(ctx context.Context, args []string) error {
 		return fmt.Errorf("--max-memory %w", err)
 	}
 	if m.watch < 0 {
-		return fmt.Errorf("--watch %v: a positive duration was expected", m.watch)
+		return fmt.Errorf("--watch %v: must be a positive time, such as 2s", m.watch)
 	}
 	for {
 		a, err := accountFor(ctx, args, memory.Options{Contents: m.contents, Most: most})
 		if err != nil && m.watch > 0 && ctx.Err() != nil {
-			return nil // it was asked for until then
+			return nil // the interrupt is how --watch ends
 		}
 		if err != nil {
 			return err
@@ -66,7 +66,7 @@ func (m *memorying) run(ctx context.Context, args []string) error {
 			err = writeJSON(os.Stdout, a)
 		} else {
 			if m.watch > 0 && term.IsTerminal(int(os.Stdout.Fd())) {
-				fmt.Print("\x1b[H\x1b[J") // from the top of an empty screen
+				fmt.Print("\x1b[H\x1b[J") // clear the screen
 			}
 			err = terminal.Memory(os.Stdout, a, len(args) > 0, screen(os.Stdout))
 		}
@@ -81,7 +81,7 @@ func (m *memorying) run(ctx context.Context, args []string) error {
 	}
 }
 
-// accountFor accounts for what runs and is named, or for all.
+// accountFor accounts for the memory of the named guests and processes; without names, of all.
 func accountFor(ctx context.Context, args []string, o memory.Options) (*notebook.MemoryAccount, error) {
 	guests, pids, err := live.Now(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func accountFor(ctx context.Context, args []string, o memory.Options) (*notebook
 		defer s.Close()
 		all := s.Account(slices.Concat(chosen, others))
 		if a.Guests = all[:len(chosen)]; len(args) == 0 {
-			a.Guests = all // the last is the rest of the host
+			a.Guests = all // the last entry is the rest of the host
 		}
 		a.Changed, a.Unread, a.Spilled = s.Changed, s.Unread, s.Spilled
 		for _, p := range s.Processes {

@@ -121,9 +121,9 @@ func TestFlagsOfMemory(t *testing.T) {
 		want string
 	}{
 		{[]string{"--max-memory", "5"}, `--max-memory "5": must be a size from 32MB to 1024TB`},
-		{[]string{"--watch=-1s"}, `--watch -1s: a positive duration was expected`},
-		{[]string{"no-such-guest"}, `no container or VM "no-such-guest" runs here; those that do: `},
-		{[]string{"8388608"}, `there is no process 8388608, and no container or VM of this name`},
+		{[]string{"--watch=-1s"}, `--watch -1s: must be a positive time, such as 2s`},
+		{[]string{"no-such-guest"}, `no container or VM "no-such-guest" is running; running containers and VMs: `},
+		{[]string{"8388608"}, `8388608 is neither a process nor the name of a container or VM`},
 	} {
 		cmd := memoryCommand()
 		cmd.SetArgs(c.args)

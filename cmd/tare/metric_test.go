@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is wrong in a metric is said before anything is done, and each of its parts by name.
+// Errors in a metric are reported before anything is done, and name the wrong part.
 func TestMetricsThatAreNone(t *testing.T) {
 	for text, want := range map[string]string{
 		"triad":               `--metric "triad": a name and an equals sign were expected at its beginning, as in NAME=EXPRESSION,UNIT,higher`,
@@ -34,13 +34,14 @@ func TestMetricsThatAreNone(t *testing.T) {
 	}
 }
 
-// A user's own command is compared by what it prints, in the direction that was said; what it does not print, or too much to be read, fails the trial with
-// its cause.
+// A user's own command is compared by what it prints, in the given direction. If it does not print the metric, or prints too much
+// to be read, the trial fails with that cause.
 func TestMetricsOfACommand(t *testing.T) {
 	h := newHost(t)
 	need(t, has("crun") || has("runc"), "crun or runc")
 	base := []string{"bench", "--image", h.image, "--instances", "1/512MB"}
-	// What it prints is made of where it runs: in a container process 1 is the ruler's own parent, and on bare metal it is not.
+	// The output depends on where the command runs: in a container process 1 is the ruler's own parent, and on bare metal it is
+	// not.
 	h.must(append(slices.Clone(base), "--platforms", "bm,cn:crun|runc", "--rounds", "2", "--out", "R",
 		"--metric", "rate=^rate: ([0-9.e+]+),MB/s,higher", "--metric", "delay=delay=([0-9]+),ms,lower", "--", "sh", "-c",
 		"echo rate: 1; if [ $$ -lt 100 ]; then echo rate: 8e+1; echo delay=5; else echo rate: 100; echo delay=4; fi")...)

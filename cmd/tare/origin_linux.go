@@ -18,8 +18,8 @@ import (
 	"tare/yamlfile"
 )
 
-// origin reads the container or the Compose file that the flags name; nil where they name none. It also reads --service, whose value
-// is a port, or with --compose the name of a service, or NAME:PORT.
+// origin reads the container or the Compose file that the flags name; nil where they name none. It also reads --service: a port, or with
+// --compose the name of a service or NAME:PORT.
 func (b *benching) origin(ctx context.Context) (o *origin.Origin, err error) {
 	name, port, both := strings.Cut(b.serves, ":")
 	if !both && b.compose == "" {
@@ -53,7 +53,7 @@ func fromContainer(ctx context.Context, name string) (*origin.Origin, error) {
 	o, err := origin.FromContainer(text, func(ref string) string {
 		var about struct{ ID string }
 		if text, err := dockerapi.Image(ctx, ref); err != nil || json.Unmarshal(text, &about) != nil {
-			return "" // no such image any more: the container's own is asked for by its digest
+			return "" // the image's name is gone: ask for it by the digest that the container has
 		}
 		return about.ID
 	})
@@ -83,7 +83,7 @@ func fromCompose(file, service string) (*origin.Origin, error) {
 	return o, nil
 }
 
-// withDotEnv looks variables up in the environment, and then in the file, where there is one.
+// withDotEnv looks up variables in the environment, and then in the file if it exists.
 func withDotEnv(file string) (origin.Lookup, error) {
 	text, err := yamlfile.Read(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -110,7 +110,7 @@ func withDotEnv(file string) (origin.Lookup, error) {
 	}, nil
 }
 
-// adopt takes over what the origin says. Flags hold over it. left are the lines about what is not taken over.
+// adopt takes over the settings of the origin; flags take precedence. left has a line for each setting that is not taken over.
 func (b *benching) adopt(o *origin.Origin, use *studyfile.Use) (left []string, err error) {
 	left = o.Left
 	use.Image, use.Dir, use.User = o.Image, o.Dir, o.User
@@ -144,7 +144,7 @@ func (b *benching) adopt(o *origin.Origin, use *studyfile.Use) (left []string, e
 		return left, nil
 	}
 	switch {
-	case b.load == "" && b.argv: // a command that ends, in the place of the service
+	case b.load == "" && b.argv: // the user's command, which ends, replaces the service
 		return left, nil
 	case len(o.Ports) > 1:
 		return nil, fmt.Errorf("%s listens on the ports %s: name one with --service %sPORT", o.Name, strings.Trim(fmt.Sprint(o.Ports), "[]"), b.named())
@@ -155,7 +155,7 @@ func (b *benching) adopt(o *origin.Origin, use *studyfile.Use) (left []string, e
 	return left, nil
 }
 
-// named is what stands before a port in --service.
+// named is the text before the port in --service.
 func (b *benching) named() string {
 	if b.compose == "" {
 		return ""
@@ -164,7 +164,7 @@ func (b *benching) named() string {
 	return name + ":"
 }
 
-// unfit says why a mount is no volume; "" where it is one.
+// unfit says why a mount cannot be a volume; "" where it can.
 func unfit(v origin.Volume) string {
 	if err := image.CheckVolumes([]image.Volume{{Host: v.Host, Guest: v.Guest}}); err != nil {
 		return err.Error()
@@ -178,13 +178,13 @@ func unfit(v origin.Volume) string {
 	return ""
 }
 
-// The size that bench gives where nothing says another.
+// The size of bench where neither a flag nor the origin sets one.
 const (
 	usualCores  = 1
 	usualMemory = 1 << 30
 )
 
-// sizeOf is the instance type of what the origin limits. notes say what it does not limit.
+// sizeOf is the size that the origin's limits describe. notes name the limits that it lacks.
 func sizeOf(o *origin.Origin) (size string, notes []string, err error) {
 	cores, memory := o.Cores, o.Memory>>20
 	cpus, err := notebook.ParseCPUList(o.CPUSet)
@@ -193,7 +193,7 @@ func sizeOf(o *origin.Origin) (size string, notes []string, err error) {
 	}
 	if len(cpus) > 0 {
 		if cores > 0 && cores != float64(len(cpus)) {
-			notes = append(notes, fmt.Sprintf("not taken over: the CPU quota of %g beside its CPU set of %d", cores, len(cpus)))
+			notes = append(notes, fmt.Sprintf("not taken over: the CPU quota of %g; the CPU set of %d CPUs is used", cores, len(cpus)))
 		}
 		cores = float64(len(cpus))
 	}

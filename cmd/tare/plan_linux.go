@@ -20,8 +20,8 @@ import (
 type planned struct {
 	notebook.Preview
 	LeftOut   []omission `json:"left_out"`
-	Claims    int        `json:"claims"`           // that the study names
-	Decidable []string   `json:"decidable_claims"` // of them, by their names
+	Claims    int        `json:"claims"`           // how many the study names
+	Decidable []string   `json:"decidable_claims"` // names of those that this host can decide
 }
 
 type omission struct {
@@ -78,12 +78,12 @@ func printPlan(out io.Writer, v notebook.Preview, can, all, width int) error {
 	return err
 }
 
-// decidable are those of the claims that a run of the plan can decide on this host.
+// decidable are the claims that a run of the plan can decide on this host.
 func decidable(v session.Preview, published []claims.Claim) (can []claims.Claim, err error) {
 	if len(published) == 0 {
 		return nil, nil
 	}
-	dir, err := os.MkdirTemp("", "tare-plan-") // claims are judged from a folder: this one has a study without a trial
+	dir, err := os.MkdirTemp("", "tare-plan-") // claims are judged from a folder, so make one with the study and no trials
 	if err != nil {
 		return nil, err
 	}

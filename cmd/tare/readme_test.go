@@ -43,7 +43,7 @@ var (
 	outFlag   = regexp.MustCompile(`--out ([^ ]+)`)
 )
 
-// commandsOf are the commands in a file's fenced and indented blocks. A line that ends in \ goes on in the next.
+// commandsOf are the commands in a file's fenced and indented blocks. A line that ends in \\ continues on the next.
 func commandsOf(t *testing.T, path string) (all []typed) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -105,7 +105,8 @@ func (s *shell) words(line string) (all [][]string) {
 	return all
 }
 
-// parsed has the program read a command line without running it: the command, its flags with their values, the number of arguments.
+// parsed lets the program parse a command line without running it: the command, its flags with their values, the number of
+// arguments.
 func parsed(args []string) error {
 	c, rest, err := rootCommand().Find(args)
 	if err == nil {
@@ -123,7 +124,8 @@ func parsed(args []string) error {
 	return err
 }
 
-// TestCommandsOfTheDocumentation: the program reads each command of the README and of the documents, with its flags and study.
+// TestCommandsOfTheDocumentation checks that the program accepts each command of the README and the documents, with its flags and
+// study.
 func TestCommandsOfTheDocumentation(t *testing.T) {
 	paths, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
@@ -149,7 +151,7 @@ func TestCommandsOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// TestReadmeNamesCommands: what the README names in its text are commands and flags of the program.
+// TestReadmeNamesCommands checks that commands and flags named in the README exist.
 func TestReadmeNamesCommands(t *testing.T) {
 	text, err := os.ReadFile(readme)
 	if err != nil {
@@ -174,12 +176,12 @@ func TestReadmeNamesCommands(t *testing.T) {
 	}
 }
 
-// brief is how the README bounds the commands that end within a minute; its other measurements are only planned here.
+// brief limits the README's commands to a minute; its other measurements are only planned here.
 const brief = "--time-budget 30s"
 
-// TestWithDockerReadme does what the README says, in its order, in an empty folder. Its images are the test's own, from a registry on
-// loopback under the README's names, and so are its archive, its container and its Compose file. Not run: make, which installs; loads over
-// ssh; and the disk image, which is made of packages.
+// TestWithDockerReadme follows the README in order, in an empty folder. Its images are the test's own, from a registry on loopback
+// under the README's names, and so are its archive, its container and its Compose file. It skips make, which installs; loads over
+// ssh; and the disk image, which is made from packages.
 func TestWithDockerReadme(t *testing.T) {
 	h := newHost(t)
 	needDocker(t)
@@ -221,10 +223,10 @@ func TestWithDockerReadme(t *testing.T) {
 	}
 }
 
-// noAdvice is the answer of tare advise on a host that is too noisy for any. Whether the host was does not say whether the README is right.
+// noAdvice is the answer of tare advise on a host that is too noisy. The host's noise does not show whether the README is right.
 const noAdvice = "can be ranked, so there is nothing to apply"
 
-// asPlan is a command that measures, as one that only says what it would do.
+// asPlan turns a command that measures into one that only prints its plan.
 func asPlan(line string) string {
 	if runCommand().Flags().Lookup("plan") == nil {
 		return ""
@@ -232,7 +234,8 @@ func asPlan(line string) string {
 	return regexp.MustCompile(`tare (run|bench) `).ReplaceAllString(line, "$0--plan ")
 }
 
-// readersFiles makes what the README's reader has: an archive of an image, a Compose file, and a container, whose name it returns.
+// readersFiles makes the files of the README's reader: an archive of an image, a Compose file, and a container, whose name it
+// returns.
 func readersFiles(t *testing.T, dir string, img v1.Image, from string) (container string) {
 	t.Helper()
 	container = "tare-test-readme"
@@ -278,7 +281,7 @@ func imageIn(t *testing.T, folder string) v1.Image {
 	return img
 }
 
-// serveImages serves an image under every name that follows --image, and gives the registry's address.
+// serveImages serves an image under every name that follows --image, and returns the registry's address.
 func serveImages(t *testing.T, img v1.Image, all []typed) string {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))

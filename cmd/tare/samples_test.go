@@ -15,10 +15,10 @@ import (
 	"tare/internal/golden"
 )
 
-// The samples are folders of results, one of each kind of study; testdata/samples/README.md says what made them. Beside each is what
-// every reading command printed of it, so that a change of any number or sentence shows in a review.
+// The samples are folders of results, one of each kind of study; testdata/samples/README.md says what made them. Next to each is
+// the output of every reading command, so that a review shows each changed number or sentence.
 
-// reading are the files of what commands print of one sample. In a command SAMPLE is the folder's name.
+// reading are the files with the output of commands for one sample. In a command SAMPLE is the folder's name.
 var reading = map[string][]string{
 	"summary.txt":  {"summary SAMPLE"},
 	"summary.json": {"summary SAMPLE --format json"},
@@ -29,7 +29,7 @@ var reading = map[string][]string{
 	"report.txt":   {"report SAMPLE --out OUT"},
 }
 
-// together are those of several samples at once, or with a flag that one of them is for.
+// together are those of several samples at once, or with a flag that suits one of them.
 var together = map[string][]string{
 	"compare.txt":  {"compare timing timing-again", "compare timing timing-again --margin 20%", "compare timing timing-again --format json"},
 	"compare.md":   {"compare timing timing-again --format markdown"},
@@ -80,7 +80,7 @@ func TestSamplesAreReadAsBefore(t *testing.T) {
 	}
 }
 
-// checkPrinted compares what commands print with a file. They run in the folder of the samples, so that they print no path.
+// checkPrinted compares the output of commands with a file. They run in the folder of the samples, so that they print no path.
 func checkPrinted(t *testing.T, here, name, old, sample string, commands []string) {
 	t.Helper()
 	var all bytes.Buffer
@@ -98,7 +98,7 @@ func checkPrinted(t *testing.T, here, name, old, sample string, commands []strin
 	golden.Check(t, name, all.Bytes())
 }
 
-// printed is what a command prints, and the error that it ends with. Of a report it is the text of the page.
+// printed is the output of a command, and its error. For a report it is the text of the page.
 func printed(t *testing.T, line string) []byte {
 	t.Helper()
 	out := t.TempDir()
@@ -130,7 +130,7 @@ func printed(t *testing.T, line string) []byte {
 	return text
 }
 
-// pageText is a report as a reader sees it: its files by name, and the page's text, that of its figures too, a line for each element.
+// pageText is a report as its reader sees it: its files by name, and the text of the page and its figures, a line for each element.
 func pageText(t *testing.T, out string, files []byte) []byte {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(out, "report.html"))
@@ -156,6 +156,6 @@ func pageText(t *testing.T, out string, files []byte) []byte {
 var (
 	unseen = regexp.MustCompile(`(?s)<style.*?</style>|<script.*?</script>|<!--.*?-->|<path d="[^"]*"><title>[^<]*</title></path>`)
 	tag    = regexp.MustCompile(`</?([a-zA-Z0-9]+)[^>]*>|<![^>]*>`)
-	// inline are the elements within a line of text. Cells of a table are, so that a row is one line.
+	// inline are the elements within a line of text, including cells of a table, so that a row is one line.
 	inline = []string{"a", "abbr", "b", "code", "em", "i", "small", "span", "strong", "sub", "sup", "td", "th", "tspan"}
 )

@@ -36,7 +36,7 @@ func (h *testHost) answered(out string) map[string]int {
 			h.t.Errorf("%s: %s", tr.Treatment, tr.Failure)
 		case !(0 < f["p50"] && f["p50"] <= f["p95"] && f["p95"] <= f["p99"]):
 			h.t.Errorf("%s: %v", tr.Treatment, f)
-		// What is measured, times the rate, is what was under way at once.
+		// The measured time multiplied by the rate is the number of simultaneous requests.
 		case of == "postgres" && tr.Value*f["transactions_per_second"] < 5, of == "nginx" && tr.Value*f["requests_per_second"] < 3, of == "redis" && tr.Value*f["mean"] < 51*4:
 			n[engine+" "+of]++
 		default:
@@ -46,7 +46,8 @@ func (h *testHost) answered(out string) map[string]int {
 	return n
 }
 
-// atARate has a load ask at a rate on bare metal. Whatever the capacity is, each trial ends at the greatest rate, and says so.
+// atARate lets a load send requests at a rate on bare metal. Whatever the capacity is, each trial ends at the greatest rate, and
+// says so.
 func (h *testHost) atARate(use string) {
 	h.t.Helper()
 	h.write("rate.yaml", "name: rate\nworkloads: ["+use+`]
@@ -67,7 +68,8 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 1m}
 	}
 }
 
-// TestServersWithLoadsOfTheirOwn: Redis and nginx answer their loads on bare metal, in each way that their parameters have.
+// TestServersWithLoadsOfTheirOwn checks that Redis and nginx answer their loads on bare metal, in each way that their parameters
+// allow.
 func TestServersWithLoadsOfTheirOwn(t *testing.T) {
 	h := newHost(t)
 	need(t, has("mmdebstrap"), "mmdebstrap")
@@ -88,8 +90,8 @@ design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
 	h.atARate("{name: nginx, params: {bytes: 1000}}")
 }
 
-// TestWithDockerPostgresIgnoresFlushesInGVisor: the shipped study, made short, has figures of PostgreSQL on bare metal, in Docker and in
-// gVisor, leaves nothing, and says in its finding that gVisor's commits do not wait for the disk.
+// TestWithDockerPostgresIgnoresFlushesInGVisor runs the shipped study, shortened. It measures PostgreSQL on bare metal, in Docker
+// and in gVisor, leaves nothing behind, and finds that gVisor's commits do not wait for the disk.
 func TestWithDockerPostgresIgnoresFlushesInGVisor(t *testing.T) {
 	h := newHost(t)
 	needDocker(t)
@@ -120,7 +122,7 @@ func TestWithDockerPostgresIgnoresFlushesInGVisor(t *testing.T) {
 	}
 }
 
-// TestWithDockerPostgresInAnImage does what the README says: a script builds an image of PostgreSQL, and pgbench, which is in it, is the load.
+// TestWithDockerPostgresInAnImage follows the README: a script builds an image with PostgreSQL and pgbench, which is the load.
 func TestWithDockerPostgresInAnImage(t *testing.T) {
 	h := newHost(t)
 	needDocker(t)

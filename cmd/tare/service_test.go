@@ -46,7 +46,7 @@ func (h *testHost) trials(out string) (all []notebook.Trial) {
 	return all
 }
 
-// A shop is a workload of a user's own with a service: a small server, and a client that asks it again and again.
+// A shop is a user's own workload with a service: a small server, and a client that sends it requests again and again.
 const shop = `name: shop
 title: a page is served
 image: {reference: ../image}
@@ -123,13 +123,14 @@ func (h *testHost) shop() {
 	h.write("shop/shop.c", shopSource)
 }
 
-// TestWithDockerAServiceInContainers: the user's own service on bare metal and in containers, on every network that they can have.
+// TestWithDockerAServiceInContainers measures the user's own service on bare metal and in containers, on every network that they
+// can have.
 func TestWithDockerAServiceInContainers(t *testing.T) {
 	h := newHost(t)
 	needDocker(t)
 	need(t, has("runc"), "runc")
 	h.shop()
-	h.write("shop/workload.yaml", strings.Replace(shop, "18080", "18082", 1)) // other tests have the shop's port meanwhile
+	h.write("shop/workload.yaml", strings.Replace(shop, "18080", "18082", 1)) // other tests use the shop's port at the same time
 	h.shops(`  - platform: bm
   - {platform: cn, engines: [docker, runc], provisioning: [pinned], networks: [bridge, host, none]}
   - {platform: cn, engines: [runc], provisioning: [pinned], networks: [macvlan]}
@@ -140,7 +141,7 @@ func TestWithDockerAServiceInContainers(t *testing.T) {
 	}
 }
 
-// TestAServiceInVMs: the same in virtual machines, and in containers there.
+// TestAServiceInVMs measures the same in virtual machines, and in containers there.
 func TestAServiceInVMs(t *testing.T) {
 	h := newHost(t)
 	need(t, has("qemu-system-x86_64"), "qemu-system-x86_64 (qemu-system-x86)")
@@ -151,7 +152,7 @@ func TestAServiceInVMs(t *testing.T) {
 		"vm with qemu cannot give the network host")
 }
 
-// shops runs the shop on platforms, and wants these to be measured, and it to be said that another is left out.
+// shops runs the shop on platforms, and checks that these are measured, and that another is reported as left out.
 func (h *testHost) shops(platforms string, want []string, leftOut string) {
 	h.t.Helper()
 	h.write("study.yaml", `name: shops
@@ -201,7 +202,7 @@ allow_emulation: true
 	}
 }
 
-// TestTheNetwork: the network study's workloads give figures that can be, in a container behind a cable.
+// TestTheNetwork checks that the network study's workloads give plausible figures, in a container behind a cable.
 func TestTheNetwork(t *testing.T) {
 	h := newHost(t)
 	need(t, has("mmdebstrap"), "mmdebstrap")
@@ -223,7 +224,7 @@ design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
 			continue
 		}
 		f := tr.Figures
-		gigabytes := tr.Value * f["gigabits_per_second"] / 8 // of a time per gigabyte
+		gigabytes := tr.Value * f["gigabits_per_second"] / 8 // tr.Value is a time per gigabyte
 		switch {
 		case f["gigabits_per_second"] > 0 && math.Abs(gigabytes-1) < 0.01:
 			n++
@@ -238,7 +239,8 @@ design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
 	}
 }
 
-// TestBadLuckWithAService: each has its cause in the record, on one line on the screen, and leaves nothing.
+// TestBadLuckWithAService checks that each failure has its cause in the record and on one line on the screen, and leaves nothing
+// behind.
 func TestBadLuckWithAService(t *testing.T) {
 	h := newHost(t)
 	need(t, has("runc"), "runc")
@@ -301,7 +303,7 @@ func TestBadLuckWithAService(t *testing.T) {
 	h.nothingLeft()
 }
 
-// interrupts are which CPUs serve the host's interrupts.
+// interrupts are the CPUs that serve the host's interrupts.
 func interrupts(t *testing.T) (all string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/irq/[0-9]*/smp_affinity_list")
@@ -309,14 +311,15 @@ func interrupts(t *testing.T) (all string) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if b, err := os.ReadFile(f); err == nil { // else it went meanwhile
+		if b, err := os.ReadFile(f); err == nil { // otherwise it is gone
 			all += f + " " + string(b)
 		}
 	}
 	return all
 }
 
-// bindInterrupt has one of the host's interrupts served by that CPU alone until the test is over, so that the kernel has to move it when the CPU goes.
+// bindInterrupt binds one of the host's interrupts to that CPU until the end of the test, so that the kernel must move it when the
+// CPU goes.
 func bindInterrupt(t *testing.T, cpu string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/irq/[0-9]*/smp_affinity_list")
@@ -338,7 +341,8 @@ func bindInterrupt(t *testing.T, cpu string) {
 	need(t, false, "an interrupt that lets its CPUs be chosen")
 }
 
-// TestAloneASmallerHost: the host is made smaller and whole again, its interrupts too, in order, and by `tare clean` after a kill.
+// TestAloneASmallerHost checks that the host is made smaller and restored, including its interrupts, in order, and by `tare clean`
+// after a kill.
 func TestAloneASmallerHost(t *testing.T) {
 	h := newHost(t)
 	need(t, has("runc"), "runc")
@@ -388,7 +392,7 @@ design: {rounds: {floor: 2, cap: 2}}
 	}
 	backAgain("after the run")
 
-	// Bare metal alone, as the paper's: without the other CPUs where nobody else needs them. So it is on a smaller host too.
+	// Bare metal without neighbours, as in the paper: without the other CPUs if nobody needs them. So it is on a smaller host too.
 	h.shop()
 	h.write("alone.yaml", `name: alone
 workloads: [{name: cpu, params: {millions: 30}}, {name: ./shop}]
@@ -441,7 +445,8 @@ design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
 	h.must("clean")
 	backAgain("after tare clean")
 	if dockerAnswers() {
-		// The kernel takes the CPUs from Docker's cgroup for good; a container on the last of them shows that it has it back.
+		// The kernel takes the CPUs from Docker's cgroup for good. A container on the last of them shows that the cgroup has it
+		// back.
 		cpus := strings.FieldsFunc(strings.TrimSpace(string(whole)), func(r rune) bool { return r == '-' || r == ',' })
 		set := "/sys/fs/cgroup/cpuset/docker/cpuset.cpus"
 		if b, err := os.ReadFile(set); err == nil && !strings.Contains(string(b), cpus[len(cpus)-1]) {
@@ -450,9 +455,9 @@ design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
 	}
 }
 
-// TestWithDockerThePaper runs the study of the paper, made small and shorter still, and judges its claims. The servers are the
-// real ones, and traced. Cassandra, which takes half a minute to start, does so when it is seeded, on bare metal, and in one container;
-// that several treatments of a server are compared, WordPress shows. Emulated, of the servers, is only WordPress.
+// TestWithDockerThePaper runs a small and further shortened study of the paper, and judges its claims. The servers are the real
+// ones, and traced. Cassandra, which takes half a minute to start, starts only to be seeded, on bare metal, and in one container.
+// WordPress alone is compared in several treatments and emulated.
 func TestWithDockerThePaper(t *testing.T) {
 	h := newHost(t)
 	needDocker(t)
@@ -467,12 +472,12 @@ func TestWithDockerThePaper(t *testing.T) {
 	for _, c := range []struct{ long, short string }{
 		// CPUs go offline in TestAloneASmallerHost.
 		{"    other_cpus: offline\n", ""},
-		// Memory is withheld in TestAloneBareMetalsMemory: other tests run beside this one.
+		// Memory is withheld in TestAloneBareMetalsMemory, because other tests run at the same time.
 		{"    other_memory: withheld\n", ""},
 		{cassandra, ""},
 		{"  - {name: Figure 6, title: \"Cassandra, mean response time by instance type\", workload: cassandra, by: instance}\n", ""},
 		{"rounds: 4", "rounds: 1"},
-		{"floor: 6, cap: 6", "floor: 3, cap: 3"}, // of two, a busy host leaves no interval, and nothing to advise
+		{"floor: 6, cap: 6", "floor: 3, cap: 3"}, // with two rounds, a busy host leaves no interval, and nothing to advise
 		{"warmups: 1", "warmups: 0"},
 		{"frames: 60 or more, width: 480", "frames: 12, width: 160"},
 		{"millions: 50 or more", "millions: 2"},
@@ -518,7 +523,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 10m}
 		t.Errorf("Cassandra: %+v, want one row, of one trial", rows)
 	}
 
-	// Their requests come to the disk, on bare metal too, where no cgroup counts it.
+	// Their requests reach the disk, on bare metal too, where no cgroup counts it.
 	var explained struct {
 		Accounts []struct {
 			Treatment, Workload string
@@ -535,7 +540,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 10m}
 		}
 		served++
 		if a.PerRequest == nil || a.PerRequest.Value <= 0 {
-			t.Errorf("%s: disk operations a request: %+v, more than 0 were expected", a.Treatment, a.PerRequest)
+			t.Errorf("%s: disk operations a request: %+v, want more than 0", a.Treatment, a.PerRequest)
 		}
 	}
 	if served != 5 {
@@ -570,7 +575,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 10m}
 
 	h.startAsAdvised()
 
-	// More ranks than the host has cores, whatever Open MPI makes of that.
+	// More ranks than the host has cores, whatever Open MPI does with them.
 	h.write("ranks.yaml", `name: ranks
 workloads:
   - {name: mpi-search, params: {millions: 1, ranks: 5, each: 1000, bytes: 4096}}
@@ -619,8 +624,8 @@ design: {rounds: {floor: 1, cap: 1}, timeout: 5m}
 	}
 }
 
-// startAsAdvised starts a container with the flags that `tare advise` prints for each provisioning, and looks at its cgroup.
-// The advice is on a folder made here: a run of few rounds may leave nothing to rank.
+// startAsAdvised starts a container with the flags that `tare advise` prints for each provisioning, and checks its cgroup. The
+// advice is on a folder made here, because a run of few rounds may leave nothing to rank.
 func (h *testHost) startAsAdvised() {
 	h.t.Helper()
 	dir := notebooktest.New(1).Add("bm 1/2GB", 1).Add("cn docker pinned 1/2GB", 1.2).Add("cn docker vanilla 1/2GB", 1.4).Write(h.t)

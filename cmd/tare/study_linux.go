@@ -62,7 +62,7 @@ func studyCheckCommand() *cobra.Command {
 	var format string
 	c := &cobra.Command{Use: "check STUDY|FILE", Short: "Check a study file without running it",
 		Long: `Reads a study file with its workloads, kernels and claims, as tare run does before it measures. The first error ends the check
-with status 1. It needs no root and does not look at the host: tare run --plan says what this host can run.`,
+with status 1. The check needs no root and ignores the host: tare run --plan says what this host can run.`,
 		Example: "  tare study check ./mine.yaml",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -86,7 +86,7 @@ with status 1. It needs no root and does not look at the host: tare run --plan s
 	return c
 }
 
-// checkStudy reports what is wrong in a study, as far as that is known without a host.
+// checkStudy reports the errors in a study that can be found without a host.
 func checkStudy(s *studyfile.Spec) (of checkedStudy, err error) {
 	if _, err := publishedOf(s); err != nil {
 		return of, err
@@ -103,7 +103,7 @@ func checkStudy(s *studyfile.Spec) (of checkedStudy, err error) {
 	return checkedStudy{s.Name, n, len(names), asked.Design.Floor, asked.Design.Cap}, err
 }
 
-// publishedOf are the published claims that the study names.
+// publishedOf reads the published claims that the study names.
 func publishedOf(s *studyfile.Spec) (all []claims.Claim, err error) {
 	for _, name := range s.Claims {
 		of, err := claims.Shipped(name)
@@ -115,14 +115,14 @@ func publishedOf(s *studyfile.Spec) (all []claims.Claim, err error) {
 	return all, nil
 }
 
-// listedStudy is a shipped study as people choose it.
+// listedStudy is what people need to know to choose a shipped study.
 type listedStudy struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	Paper string `json:"paper"`
 
-	Seconds notebook.Span `json:"seconds"`      // about, on a host that has all that the study needs
-	Unknown notebook.Span `json:"unknown_runs"` // how many runs take a time that is not known
+	Seconds notebook.Span `json:"seconds"`      // estimated, on a host that has everything the study needs
+	Unknown notebook.Span `json:"unknown_runs"` // number of runs whose time is unknown
 	Needs   words.Needs   `json:"needs"`
 }
 
@@ -177,7 +177,7 @@ func listed(ctx context.Context, name string) (row listedStudy, err error) {
 	return listedStudy{s.Name, s.Title, s.Paper, v.Seconds, v.More, n}, nil
 }
 
-// briefly says how long a study takes. Runs whose time is not known make it longer.
+// briefly says how long a study takes. A plus stands for runs whose time is unknown.
 func briefly(r listedStudy) string {
 	if r.Unknown.High > 0 {
 		return words.TimeBriefly(r.Seconds) + " +"

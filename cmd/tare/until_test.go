@@ -16,8 +16,8 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// A run until claims: what can be tested is decided, rightly, and each treatment is measured as long as a claim waits for it. What the claims do not
-// need, and what was emulated, is never asked for.
+// A run until claims correctly decides the testable claims. It measures each treatment as long as a claim waits for it. It never
+// waits for emulated treatments, or for those that no claim needs.
 func TestClaimsAreDecided(t *testing.T) {
 	published, err := claims.Parse("mine.yaml", []byte(`
 paper: mine
@@ -79,7 +79,7 @@ groups:
 				t.Errorf("run %d: after %d rounds %s is %s", run, round, v.Claim.ID, v.Answer)
 			}
 		}
-		// What costs 40 % is known long before what costs 1 % is known to cost no more than 5.
+		// A cost of 40 % is known long before a cost of 1 % is known to be at most 5 %.
 		if dear, same := in["cn crun vanilla large"], in["cn crun pinned large"]; dear >= same || same < 6 || in["bm large"] != same || len(in) != 3 {
 			t.Errorf("run %d: rounds: %v", run, in)
 		}

@@ -12,13 +12,13 @@ import (
 	"tare/notebook"
 )
 
-// number is the version that is built from this source, by https://semver.org.
+// number is the version of this source, after https://semver.org.
 const number = "0.1.0"
 
 // release is the commit, set by the linker: see the Makefile.
 var release string
 
-// version is the version with the commit that the program was built from: folders record it.
+// version is the version with the commit of the build. Results folders record it.
 func version() string {
 	if c := commit(); c != "" {
 		return number + "+" + c
@@ -26,7 +26,7 @@ func version() string {
 	return number
 }
 
-// commit is the commit that the program was built from; empty where none is known.
+// commit is the commit of the build; empty where it is unknown.
 func commit() string {
 	if release != "" {
 		return release
@@ -50,13 +50,13 @@ func commit() string {
 	return revision + dirty
 }
 
-// build says what this program is.
+// build describes this program.
 type build struct {
 	Version string         `json:"version"`
-	Commit  string         `json:"commit"` // empty: not known
+	Commit  string         `json:"commit"` // empty: unknown
 	Go      string         `json:"go"`
 	System  string         `json:"system"`
-	Formats map[string]int `json:"formats"` // the newest that it reads and writes
+	Formats map[string]int `json:"formats"` // the newest that this program reads and writes
 }
 
 func thisBuild() build {
@@ -66,7 +66,7 @@ func thisBuild() build {
 func (b build) String() string {
 	from := b.Commit
 	if from == "" {
-		from = "not known"
+		from = "unknown"
 	}
 	return fmt.Sprintf("tare %s\ncommit: %s\nGo: %s, %s\nformat of results folders: %d\n", b.Version, from, b.Go, b.System, b.Formats["results"])
 }
@@ -74,7 +74,7 @@ func (b build) String() string {
 func versionCommand() *cobra.Command {
 	var format string
 	c := &cobra.Command{Use: "version", Short: "Print the version, the commit, Go and the formats", Args: nothing,
-		Long:    "Prints the version of this program, the commit and the Go that it was built from, and the format of results folders.",
+		Long:    "Prints the version of this program, its commit, the Go version that built it, and the format of results folders.",
 		Example: "  tare version\n  tare version --format json | jq -r .commit",
 		RunE: func(*cobra.Command, []string) error {
 			if format == "json" {

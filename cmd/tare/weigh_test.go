@@ -17,7 +17,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// A holder is a workload that takes a known amount of memory: some of which no page is like another, and some of which all are.
+// A holder is a workload that uses a known amount of memory: some of its pages are all different, and some are all alike.
 const holder = `name: holder
 title: holds memory
 image: {reference: ../image}
@@ -72,7 +72,7 @@ func (h *testHost) holder() {
 	h.write("holder/holder.c", holderSource)
 }
 
-// What guests weigh whose memory is known, with and without their pages merged.
+// The memory of guests whose use is known, with and without merged pages.
 func TestGuestsAreWeighed(t *testing.T) {
 	h := newHost(t)
 	need(t, has("lxc-start"), "lxc-start (lxc)")
@@ -97,7 +97,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 			t.Errorf("%s: %s", tr.Treatment, tr.Failure)
 			continue
 		}
-		// 16 and 4 MiB are the holder's; the rest is its library and, of a container, the engine's own process.
+		// 16 and 4 MiB are the holder's; the rest is its library and, for a container, the engine's own process.
 		for _, c := range []struct {
 			metric    notebook.Metric
 			low, high float64
@@ -109,13 +109,13 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 				t.Errorf("%s: %s is %.2f MiB, want %g to %g", tr.Treatment, c.metric.Name, got, c.low, c.high)
 			}
 		}
-		// A container's cgroup is charged with stacks, page tables and slabs at least; bare metal is in no group of its own.
+		// A container's cgroup is charged with at least stacks, page tables and slabs. Bare metal is in no group of its own.
 		kernel, told := tr.Figures[memory.Kernel.Name]
 		if container := strings.Contains(tr.Treatment, "lxc"); told != container || told && (kernel < 0.05 || kernel > 20) {
 			t.Errorf("%s: the kernel has %.3f MiB for it, known: %v", tr.Treatment, kernel, told)
 		}
 		t.Logf("%s: kernel memory %.3f MiB, %v", tr.Treatment, kernel, told)
-		// Of three times 1024 pages alike there is one page for each 256 at least (max_page_sharing).
+		// Of three times 1024 identical pages at least one page for each 256 remains (max_page_sharing).
 		if got := tr.Value - tr.Figures[memory.Merged.Name]; got < 3.9 || got > 4.2 {
 			t.Errorf("%s: KSM takes %.2f MiB of each guest, want 4", tr.Treatment, got)
 		}
@@ -132,7 +132,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 	h.must("claims", "R")
 	h.must("export", "R")
 
-	// A VM's memory is QEMU's, of which the guest's is a part.
+	// A VM's memory is QEMU's, which includes the guest's.
 	h.write("vm.yaml", `name: vms
 workloads: [{name: ./holder}]
 platforms: [{platform: vm, provisioning: [pinned]}]
@@ -151,7 +151,8 @@ allow_emulation: true
 		t.Fatal(err)
 	}
 	for _, tr := range h.trials("V") {
-		// QEMU's copy of the kernel's file is a line of its own: all of it but for its real-mode part and two pages that other things share.
+		// QEMU's copy of the kernel's file has a line of its own: all of it except its real-mode part and two pages that other
+		// things share.
 		if got, want := tr.Figures[memory.Copy.Name]*notebook.MiB, float64(image.Size()); got > want || got < want-(128<<10) {
 			t.Errorf("%s: QEMU's copy of the kernel has %.0f bytes, the file %.0f", tr.Treatment, got, want)
 		}
@@ -185,7 +186,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	for force(t, run) != "1" { // the kernel tells nobody
+	for force(t, run) != "1" { // the kernel gives no notice
 		select {
 		case err := <-ended:
 			t.Fatalf("it ended before anything was merged: %v", err)

@@ -91,7 +91,7 @@ design: {rounds: {floor: 1, cap: 1}, warmups: 0, timeout: 5m}
 			t.Errorf("of its memory the guest's record says %q", notes)
 		}
 	}
-	const most = data / 2 // which pages the kernel drops first is its own affair, and a part of them may stay
+	const most = data / 2 // the kernel chooses which pages to drop first, and some of them may stay
 	for _, tr := range h.trials("R") {
 		if tr.Failure != nil || !scattered && (tr.Figures["once"] < most || tr.Figures["again"] < most) {
 			t.Errorf("%s: %v and %v bytes came from the disk, want more than %d each time: %s", tr.Treatment, tr.Figures["once"], tr.Figures["again"], most, tr.Failure)

@@ -24,14 +24,15 @@ func workloadCommand() *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 		Example: "  tare workload list\n  tare workload show cpu\n  tare workload import fs-mark-1.0.3 --files downloads --out fs-mark"}
 	var files, out string
-	imports := &cobra.Command{Use: "import PROFILE", Short: "Make a workload of a test profile of the Phoronix Test Suite",
-		Long: `Make a workload's folder of a folder with a test profile of the Phoronix Test Suite: test-definition.xml, results-definition.xml,
-downloads.xml, install.sh. Nothing is fetched: what the profile downloads has to lie in its folder, or in --files, and has to have
-the profile's checksum. Then name the new folder in a study, as in workloads: [{name: ./fs-mark}].`,
+	imports := &cobra.Command{Use: "import PROFILE", Short: "Make a workload from a test profile of the Phoronix Test Suite",
+		Long: `Makes a workload's folder from the folder of a test profile of the Phoronix Test Suite: test-definition.xml,
+results-definition.xml, downloads.xml, install.sh. Tare downloads nothing: put the files that the profile downloads into its
+folder or into --files. They must have the profile's checksums. Then name the new folder in a study, for example
+workloads: [{name: ./fs-mark}].`,
 		Example: "  tare workload import fs-mark-1.0.3 --files downloads --out fs-mark",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return errors.New("workload import: one folder with a test profile was expected")
+				return errors.New("workload import: name one folder with a test profile")
 			}
 			profile, err := filepath.Abs(args[0])
 			if err != nil {
@@ -42,7 +43,7 @@ the profile's checksum. Then name the new folder in a study, as in workloads: [{
 			}
 			folder, err := os.OpenRoot(profile)
 			if err != nil {
-				return fmt.Errorf("%s: a folder with a test profile was expected: %w", args[0], err)
+				return fmt.Errorf("%s: not a folder with a test profile: %w", args[0], err)
 			}
 			defer folder.Close()
 			downloads, err := os.OpenRoot(files)
@@ -62,13 +63,13 @@ the profile's checksum. Then name the new folder in a study, as in workloads: [{
 			}
 			w, err := workload.ReadFolder(out)
 			if err != nil {
-				return fmt.Errorf("%s: what was made of it is no workload: %w", args[0], err)
+				return fmt.Errorf("%s: the new workload does not work: %w", args[0], err)
 			}
 			named := out // a name with a slash is a path
 			if !filepath.IsAbs(out) {
 				named = "./" + filepath.Clean(out)
 			}
-			fmt.Printf("%s is the workload %s: %s. Name it in a study, as in\n  workloads: [{name: %s}]\n", out, w.Name, w.Title, named)
+			fmt.Printf("%s is the workload %s: %s. Name it in a study, for example\n  workloads: [{name: %s}]\n", out, w.Name, w.Title, named)
 			return nil
 		}}
 	imports.Flags().StringVar(&files, "files", "", "folder with the files that the profile downloads (default: the profile's own)")
@@ -77,7 +78,7 @@ the profile's checksum. Then name the new folder in a study, as in workloads: [{
 	return c
 }
 
-// writeImported writes a workload's folder, which is not there yet.
+// writeImported writes a workload's folder, which must not exist yet.
 func writeImported(made *phoronix.Imported, inputs, out string) (err error) {
 	if err := os.Mkdir(out, 0o755); err != nil {
 		return err

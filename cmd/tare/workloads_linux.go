@@ -18,13 +18,13 @@ import (
 	"tare/workloads"
 )
 
-// aboutWorkload is a workload as people choose it.
+// aboutWorkload is what people need to know to choose a workload.
 type aboutWorkload struct {
 	Name       string           `json:"name"`
 	Title      string           `json:"title"`
 	Paper      string           `json:"paper,omitempty"`
 	Service    bool             `json:"service"`
-	Metrics    []aboutMetric    `json:"metrics"` // the first ranks platforms
+	Metrics    []aboutMetric    `json:"metrics"` // the first one ranks platforms
 	Length     string           `json:"length,omitempty"`
 	Takes      string           `json:"takes,omitempty"`
 	Suite      string           `json:"suite,omitempty"`
@@ -116,7 +116,7 @@ func workloadShowCommand() *cobra.Command {
 	return c
 }
 
-// listedWidth is the greatest width of a title in a list, in letters.
+// listedWidth is the greatest width of a title in a list, in characters.
 const listedWidth = 76
 
 func listWorkloads(out io.Writer, all []aboutWorkload) error {
@@ -131,7 +131,7 @@ func listWorkloads(out io.Writer, all []aboutWorkload) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(out, "\nParameters and metrics of one: tare workload show NAME")
+	_, err := fmt.Fprintln(out, "\nParameters and metrics of a workload: tare workload show NAME")
 	return err
 }
 
@@ -150,7 +150,7 @@ func showWorkload(out io.Writer, a aboutWorkload, named string) error {
 	}
 	kind := "a command that ends"
 	if a.Service {
-		kind = "a service, asked by its load"
+		kind = "a service that gets requests from its load"
 	}
 	line("kind", kind)
 	line("paper", a.Paper)
@@ -168,7 +168,7 @@ func showWorkload(out io.Writer, a aboutWorkload, named string) error {
 	}
 	line("also", strings.Join(also, ", "))
 	if a.Takes != "" {
-		line("takes", "about "+a.Takes+" with the defaults, on one core")
+		line("takes", "about "+a.Takes+" with the defaults, on one CPU")
 	}
 	line("image", a.Image)
 	if a.Suite != "" {
@@ -207,7 +207,7 @@ func showWorkload(out io.Writer, a aboutWorkload, named string) error {
 	return err
 }
 
-// wrapped cuts a text into lines of at most so many letters, between words.
+// wrapped breaks a text between words into lines of at most width characters.
 func wrapped(text string, width int) (lines []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {
@@ -219,7 +219,7 @@ func wrapped(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
-// shortened cuts a text to so many letters, between words where it can.
+// shortened cuts a text to at most most characters, between words where possible.
 func shortened(text string, most int) string {
 	if len([]rune(text)) <= most {
 		return text

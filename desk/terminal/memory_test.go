@@ -44,7 +44,7 @@ func TestMemory(t *testing.T) {
 	}{
 		"memory.txt":          {detailed: true},
 		"memory-narrow.txt":   {screen: terminal.Screen{Width: 60}, change: func(a *notebook.MemoryAccount) { a.Contents, a.Spilled = false, 5<<20+1 }},
-		"memory-withheld.txt": {detailed: true, change: func(a *notebook.MemoryAccount) { a.Withheld = "the kernel withholds the frames of pages" }},
+		"memory-withheld.txt": {detailed: true, change: func(a *notebook.MemoryAccount) { a.Withheld = "the kernel hides the frames of pages" }},
 	} {
 		b := *a
 		if of.change != nil {

@@ -1,5 +1,5 @@
-// Package golden compares what tests make with files under testdata, which `go test -update` writes anew. Such a file is of
-// one component, small enough to be read when it changes.
+// Package golden compares the output of tests with files under testdata. `go test -update` rewrites these files. Each one belongs to
+// one component and is small enough to review when it changes.
 package golden
 
 import (
@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the files under testdata anew")
+var update = flag.Bool("update", false, "rewrite the files under testdata")
 
 // Check compares bytes with a file of the package's folder testdata.
 func Check(t testing.TB, name string, got []byte) {
@@ -32,11 +32,11 @@ func Check(t testing.TB, name string, got []byte) {
 		t.Fatalf("%v (go test -update writes it)", err)
 	}
 	if d := Difference(string(got), string(want)); d != "" {
-		t.Errorf("%s is not what it was; look at it, and run the test with -update if it is better: %s", name, d)
+		t.Errorf("%s has changed; if the change is right, run the test with -update: %s", name, d)
 	}
 }
 
-// Difference shows where two texts part; empty: they are the same.
+// Difference shows the first line where two texts differ; empty if they are equal.
 func Difference(got, want string) string {
 	if got == want {
 		return ""
@@ -63,7 +63,7 @@ func Difference(got, want string) string {
 	return "line ends"
 }
 
-// Excerpt is the part of a page between two texts.
+// Excerpt is the part of a page from one text to another.
 func Excerpt(t *testing.T, page []byte, from, to string) []byte {
 	t.Helper()
 	_, rest, found := bytes.Cut(page, []byte(from))

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// disturbed is the share of the host's CPU time, used by other programs or by the machine below the host, from which on times say little.
+// disturbed is the share of the host's CPU time from which times say little, when other programs or the machine below the host use it.
 const disturbed = 0.05
 
 // SkipsFile is the environment variable with the file to which Quiet appends the name of each test that it skips.
 const SkipsFile = "TARE_SKIPS"
 
 // Quiet runs a check that compares times and so needs a quiet host. If the check fails and the host was not quiet, Quiet runs it a second time, and
-// then skips the test. The host was not quiet if the machine below it used much of its CPU time during the check, or if other programs use much right
-// after it, while the test itself does nothing. A caller must therefore not run in parallel with other tests. Such a skip is not a missing component:
+// then skips the test. The host was not quiet if the machine below it used much of its CPU time during the check. It was also not quiet if other
+// programs use much of it right after the check, while the test itself does nothing. A caller must therefore not run in parallel with other tests. Such a skip is not a missing component:
 // TARE_REQUIRE=all allows it.
 func Quiet(t *testing.T, check func(t testing.TB)) {
 	t.Helper()
@@ -29,7 +29,7 @@ func Quiet(t *testing.T, check func(t testing.TB)) {
 		r := &recorder{TB: t}
 		stolen := stolen(t, func() {
 			done := make(chan struct{})
-			go func() { // a fatal failure ends it
+			go func() { // a fatal failure ends the goroutine
 				defer close(done)
 				check(r)
 			}()
@@ -81,12 +81,12 @@ func stolen(t testing.TB, f func()) float64 {
 func busy(t testing.TB) float64 {
 	t.Helper()
 	before := ticks(t)
-	time.Sleep(time.Second) // the time that is looked at
+	time.Sleep(time.Second) // the observed time
 	after := ticks(t)
 	return (after.used - before.used) / max(1, after.all-before.all)
 }
 
-// cpuTime is what the host's CPUs did so far, in ticks (proc(5), /proc/stat).
+// cpuTime is what the host's CPUs have done so far, in ticks (proc(5), /proc/stat).
 type cpuTime struct{ all, used, stolen float64 }
 
 func ticks(t testing.TB) (sum cpuTime) {
@@ -112,7 +112,7 @@ func ticks(t testing.TB) (sum cpuTime) {
 	return sum
 }
 
-// recorder is a test whose failures are kept.
+// recorder is a test that keeps its failures.
 type recorder struct {
 	testing.TB
 	failed bool

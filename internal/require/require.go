@@ -1,5 +1,5 @@
-// Package require skips a test that needs what this host does not have, and says what that is. Where TARE_REQUIRE=all is
-// in the environment such a test fails instead: there nothing may be left out.
+// Package require skips a test that needs something this host lacks, and says what. With TARE_REQUIRE=all in the environment such
+// a test fails instead, so that nothing is left out.
 package require
 
 import (
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// That skips the test unless ok, or fails it where everything is required; what is needed, with any reason.
+// That skips the test unless ok, or fails it with TARE_REQUIRE=all. what is the need, with any reason.
 func That(t testing.TB, ok bool, what string) {
 	t.Helper()
 	if ok {
@@ -26,7 +26,7 @@ func Root(t testing.TB) {
 	That(t, os.Geteuid() == 0, "root")
 }
 
-// Program requires programs that are found in PATH.
+// Program requires programs in PATH.
 func Program(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {

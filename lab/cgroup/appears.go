@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OnAppearance calls then, with the time, when a cgroup of the name appears at the top of the hierarchy with the memory controller, until stop is
-// called, which waits for it. OnAppearance does not call then for a cgroup that exists already.
+// OnAppearance calls then, with the time, when a cgroup of this name appears at the top of the hierarchy with the memory
+// controller. It does so until stop is called, which waits for it. A cgroup that exists already does not count.
 func OnAppearance(name string, then func(time.Time)) (stop func(), err error) {
 	hs, err := Mounted()
 	if err != nil {
@@ -61,7 +61,7 @@ func OnAppearance(name string, then func(time.Time)) (stop func(), err error) {
 	}, nil
 }
 
-// names are those in a read of inotify(7).
+// names are the names in a read of inotify(7).
 func names(b []byte) (all []string) {
 	for len(b) >= unix.SizeofInotifyEvent {
 		n := int(binary.NativeEndian.Uint32(b[12:16]))

@@ -21,7 +21,7 @@ import (
 	"tare/notebook"
 )
 
-// system is the machine whose cgroups are read, and its mounts.
+// system is the machine and the mounts whose cgroups are read.
 type system struct {
 	proc.Tree
 	mounted func() ([]*mountinfo.Info, error)
@@ -29,14 +29,14 @@ type system struct {
 
 var host = system{proc.Host, hostMounted}
 
-// first is what the host had mounted when it was first asked.
+// first is what the host had mounted at the first call.
 var first struct {
 	sync.Mutex
 	mounts []*mountinfo.Info
 }
 
-// hostMounted gives the host's mounts as they were when they were first read: the hierarchies among them stay, and reading the list holds up
-// whoever mounts a guest's root.
+// hostMounted returns the host's mounts as of its first call. The hierarchies among them stay, and reading the list again would
+// delay whoever mounts a guest's root.
 func hostMounted() ([]*mountinfo.Info, error) {
 	first.Lock()
 	defer first.Unlock()
@@ -97,14 +97,14 @@ func parseMemberships(s string) ([]membership, error) {
 	return ms, nil
 }
 
-// Group is a process's place in the hierarchy that has a controller, as a folder of the mounted hierarchy.
+// Group is the place of a process in the hierarchy that has a controller, as a folder of the mounted hierarchy.
 type Group struct {
-	Dir     string // "" when the controller is in no hierarchy here
-	Top     string // where the hierarchy is mounted; Dir is it, or below it
+	Dir     string // "" if no hierarchy here has the controller
+	Top     string // where the hierarchy is mounted; Dir is this folder or below it
 	Version int    // 1 or 2
 }
 
-// upwards lists the group's folder and those above it that can be seen.
+// upwards lists the group's folder and the visible folders above it.
 func (g Group) upwards() []string {
 	if g.Dir == "" {
 		return nil
@@ -117,14 +117,14 @@ func (g Group) upwards() []string {
 	return dirs
 }
 
-// places is where a process is in all hierarchies.
+// places are the places of a process in all hierarchies.
 type places struct {
 	pid         string
 	memberships []membership
 	mounts      []*mountinfo.Info
 }
 
-// find finds where process pid is for a controller ("cpu", "cpuset", "memory", …).
+// find finds the place of process pid for a controller ("cpu", "cpuset", "memory", …).
 func (s system) find(pid, controller string) (Group, error) {
 	p, err := s.places(pid)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s system) find(pid, controller string) (Group, error) {
 	return p.of(controller)
 }
 
-// places finds where process pid is; nowhere, where the kernel has no cgroups.
+// places finds the places of process pid; none where the kernel has no cgroups.
 func (s system) places(pid string) (p places, err error) {
 	p.pid = pid
 	file := "/proc/" + pid + "/cgroup"
@@ -150,7 +150,7 @@ func (s system) places(pid string) (p places, err error) {
 	if p.memberships, err = parseMemberships(text); err != nil {
 		return p, fmt.Errorf("%s: %w", file, err)
 	}
-	// This process's own view, for the paths in /proc/PID/cgroup are relative to the reader's cgroup namespace.
+	// This process's own view, because the paths in /proc/PID/cgroup are relative to the reader's cgroup namespace.
 	p.mounts, err = s.mounted()
 	return p, err
 }
@@ -158,7 +158,7 @@ func (s system) places(pid string) (p places, err error) {
 // of is the process's place for a controller.
 func (p places) of(controller string) (Group, error) {
 	ms := p.memberships
-	// A controller of version 1 is bound to its hierarchy and is not available in version 2.
+	// Version 1 binds a controller to its hierarchy, so version 2 does not have it.
 	version, fstype := 1, "cgroup"
 	i := slices.IndexFunc(ms, func(m membership) bool { return slices.Contains(m.controllers, controller) })
 	if i < 0 {
@@ -168,7 +168,7 @@ func (p places) of(controller string) (Group, error) {
 	if i < 0 {
 		return Group{}, nil
 	}
-	// Of several mounts of the hierarchy, the one that shows most of what lies above.
+	// If the hierarchy has several mounts, take the one that shows most of the groups above.
 	var best *mountinfo.Info
 	var rel string
 	for _, m := range p.mounts {
@@ -184,12 +184,12 @@ func (p places) of(controller string) (Group, error) {
 		return Group{Dir: path.Join(best.Mountpoint, rel), Top: best.Mountpoint, Version: version}, nil
 	}
 	if ms[i].path == "/" {
-		return Group{}, nil // the root has no limits to be read
+		return Group{}, nil // the root has no limits
 	}
 	return Group{}, fmt.Errorf("process %s is in cgroup %s for %s, which no mount seen from here shows; mount the cgroup hierarchy, or run tare outside of the container", p.pid, ms[i].path, controller)
 }
 
-// within gives the part of p below root.
+// within returns the part of p below root.
 func within(p, root string) (string, bool) {
 	if slices.Contains(strings.Split(p, "/"), "..") {
 		return "", false // outside of this cgroup namespace
@@ -200,8 +200,8 @@ func within(p, root string) (string, bool) {
 	return strings.CutPrefix(p, root+"/")
 }
 
-// Of is the folder of the cgroup that process pid is in for a controller ("cpu", "cpuset", "memory", …), in
-// either version, and "" where the kernel has no such hierarchy mounted.
+// Of returns the folder of the cgroup of process pid for a controller ("cpu", "cpuset", "memory", …), in either version; "" where
+// the kernel has no such hierarchy mounted.
 func Of(pid int, controller string) (dir string, err error) {
 	g, err := host.find(strconv.Itoa(pid), controller)
 	if err != nil {
@@ -210,7 +210,7 @@ func Of(pid int, controller string) (dir string, err error) {
 	return g.Dir, nil
 }
 
-// Paths are the cgroups that process pid is in, one for each hierarchy, as paths below its root.
+// Paths returns the cgroups of process pid, one for each hierarchy, as paths below its root.
 func Paths(pid int) ([]string, error) {
 	file := "/proc/" + strconv.Itoa(pid) + "/cgroup"
 	text, err := host.Read(file)
@@ -228,12 +228,12 @@ func Paths(pid int) ([]string, error) {
 	return paths, nil
 }
 
-// Find is where this process is for a controller ("cpu", "cpuset", "memory", …).
+// Find finds the place of this process for a controller ("cpu", "cpuset", "memory", …).
 func Find(controller string) (Group, error) { return host.find("self", controller) }
 
-// LimitsOf says what is in force on process pid, its own cgroups and those above them taken together: the CPUs
-// that its main thread may run on, the cores' worth of time that it may use, and the bytes of memory. All is read
-// from the kernel's files now. Source says which version of cgroups limits it, or "affinity" where none does.
+// LimitsOf returns the limits in force on process pid, by its own cgroups and those above them: the CPUs that its main thread may
+// run on, the CPU time in cores, and the memory in bytes. It reads them from the kernel's files. Source says which version of
+// cgroups limits the process, or "affinity" where none does.
 func LimitsOf(pid int) (notebook.Limits, error) {
 	l, err := host.limitsOf(strconv.Itoa(pid))
 	if err != nil {
@@ -319,7 +319,7 @@ func (s system) limitsOf(pid string) (notebook.Limits, error) {
 	return l, nil
 }
 
-// cpuset gives the effective CPU set of the process's cgroup, nil where there is none.
+// cpuset returns the effective CPU set of the process's cgroup; nil where there is none.
 func (s system) cpuset(in places) (cpus []int, version int, err error) {
 	g, err := in.of("cpuset")
 	if err != nil {
@@ -341,7 +341,7 @@ func (s system) cpuset(in places) (cpus []int, version int, err error) {
 	return nil, g.Version, nil
 }
 
-// parse has a group's file parsed where it is there: the root has no limits, nor has a group without the controller.
+// parse parses a group's file if it exists: the root and groups without the controller have no limits.
 func (s system) parse(dir, name string, parse func(text string) error) error {
 	err := s.parsePresent(dir, name, parse)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -350,7 +350,7 @@ func (s system) parse(dir, name string, parse func(text string) error) error {
 	return err
 }
 
-// parsePresent has a group's file parsed that must be there.
+// parsePresent parses a group's file, which must exist.
 func (s system) parsePresent(dir, name string, parse func(text string) error) error {
 	text, err := s.Read(dir + "/" + name)
 	if err != nil {
@@ -362,7 +362,7 @@ func (s system) parsePresent(dir, name string, parse func(text string) error) er
 	return nil
 }
 
-// quota reads one group's own CPU quota in cores, 0 for none.
+// quota reads the CPU quota of one group in cores; 0 for none.
 func (s system) quota(dir string, version int) (q float64, err error) {
 	if version == 2 {
 		err = s.parse(dir, "cpu.max", func(text string) (err error) {
@@ -381,7 +381,7 @@ func (s system) quota(dir string, version int) (q float64, err error) {
 	return q, err
 }
 
-// parseCPUMax reads "QUOTA PERIOD", in µs, or "max PERIOD", as cores; 0 means no quota.
+// parseCPUMax parses "QUOTA PERIOD", in µs, or "max PERIOD", as cores; 0 means no quota.
 func parseCPUMax(s string) (float64, error) {
 	f := strings.Fields(s)
 	if len(f) == 2 {
@@ -395,17 +395,17 @@ func parseCPUMax(s string) (float64, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("%.60q: expected a quota, or max, and a period, in µs", s)
+	return 0, fmt.Errorf("%.60q: must be a quota or max, and a period, in µs", s)
 }
 
-// parseMemoryLimit reads a limit in bytes; "max", and version 1's numbers beyond any memory, are 0, no limit.
+// parseMemoryLimit parses a limit in bytes. "max", and version 1's numbers beyond any memory, give 0: no limit.
 func parseMemoryLimit(s string) (int64, error) {
 	if s == "max" {
 		return 0, nil
 	}
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%.60q: expected a number of bytes or max", s)
+		return 0, fmt.Errorf("%.60q: must be a number of bytes or max", s)
 	}
 	if n >= math.MaxInt64/4 { // version 1 rounds the largest number down to a page
 		return 0, nil

@@ -16,14 +16,15 @@ import (
 	"tare/notebook"
 )
 
-// Held is where the kernel holds a process to CPUs, and where it counts the CPU time that is used there.
+// Held is where the kernel confines a process to CPUs, and where it counts the CPU time used there.
 type Held struct {
-	Set   Group // whose CPU set holds it
-	Count Group // which counts: of version 1 by CPU, of version 2 in all
+	Set   Group // whose CPU set confines the process
+	Count Group // which counts: by CPU in version 1, in total in version 2
 	sys   system
 }
 
-// HeldAt finds the groups that hold process pid and count its CPU time. Either has no folder where the kernel has none for it.
+// HeldAt finds the groups that confine process pid and count its CPU time. Either has an empty Dir where the kernel has no such
+// group.
 func HeldAt(pid int) (Held, error) {
 	h, err := host.heldAt(strconv.Itoa(pid))
 	if err != nil {
@@ -45,7 +46,7 @@ func (s system) heldAt(pid string) (h Held, err error) {
 	return h, err
 }
 
-// CPUs are those that the group's processes can have now.
+// CPUs are the CPUs that the group's processes can use now.
 func (h Held) CPUs() ([]int, error) {
 	names := map[int][]string{1: {"cpuset.effective_cpus", "cpuset.cpus"}, 2: {"cpuset.cpus.effective"}}[h.Set.Version]
 	err := errors.New("no hierarchy of cgroups has the controller cpuset")
@@ -61,13 +62,13 @@ func (h Held) CPUs() ([]int, error) {
 	return nil, err
 }
 
-// Used is the CPU time that the processes of a group have used, and those of the groups below it.
+// Used is the CPU time used by the processes of a group and of the groups below it.
 type Used struct {
 	All time.Duration
-	By  map[int]time.Duration // by CPU; nil: the kernel does not say
+	By  map[int]time.Duration // by CPU; nil: the kernel does not count by CPU
 }
 
-// Elsewhere is what was used on other CPUs than these; known is false where the kernel does not say.
+// Elsewhere returns the time used on other CPUs than these; known is false where the kernel does not count by CPU.
 func (u Used) Elsewhere(cpus []int) (d time.Duration, known bool) {
 	for cpu, by := range u.By {
 		if !slices.Contains(cpus, cpu) {
@@ -77,7 +78,7 @@ func (u Used) Elsewhere(cpus []int) (d time.Duration, known bool) {
 	return d, u.By != nil
 }
 
-// Since is what was used since an earlier reading.
+// Since returns what was used since an earlier reading.
 func (u Used) Since(before Used) Used {
 	since := Used{All: u.All - before.All}
 	if u.By != nil && before.By != nil {
@@ -137,7 +138,8 @@ func (u *Used) parse(text string, cpus []int) error {
 	return nil
 }
 
-// Left lists those of the processes of which a thread is not in the groups, or below them, or may use other CPUs than these. One that has ended is in none.
+// Left lists the processes that have a thread outside the groups and the groups below them, or one that may use other CPUs than
+// these. A process that has ended is not listed.
 func (h Held) Left(pids, cpus []int) (left []int, err error) {
 	for _, pid := range pids {
 		tids, err := proc.Threads(pid)
@@ -165,7 +167,7 @@ func (h Held) Left(pids, cpus []int) (left []int, err error) {
 	return left, nil
 }
 
-// holds says whether a thread, named as in /proc, is in the groups and may use only these CPUs.
+// holds reports whether a thread, named as in /proc, is in the groups and may use only these CPUs.
 func (h Held) holds(thread string, cpus []int) (bool, error) {
 	now, err := h.sys.heldAt(thread)
 	if err != nil {

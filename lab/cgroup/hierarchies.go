@@ -19,15 +19,15 @@ import (
 type Hierarchy struct {
 	At          string // mount point
 	V2          bool
-	Controllers []string // that a group below its root can have; of version 1 the mount's other options are among them
+	Controllers []string // those that a group below its root can have; in version 1 the mount's other options are among them
 }
 
-// Has says whether a group in the hierarchy can have the controller.
+// Has reports whether a group in the hierarchy can have the controller.
 func (h Hierarchy) Has(controller string) bool { return slices.Contains(h.Controllers, controller) }
 
-// LimitsSwap says whether the kernel can limit the swap of a group in this hierarchy, which has the controller memory.
+// LimitsSwap reports whether the kernel can limit the swap of a group in this hierarchy, which has the controller memory.
 func (h Hierarchy) LimitsSwap() bool {
-	file := "/proc/swaps" // version 2 accounts swap wherever there is any
+	file := "/proc/swaps" // version 2 accounts for swap wherever there is swap
 	if !h.V2 {
 		file = filepath.Join(h.At, "memory.memsw.limit_in_bytes")
 	}
@@ -35,7 +35,7 @@ func (h Hierarchy) LimitsSwap() bool {
 	return err == nil
 }
 
-// Hierarchies are all that are mounted, each once.
+// Hierarchies are all mounted hierarchies, each once.
 type Hierarchies []Hierarchy
 
 // Mounted lists the hierarchies that the host has mounted.
@@ -63,7 +63,7 @@ func Among(mounts []*mountinfo.Info) (Hierarchies, error) {
 	return hs, nil
 }
 
-// hierarchies are those among the mounts. One that is mounted at several places is taken at the first.
+// hierarchies lists the hierarchies among the mounts. One that is mounted at several places is taken at the first.
 func hierarchies(mounts []*mountinfo.Info) (hs Hierarchies) {
 	seen := map[[2]int]bool{}
 	for _, m := range mounts {
@@ -81,7 +81,7 @@ func hierarchies(mounts []*mountinfo.Info) (hs Hierarchies) {
 	return hs
 }
 
-// V1 is the hierarchy of version 1 that has the controller; nil where none has.
+// V1 returns the hierarchy of version 1 that has the controller; nil where none has it.
 func (hs Hierarchies) V1(controller string) *Hierarchy {
 	for i, h := range hs {
 		if !h.V2 && h.Has(controller) {
@@ -91,10 +91,10 @@ func (hs Hierarchies) V1(controller string) *Hierarchy {
 	return nil
 }
 
-// Unified says whether the controllers with limits are all in version 2.
+// Unified reports whether all controllers with limits are in version 2.
 func (hs Hierarchies) Unified() bool { return hs.V1("memory") == nil }
 
-// LimitsSwap says whether the kernel can limit a group's swap.
+// LimitsSwap reports whether the kernel can limit a group's swap.
 func (hs Hierarchies) LimitsSwap() bool {
 	if h := hs.V1("memory"); h != nil {
 		return h.LimitsSwap()
@@ -102,7 +102,7 @@ func (hs Hierarchies) LimitsSwap() bool {
 	return Hierarchy{V2: true}.LimitsSwap()
 }
 
-// RemoveEverywhere removes the group of that name, a path below the root, from every hierarchy, as Remove does.
+// RemoveEverywhere removes the group of this name, a path below the root, from every hierarchy, as Remove does.
 func RemoveEverywhere(ctx context.Context, name string) error {
 	mounts, err := proc.Host.Mounts()
 	if err != nil {

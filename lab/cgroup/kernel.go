@@ -12,9 +12,10 @@ import (
 	"tare/lab/proc"
 )
 
-// KernelMemory is what the kernel has taken for itself on account of the cgroups that these processes alone are in, and of the groups below, in
-// bytes: page tables, slabs, stacks, the group's own structures, and buffers of sockets ("virtualization-overheads" leaves that open). known is false where
-// it cannot be told: a process is in the root, or in this program's group, or the kernel does not count.
+// KernelMemory returns the memory, in bytes, that the kernel uses for the cgroups that contain only these processes, and for the
+// groups below. It consists of page tables, slabs, stacks, the group's own structures, and socket buffers (the paper
+// "virtualization-overheads" leaves those open). known is false where it cannot be determined: a process is in the root or in this
+// program's group, or the kernel does not count.
 func KernelMemory(pids []int) (bytes int64, known bool, err error) {
 	own, err := host.find("self", "memory")
 	if err != nil {
@@ -41,7 +42,7 @@ func (s system) kernelMemory(pids []int, own Group) (bytes int64, known bool, er
 	for i, g := range groups {
 		if slices.ContainsFunc(groups[:i], func(o Group) bool { return o.Dir == g.Dir }) ||
 			slices.ContainsFunc(groups, func(o Group) bool { return strings.HasPrefix(g.Dir, o.Dir+"/") }) {
-			continue // counted already, or with the one above
+			continue // counted already, or as a part of the group above
 		}
 		n, counts, err := s.kernelOf(g)
 		if err != nil || !counts {
@@ -52,7 +53,7 @@ func (s system) kernelMemory(pids []int, own Group) (bytes int64, known bool, er
 	return bytes, len(groups) > 0, nil
 }
 
-// kernelOf reads one group's (Documentation/admin-guide/cgroup-v2.rst, memory.stat; cgroup-v1/memory.rst, kernel memory).
+// kernelOf reads it for one group (Documentation/admin-guide/cgroup-v2.rst, memory.stat; cgroup-v1/memory.rst, kernel memory).
 func (s system) kernelOf(g Group) (bytes int64, counts bool, err error) {
 	if g.Version == 1 {
 		for _, file := range []string{"memory.kmem.usage_in_bytes", "memory.kmem.tcp.usage_in_bytes"} {
@@ -77,7 +78,8 @@ func (s system) kernelOf(g Group) (bytes int64, counts bool, err error) {
 	return bytes, counts, err
 }
 
-// parseKernelStat sums what memory.stat has of the kernel: "kernel" since Linux 5.18, before that its parts; and the buffers of sockets.
+// parseKernelStat sums the kernel's memory in memory.stat: "kernel" since Linux 5.18, its parts before that; and the socket
+// buffers.
 func parseKernelStat(text string) (bytes int64, counts bool, err error) {
 	of := map[string]int64{}
 	for line := range strings.Lines(text) {

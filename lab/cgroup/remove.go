@@ -19,11 +19,10 @@ import (
 	"tare/lab/proc"
 )
 
-// retryPause is between two attempts where the kernel tells nobody when the next would succeed.
+// retryPause is the pause between two attempts where the kernel gives no notice.
 const retryPause = 5 * time.Millisecond
 
-// Procs lists the processes in a cgroup and in those below it, each once, in ascending order. A cgroup that
-// is not there has none.
+// Procs lists the processes in a cgroup and in those below it, each once, in ascending order. A missing cgroup has none.
 func Procs(dir string) ([]int, error) {
 	var pids []int
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -59,7 +58,7 @@ func Procs(dir string) ([]int, error) {
 	return slices.Compact(pids), nil
 }
 
-// gone says that a cgroup went away between being listed and being read.
+// gone reports that a cgroup went away between being listed and being read.
 func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV)
 }
@@ -78,7 +77,7 @@ func Remove(ctx context.Context, path string) error {
 
 func remove(ctx context.Context, path string) error {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
-		return errors.New(`expected an absolute path without "." or ".." in it`)
+		return errors.New(`must be an absolute path without "." or ".." in it`)
 	}
 	there, err := isCgroup(path)
 	if err != nil || !there {
@@ -99,12 +98,12 @@ func remove(ctx context.Context, path string) error {
 			pids, perr := Procs(path)
 			return errors.Join(fmt.Errorf("still busy with processes %v: %w", pids, errors.Join(err, cerr)), perr)
 		}
-		// Busy means that a process came in between, or that the last one is still being put away.
+		// Busy means that a process came in between, or that the kernel is still removing the last one.
 		time.Sleep(retryPause)
 	}
 }
 
-// isCgroup says whether the folder exists, and refuses a folder that cannot be one of Tare's cgroups.
+// isCgroup reports whether the folder exists, and refuses a folder that cannot be one of Tare's cgroups.
 func isCgroup(path string) (bool, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err == unix.ENOENT || err == unix.ENOTDIR {
@@ -131,14 +130,15 @@ func isCgroup(path string) (bool, error) {
 	return true, nil
 }
 
-// killAll kills what is in the cgroup now and waits for its end.
+// killAll kills the processes in the cgroup and waits for their end.
 func killAll(ctx context.Context, path string) error {
 	pids, err := Procs(path)
 	if err != nil || len(pids) == 0 {
 		return err
 	}
 	if i := slices.Index(pids, os.Getpid()); i >= 0 {
-		// In version 1 it may be a thread alone, which started a program there and is about to end: the group is busy for a moment.
+		// In version 1 the group may contain a single thread that started a program there and is about to end, so it is busy for a
+		// moment.
 		if tids, err := os.ReadFile(filepath.Join(path, "tasks")); err != nil || slices.Contains(strings.Fields(string(tids)), strconv.Itoa(os.Getpid())) {
 			return errors.New("this process itself is in it")
 		}
@@ -147,7 +147,7 @@ func killAll(ctx context.Context, path string) error {
 		}
 	}
 	if pids[0] == 0 {
-		return errors.New("processes in it are out of this PID namespace's sight; run this where they were started")
+		return errors.New("it has processes outside this PID namespace; run this where they were started")
 	}
 	fds := make(map[int]int, len(pids))
 	defer func() {
@@ -165,11 +165,11 @@ func killAll(ctx context.Context, path string) error {
 		}
 		fds[pid] = fd
 	}
-	// A frozen process of version 1 does not die before it is thawed. Not every hierarchy has the file.
+	// A frozen process of version 1 does not die before it is thawed. Some hierarchies lack the file.
 	if err := os.WriteFile(filepath.Join(path, "freezer.state"), []byte("THAWED"), 0); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	// Which of them are still in it, now that their pids cannot be reused unnoticed?
+	// The pidfds are open, so the pids cannot be reused unnoticed. Which processes are still in the group?
 	still, err := Procs(path)
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func killAll(ctx context.Context, path string) error {
 	}
 	for pid, fd := range fds {
 		if err := proc.AwaitEnd(ctx, fd); err != nil {
-			return fmt.Errorf("process %d was killed and has not ended; it may be frozen, or wait for a disk: %w", pid, err)
+			return fmt.Errorf("process %d was killed but has not ended; it may be frozen or waiting for a disk: %w", pid, err)
 		}
 	}
 	return nil

@@ -168,7 +168,7 @@ func TestRemoveRefusesWhatIsNone(t *testing.T) {
 	dir := t.TempDir()
 	for _, path := range []string{dir, "/proc", "relative", "/"} {
 		if err := Remove(testContext(t), path); err == nil {
-			t.Errorf("Remove(%q) is no error", path)
+			t.Errorf("Remove(%q): got no error", path)
 		}
 	}
 	if !exists(dir) {

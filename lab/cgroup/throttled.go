@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Throttled is for how long CPU quotas have held process pid's cgroup and those above it back so far, summed over CPUs, as the kernel counts. Where
-// no quota limits the process it is 0.
+// Throttled returns how long CPU quotas have held back process pid's cgroup and those above it so far, summed over CPUs, as the
+// kernel counts. It is 0 where no quota limits the process.
 func Throttled(pid int) (time.Duration, error) {
 	d, err := host.throttled(strconv.Itoa(pid))
 	if err != nil {
@@ -41,7 +41,7 @@ func (s system) throttled(pid string) (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// parseThrottled reads throttled_usec of version 2's cpu.stat, or throttled_time, in nanoseconds, of version 1's.
+// parseThrottled parses throttled_usec of version 2's cpu.stat, or throttled_time, in nanoseconds, of version 1's.
 func parseThrottled(text string) (time.Duration, error) {
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
@@ -58,5 +58,5 @@ func parseThrottled(text string) (time.Duration, error) {
 		}
 		return time.Duration(n) * unit, nil
 	}
-	return 0, fmt.Errorf("%.60q: neither throttled_usec nor throttled_time is in it", text)
+	return 0, fmt.Errorf("%.60q: has neither throttled_usec nor throttled_time", text)
 }

@@ -9,8 +9,8 @@ import (
 	"tare/notebook"
 )
 
-// Before runs, in the guest and unmeasured, what comes before the work of the order, where the workload has such. The order then finds
-// what that left in its scratch folder. cause says why it failed.
+// Before runs, in the guest and unmeasured, the preparation of the order's work, if the workload has one. The order then finds its
+// output in the scratch folder. cause says why it failed.
 func Before(ctx context.Context, g Guest, ready *workload.Ready, at workload.Seat, timeout time.Duration, order *ruler.Order) (cause *notebook.Message) {
 	w := ready.Workload
 	if len(w.Setting.Before) == 0 {

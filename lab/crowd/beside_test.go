@@ -25,7 +25,7 @@ func TestWhatWentOnBesideAGuest(t *testing.T) {
 	if b := BesideGuests(&spender{used: []time.Duration{time.Second, time.Second}})(); b == nil || b.OfS < 0 || b.StolenS < 0 || b.OthersS < 0 || b.OthersS+b.StolenS > b.OfS+0.02 {
 		t.Errorf("a guest that did nothing: %+v", b)
 	}
-	// The guest's own CPU time never counts as that of others, however much it is.
+	// However much CPU time the guest uses, it never counts as others'.
 	if b := BesideGuests(&spender{used: []time.Duration{0, time.Hour}})(); b == nil || b.OthersS != 0 {
 		t.Errorf("a guest that did much: %+v", b)
 	}

@@ -1,7 +1,8 @@
 //go:build linux
 
-// Package device finds the devices that a host describes by the Container Device Interface (CDI, cncf-tags/container-device-interface), and says what a
-// guest is to be given for one. The descriptions are files that others write: a device's vendor, or its user.
+// Package device finds the devices that a host describes by the Container Device Interface (CDI,
+// cncf-tags/container-device-interface), and says what a guest gets for a device. Others write the descriptions: a device's vendor,
+// or its user.
 package device
 
 import (
@@ -20,50 +21,50 @@ import (
 	cdispecs "tags.cncf.io/container-device-interface/specs-go"
 )
 
-// Dirs are the folders that CDI has its descriptions in: what a later one says of a device holds.
+// Dirs are CDI's folders of descriptions. A later folder overrides an earlier one.
 var Dirs = cdi.DefaultSpecDirs
 
-// Node is a device file that a guest is to have.
+// Node is a device file for a guest.
 type Node struct {
 	Host         string // on the host
 	Path         string // in the guest, below /dev
-	Block        bool   // or a character device
+	Block        bool   // otherwise a character device
 	Major, Minor uint32
 	Mode         os.FileMode // of the file
 	UID, GID     uint32
-	Access       string // what the guest may do with the device: some of r, w and m
+	Access       string // the guest's rights to the device: some of r, w and m
 }
 
-// Mount is a file or folder of the host that a guest is to have.
+// Mount is a file or folder of the host for a guest.
 type Mount struct {
 	Host, Path string
 	ReadOnly   bool
-	Options    []string // as the description has them, of a bind mount
+	Options    []string // options of the bind mount, as in the description
 }
 
-// Edits are what a guest is to have for its devices. The zero value is nothing.
+// Edits are what a guest gets for its devices. The zero value is nothing.
 type Edits struct {
 	Names  []string // of the devices
-	Env    []string // NAME=value, of all that runs in it
+	Env    []string // NAME=value, for everything that runs in the guest
 	Nodes  []Node
 	Mounts []Mount
-	Hooks  []Hook   // programs of the host that have to run while the guest is made
-	Dirs   []string // that have the descriptions
+	Hooks  []Hook   // programs of the host that must run while the guest is made
+	Dirs   []string // folders with the descriptions
 }
 
-// None says whether it is for no device.
+// None reports whether the edits are for no device.
 func (e Edits) None() bool { return len(e.Names) == 0 }
 
-// String names the devices, as a treatment has them (notebook.FactorDevices).
+// String names the devices in the form of a treatment (notebook.FactorDevices).
 func (e Edits) String() string { return strings.Join(e.Names, ",") }
 
-// Hook is a program of the host, and when in a container's making it has to run, by the name that OCI's runtime specification has for that.
+// Hook is a program of the host, and when it must run while a container is made, by the name in OCI's runtime specification.
 type Hook struct {
 	When string
 	specs.Hook
 }
 
-// Check says what is wrong with a device's name. It must be VENDOR/CLASS=DEVICE, as in nvidia.com/gpu=0.
+// Check checks a device's name. It must be VENDOR/CLASS=DEVICE, as in nvidia.com/gpu=0.
 func Check(name string) error {
 	if _, _, _, err := parser.ParseQualifiedName(name); err != nil {
 		return fmt.Errorf("%q is not a CDI device name; write VENDOR/CLASS=DEVICE: %w", name, err)
@@ -71,8 +72,8 @@ func Check(name string) error {
 	return nil
 }
 
-// Find is what a guest is to have for the devices of these names, as the descriptions in the folders say. An error says which is not described, or what
-// is wrong in its description.
+// Find returns what a guest gets for the devices of these names, by the descriptions in the folders. The error names a device
+// without a description, or says what is wrong in its description.
 func Find(dirs, names []string) (e Edits, err error) {
 	all, err := cdi.NewCache(cdi.WithSpecDirs(dirs...), cdi.WithAutoRefresh(false))
 	if err != nil {
@@ -88,7 +89,7 @@ func Find(dirs, names []string) (e Edits, err error) {
 		if d == nil {
 			return e, missing(all, dirs, name)
 		}
-		if s := d.GetSpec(); !slices.Contains(seen, s) { // what is of all its devices is once
+		if s := d.GetSpec(); !slices.Contains(seen, s) { // edits that apply to all devices of a description are added once
 			seen = append(seen, s)
 			edits.Append(&cdi.ContainerEdits{ContainerEdits: &s.ContainerEdits})
 		}
@@ -109,7 +110,8 @@ func Find(dirs, names []string) (e Edits, err error) {
 	return e, nil
 }
 
-// List names the devices that are described in the folders; broken says what is wrong in the files that cannot be read, which describe nothing.
+// List names the devices that the folders describe. broken says what is wrong in files that cannot be read; such files describe
+// nothing.
 func List(dirs []string) (names []string, broken []error) {
 	all, err := cdi.NewCache(cdi.WithSpecDirs(dirs...), cdi.WithAutoRefresh(false))
 	if err != nil {
@@ -118,7 +120,7 @@ func List(dirs []string) (names []string, broken []error) {
 	return all.ListDevices(), wrong(all)
 }
 
-// wrong is what is wrong in the files that were read, in the files' order.
+// wrong returns the errors in the files that were read, in the files' order.
 func wrong(all *cdi.Cache) (broken []error) {
 	of := all.GetErrors()
 	var files []string
@@ -138,7 +140,7 @@ func wrong(all *cdi.Cache) (broken []error) {
 	return broken
 }
 
-// missing says why there is no device of that name.
+// missing says why no device has this name.
 func missing(all *cdi.Cache, dirs []string, name string) error {
 	var parts []string
 	if known := all.ListDevices(); len(known) > 0 {
@@ -147,9 +149,9 @@ func missing(all *cdi.Cache, dirs []string, name string) error {
 		if len(known) > most {
 			more = fmt.Sprintf(" and %d more", len(known)-most)
 		}
-		parts = append(parts, "described are "+strings.Join(known[:min(len(known), most)], ", ")+more)
+		parts = append(parts, "the described devices are "+strings.Join(known[:min(len(known), most)], ", ")+more)
 	} else {
-		parts = append(parts, "no device is described in "+strings.Join(dirs, " or ")+"; its vendor's tool writes a description there, as nvidia-ctk cdi generate does")
+		parts = append(parts, "no device is described in "+strings.Join(dirs, " or ")+"; the vendor's tool writes a description there, for example nvidia-ctk cdi generate")
 	}
 	for _, err := range wrong(all) {
 		parts = append(parts, err.Error())
@@ -157,15 +159,16 @@ func missing(all *cdi.Cache, dirs []string, name string) error {
 	return fmt.Errorf("this host has no device %s: %s", name, strings.Join(parts, "; "))
 }
 
-// read takes from a description what guests can be given, and refuses what they cannot.
+// read returns the edits of a description, and refuses those that guests cannot have.
 func read(c *cdispecs.ContainerEdits) (e Edits, err error) {
 	switch {
 	case c.IntelRdt != nil:
-		return e, errors.New("its description wants a class of the CPU's caches (intelRdt), which guests are not given")
+		return e, errors.New("its description wants a CPU cache class (intelRdt), which Tare does not support")
 	case len(c.NetDevices) > 0:
-		return e, errors.New("its description wants a network device, which guests are not given")
+		return e, errors.New("its description wants a network device, which Tare does not support")
 	}
-	// Further groups of the process (additionalGids), which NVIDIA's descriptions have for files that root and a group may use, are nothing to guests: they run as root.
+	// Additional groups of the process (additionalGids), which NVIDIA's descriptions have for files that only root and a group may
+	// use, do not matter: guests run as root.
 	e.Env = c.Env
 	for _, d := range c.DeviceNodes {
 		n, err := node(d)
@@ -176,7 +179,7 @@ func read(c *cdispecs.ContainerEdits) (e Edits, err error) {
 	}
 	for _, m := range c.Mounts {
 		if m.Type != "" && m.Type != "bind" && m.Type != "none" {
-			return Edits{}, fmt.Errorf("its description wants a mount of type %q at %s; files and folders of the host can be given", m.Type, m.ContainerPath)
+			return Edits{}, fmt.Errorf("its description wants a mount of type %q at %s; only bind mounts of host files and folders are supported", m.Type, m.ContainerPath)
 		}
 		if p := m.ContainerPath; p != path.Clean(p) || !path.IsAbs(p) || p == "/" {
 			return Edits{}, fmt.Errorf("its description wants a mount at %q; must be a path below the root", p)
@@ -195,7 +198,7 @@ func read(c *cdispecs.ContainerEdits) (e Edits, err error) {
 	return e, nil
 }
 
-// node is a device node, with what its description leaves out read from the host's.
+// node is a device node. It reads what the description omits from the host's device.
 func node(d *cdispecs.DeviceNode) (n Node, err error) {
 	n = Node{Host: d.HostPath, Path: d.Path, Access: d.Permissions}
 	if n.Host == "" {
@@ -218,10 +221,10 @@ func node(d *cdispecs.DeviceNode) (n Node, err error) {
 	n.Block = kind == unix.S_IFBLK
 	n.Major, n.Minor = unix.Major(is.Rdev), unix.Minor(is.Rdev)
 	if said := d.Type; said == "b" && !n.Block || (said == "c" || said == "u") && n.Block {
-		return n, fmt.Errorf("its description has %s as a device of type %s, which it is not", n.Host, said)
+		return n, fmt.Errorf("its description says that %s is of type %s, but it is not", n.Host, said)
 	}
 	if (d.Major != 0 || d.Minor != 0) && (int64(n.Major) != d.Major || int64(n.Minor) != d.Minor) {
-		return n, fmt.Errorf("its description has %s as device %d:%d, and it is %d:%d: the description is older than the host's devices; have it written again", n.Host, d.Major, d.Minor, n.Major, n.Minor)
+		return n, fmt.Errorf("its description says that %s is device %d:%d, but it is %d:%d: the description is outdated; generate it again", n.Host, d.Major, d.Minor, n.Major, n.Minor)
 	}
 	n.Mode, n.UID, n.GID = os.FileMode(is.Mode&0o777), is.Uid, is.Gid
 	if d.FileMode != nil {
@@ -253,7 +256,7 @@ func Make(dev string, nodes []Node) error {
 
 func (n Node) make(root *os.Root) error {
 	dir, name := path.Split(strings.TrimPrefix(n.Path, "/dev/"))
-	dir = path.Clean(dir) // "." where there is none
+	dir = path.Clean(dir) // "." if the path has no folder
 	if err := root.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -273,5 +276,5 @@ func (n Node) make(root *os.Root) error {
 	if err := unix.Fchownat(fd, name, int(n.UID), int(n.GID), unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return err
 	}
-	return unix.Fchmodat(fd, name, uint32(n.Mode), 0) // whatever the umask; name cannot be a link, because it was made here
+	return unix.Fchmodat(fd, name, uint32(n.Mode), 0) // sets the mode whatever the umask; name cannot be a link, because it was made here
 }

@@ -61,10 +61,10 @@ func TestWhatIsWrongWithAHook(t *testing.T) {
 		hook Hook
 		want []string
 	}{
-		"fails":          {hook("createContainer", "cat > /dev/null; echo out; echo the reason >&2; exit 3"), []string{"/bin/sh -c", "createContainer", "exit status 3", "said last: the reason"}},
+		"fails":          {hook("createContainer", "cat > /dev/null; echo out; echo the reason >&2; exit 3"), []string{"/bin/sh -c", "createContainer", "exit status 3", "its last output: the reason"}},
 		"fails silently": {hook("createRuntime", "exit 4"), []string{"/bin/sh", "createRuntime", "exit status 4"}},
-		"prints a lot":   {hook("createContainer", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo line $i of many; done; exit 5"), []string{"exit status 5", "said last: line 20000 of many"}},
-		"hangs":          {hangs, []string{"after 1s", "killed", "said last: here I am"}},
+		"prints a lot":   {hook("createContainer", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo line $i of many; done; exit 5"), []string{"exit status 5", "its last output: line 20000 of many"}},
+		"hangs":          {hangs, []string{"within 1s", "killed", "its last output: here I am"}},
 		"is not there":   {gone, []string{"/no/such/program", "no such file"}},
 		"late":           {hook("poststart", "exit 0"), []string{"/bin/sh", "poststart"}},
 	} {

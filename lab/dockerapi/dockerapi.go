@@ -1,5 +1,5 @@
-// Package dockerapi is how Docker Engine is reached: over HTTP on a Unix socket of this host. The engine's own client would
-// bring 60 packages more, tracing libraries among them, for the few requests that are made of it.
+// Package dockerapi talks to Docker Engine over HTTP on a Unix socket of this host. The engine's own client would add 60 packages,
+// tracing libraries among them, for a few requests.
 package dockerapi
 
 import (
@@ -13,25 +13,24 @@ import (
 	"time"
 )
 
-// DefaultHost is where Docker Engine listens unless it is told otherwise.
+// DefaultHost is where Docker Engine listens by default.
 const DefaultHost = "unix:///var/run/docker.sock"
 
-// dialTime bounds the wait for the engine to take a connection.
+// dialTime bounds the wait for the engine to accept a connection.
 const dialTime = 5 * time.Second
 
-// Host is the engine's address: host, or where that is empty DOCKER_HOST, or else DefaultHost; and its socket's path. An
-// address that is not a Unix socket's is an error.
+// Host returns the engine's address and the path of its socket. The address is host, or else DOCKER_HOST, or else DefaultHost. It
+// must be a Unix socket's.
 func Host(host string) (address, socket string, err error) {
 	address = cmp.Or(host, os.Getenv("DOCKER_HOST"), DefaultHost)
 	socket, ok := strings.CutPrefix(address, "unix://")
 	if !ok {
-		return address, "", fmt.Errorf("the Docker Engine at %s: want unix:///PATH, an engine on this host (see DOCKER_HOST)", address)
+		return address, "", fmt.Errorf("the Docker Engine at %s: must be an engine on this host, unix:///PATH (see DOCKER_HOST)", address)
 	}
 	return address, socket, nil
 }
 
-// Transport reaches the engine behind the socket, whatever host a request names. Nothing of a connection outlives its
-// request.
+// Transport reaches the engine behind the socket, whatever host a request names. It closes each connection after its request.
 func Transport(socket string) *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

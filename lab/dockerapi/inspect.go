@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// MaxAnswer bounds what is read of one answer of the engine, in bytes.
+// MaxAnswer bounds one answer of the engine, in bytes.
 const MaxAnswer = 16 << 20
 
-// answerTime bounds the wait for an answer to a question that the engine answers at once.
+// answerTime bounds the wait for an answer to a simple question.
 const answerTime = time.Minute
 
 var containerOK = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,254}$`)
 
-// Container is what the engine says of a container, running or stopped, as JSON.
+// Container returns the engine's description of a container, running or stopped, as JSON.
 func Container(ctx context.Context, name string) ([]byte, error) {
 	if !containerOK.MatchString(name) {
 		return nil, fmt.Errorf("%.100q is not the name of a container: letters, digits, dots, hyphens and underscores are allowed", name)
@@ -32,7 +32,7 @@ func Container(ctx context.Context, name string) ([]byte, error) {
 	return text, err
 }
 
-// Image is what the engine says of an image, as JSON; an error with fs.ErrNotExist where it has no such image.
+// Image returns the engine's description of an image, as JSON; an error with fs.ErrNotExist where it has no such image.
 func Image(ctx context.Context, ref string) ([]byte, error) {
 	return ask(ctx, "/images/"+ref+"/json")
 }
@@ -63,7 +63,7 @@ func ask(ctx context.Context, path string) ([]byte, error) {
 	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("the Docker Engine at %s answers %s: %.300q", address, resp.Status, text)
 	case len(text) > MaxAnswer:
-		return nil, fmt.Errorf("the Docker Engine at %s: an answer of more than %d bytes", address, MaxAnswer)
+		return nil, fmt.Errorf("the Docker Engine at %s: its answer has more than %d bytes", address, MaxAnswer)
 	}
 	return text, nil
 }

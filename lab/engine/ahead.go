@@ -14,24 +14,24 @@ import (
 	"tare/notebook"
 )
 
-// Creator is an engine whose guests can be made first and started later, at a moment of the caller's: the containers that are "pre-created" in
+// Creator is an engine whose guests can be made first and started later, when the caller wants: the "pre-created" containers of
 // section 5.1.1 of the paper "characterization".
 type Creator interface {
 	Driver
-	// Create makes all of a guest but what its engine does when it is asked to start it. On error nothing of it remains.
+	// Create makes everything of a guest except what its engine does when it starts the guest. On error nothing of it remains.
 	Create(ctx context.Context, s Spec) (*Ahead, error)
 }
 
-// Ahead is a guest that is made and not started. Start and Meet are called once each, and may be under way at the same time: a ruler says hello
-// before its engine says that it has started it.
+// Ahead is a guest that is made but not started. Call Start and Meet once each. They may run at the same time, because a ruler says
+// hello before its engine reports that it has started it.
 type Ahead struct {
 	guest   Made
 	recipe  Recipe
 	meeting Meeting
 }
 
-// Create makes as much of the guest of a recipe as there is before it is started: its part in the network, its folder, and what the recipe
-// creates. Where a step fails, all that was made is taken back.
+// Create makes the parts of the guest that exist before its start: its part in the network, its folder, and what the recipe
+// creates. If a step fails, Create removes all of it.
 func Create(ctx context.Context, env Env, s Spec, g Made, r Recipe) (_ *Ahead, err error) {
 	a, b := &Ahead{guest: g, recipe: r}, g.base()
 	undo := Undo()
@@ -52,7 +52,7 @@ func Create(ctx context.Context, env Env, s Spec, g Made, r Recipe) (_ *Ahead, e
 	return a, err
 }
 
-// undone takes back all that was made of the guest, for which it gives the reason.
+// undone removes all that was made of the guest, and returns why.
 func (a *Ahead) undone(ctx context.Context, why error) error {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
@@ -66,13 +66,13 @@ func (a *Ahead) start(ctx context.Context) error {
 	return a.recipe.Start(ctx)
 }
 
-// meet waits for the ruler and its hello, and does what is to be done with its process: Recipe.Met says when.
+// meet waits for the ruler and its hello, and then does the work on its process: Recipe.Met says when.
 func (a *Ahead) meet(ctx context.Context, then func(context.Context) error) (err error) {
 	b := a.guest.base()
 	patience := cmp.Or(a.recipe.HelloTime, HelloTime)
 	hello, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var beside chan error // nil: it is done after the hello
+	var beside chan error // nil: then runs after the hello
 	stream, pid, err := a.meeting.Meet(hello)
 	if err == nil {
 		if pid != 0 {
@@ -109,11 +109,11 @@ func (a *Ahead) meet(ctx context.Context, then func(context.Context) error) (err
 	return then(ctx)
 }
 
-// Start asks the engine to start the guest and returns when it says that it has: when its call, or its program, has returned.
+// Start asks the engine to start the guest, and returns when the engine's call or program has returned.
 func (a *Ahead) Start(ctx context.Context) error { return a.start(ctx) }
 
-// Meet waits for the ruler's hello, from before or after Start on, and gives the guest. Its limits have not been looked at yet: InForce does
-// that, when nothing is timed any more.
+// Meet waits for the ruler's hello, before or after Start, and returns the guest. It does not check the guest's limits. InForce
+// does that later, when nothing is timed any more.
 func (a *Ahead) Meet(ctx context.Context) (Guest, error) {
 	if err := a.meet(ctx, a.recipe.Met); err != nil {
 		return nil, err
@@ -121,8 +121,8 @@ func (a *Ahead) Meet(ctx context.Context) (Guest, error) {
 	return a.guest, nil
 }
 
-// InForce says whether the limits in force are those asked for, of a guest that was met.
+// InForce checks that the limits in force are the requested ones, for a guest that was met.
 func (a *Ahead) InForce() error { return a.recipe.InForce() }
 
-// Destroy ends the guest, or what there is of it, and returns when nothing of it remains. It may be called more than once.
+// Destroy ends the guest, or what exists of it, and returns when nothing of it remains. It may be called more than once.
 func (a *Ahead) Destroy(ctx context.Context) error { return a.guest.Destroy(ctx) }

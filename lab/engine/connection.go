@@ -16,33 +16,33 @@ import (
 	"tare/notebook"
 )
 
-// Connection is a guest's part in the network of its spec. One that is zero has none.
+// Connection is a guest's part in the network of its spec. The zero value has none.
 type Connection struct {
 	changes *journal.Changes
 	bridge  *network.Bridge
 	macvlan bool
-	lease   netip.Prefix // zero: it has the host's address
+	lease   netip.Prefix // zero: the guest has the host's address
 	address Address
 }
 
-// Connect begins a guest's part in a network: own says that it has an address on the bridge for itself, which is
-// leased; else it has the host's there, for itself or by way of a port, and the port must be free on the host. From another machine
-// it is reached at the host's address in any case: where its own is another, the host's port is forwarded to it. Its links and
-// rules are the changes'.
+// Connect begins a guest's part in a network. own says that the guest has its own address on the bridge, which Connect leases.
+// Otherwise it has the host's address there, for itself or by way of a port that must be free on the host. A load on another
+// machine always uses the host's address: where the guest has another, the host's port is forwarded to it. The links and rules
+// belong to changes.
 func Connect(ctx context.Context, n *Network, own bool, changes *journal.Changes) (*Connection, error) {
 	c := &Connection{changes: changes}
 	switch mode := n.mode(); {
 	case mode == "" || mode == notebook.NetNone:
 		return c, nil
 	case !slices.Contains(notebook.Networks, mode):
-		return c, fmt.Errorf("network %q: want one of %s", n.Mode, strings.Join(notebook.Networks, ", "))
+		return c, fmt.Errorf("network %q: must be one of %s", n.Mode, strings.Join(notebook.Networks, ", "))
 	}
 	if n.Bridge == nil {
-		return c, fmt.Errorf("network %s: the spec names no bridge that the load is on", n.Mode)
+		return c, fmt.Errorf("network %s: the spec names no bridge for the load", n.Mode)
 	}
 	away := n.Here.IsValid() && n.Port != 0
 	if away && n.Mode == notebook.NetMacvlan {
-		return c, &UnsupportedError{Engine: "the network macvlan", What: "a load on another machine an address", Why: "the host cannot reach the guest, and so cannot lead to it what arrives at a port of its own"}
+		return c, &UnsupportedError{Engine: "the network macvlan", What: "a load on another machine an address", Why: "the host cannot reach the guest, so it cannot forward a port to it"}
 	}
 	if !own || away {
 		at := n.Host()
@@ -69,7 +69,7 @@ func Connect(ctx context.Context, n *Network, own bool, changes *journal.Changes
 	return c, nil
 }
 
-// Host is the host's address at which a service that has none of its own is asked.
+// Host is the host's address for requests to a service that has no address of its own.
 func (n *Network) Host() netip.Addr {
 	if n.Here.IsValid() {
 		return n.Here
@@ -77,10 +77,10 @@ func (n *Network) Host() netip.Addr {
 	return n.Bridge.Host()
 }
 
-// published is the host's port at which the service is asked, where the guest has no address for itself.
+// published is the host's port of the service, where the guest has no address of its own.
 func (n *Network) published() int { return cmp.Or(n.Published, n.Port) }
 
-// mode is the network's mode; "" where none was asked for.
+// mode is the network's mode; "" where none was requested.
 func (n *Network) mode() string {
 	if n == nil {
 		return ""
@@ -88,16 +88,16 @@ func (n *Network) mode() string {
 	return n.Mode
 }
 
-// NetworkMode is the mode of the network that is asked for, "" where none is.
+// NetworkMode is the requested mode of the network, "" where there is none.
 func (s Spec) NetworkMode() string { return s.Network.mode() }
 
-// Lease is the address that the guest has for itself; zero where it has none.
+// Lease is the guest's own address; zero where it has none.
 func (c *Connection) Lease() netip.Prefix { return c.lease }
 
-// Address is where the guest's service listens and is reached.
+// Address is where the guest's service listens and how the load reaches it.
 func (c *Connection) Address() Address { return c.address }
 
-// Plug connects the network namespace of a process, by a cable or as was asked for, where the guest has an address for itself.
+// Plug connects the network namespace of a process, where the guest has its own address, by a cable or in the requested way.
 func (c *Connection) Plug(pid int) error {
 	if !c.lease.IsValid() {
 		return nil
@@ -108,7 +108,8 @@ func (c *Connection) Plug(pid int) error {
 	return c.bridge.Plug(c.changes, pid, c.lease)
 }
 
-// Unplug takes the guest's cable away, whose other end's namespace has ended: the kernel does it too, in its own time. It can be plugged again then.
+// Unplug removes the guest's cable after the namespace of its other end has ended, without waiting for the kernel to do so. The
+// guest can then be plugged again.
 func (c *Connection) Unplug() error {
 	if !c.lease.IsValid() || c.macvlan {
 		return nil
@@ -116,7 +117,7 @@ func (c *Connection) Unplug() error {
 	return c.bridge.Unplug(c.lease)
 }
 
-// Tap makes the tap of a VM with an address for itself; nil where it has none. The file is the caller's to close.
+// Tap makes the tap of a VM with its own address; nil where it has none. The caller closes the file.
 func (c *Connection) Tap() (*os.File, error) {
 	if !c.lease.IsValid() {
 		return nil, nil
@@ -124,7 +125,7 @@ func (c *Connection) Tap() (*os.File, error) {
 	return c.bridge.Tap(c.changes, c.lease)
 }
 
-// Close ends the connection, whose links are gone: its address may be another's. It may be called more than once.
+// Close ends the connection after its links are gone, and returns its address. It may be called more than once.
 func (c *Connection) Close() {
 	if c.lease.IsValid() {
 		c.bridge.Return(c.lease)

@@ -29,7 +29,7 @@ import (
 // RulerArgs is the first process of every container.
 var RulerArgs = []string{ruler.Program, "--connect", ruler.Socket}
 
-// rulerArgs are RulerArgs, or those of a ruler that makes room for the system's init.
+// rulerArgs are RulerArgs, or those of a ruler that leaves the first process to the system's init.
 func (s Spec) rulerArgs() []string {
 	if s.System {
 		return slices.Concat(RulerArgs, []string{"--init", ruler.SystemInit})
@@ -37,15 +37,15 @@ func (s Spec) rulerArgs() []string {
 	return RulerArgs
 }
 
-// IsFull says whether the container has all layers of the isolation ladder at once: a quota beside its CPU set, and a
+// IsFull reports whether the container has all layers of the isolation ladder at once: a quota in addition to its CPU set, and a
 // seccomp filter with every engine that takes one.
 func (s Spec) IsFull() bool { return s.Isolation == notebook.IsolationFull }
 
-// Container is the specification of a container, checked against what any can be and what the kind supports.
+// Container checks the specification of a container against what any container can be and what the kind supports.
 func (k Kind) Container(s Spec) error {
 	switch {
 	case s.Instance.Memory <= 0:
-		return fmt.Errorf("a container of %d bytes of memory: want more than 0", s.Instance.Memory)
+		return fmt.Errorf("a container of %d bytes of memory: must be more than 0", s.Instance.Memory)
 	case s.Isolation != "" && (!s.IsFull() || s.Provisioning != notebook.Pinned):
 		return fmt.Errorf("isolation %q, %s: a container has isolation %s, %s, or none", s.Isolation, s.Provisioning, notebook.IsolationFull, notebook.Pinned)
 	}
@@ -58,7 +58,7 @@ func (k Kind) Container(s Spec) error {
 	return nil
 }
 
-// ContainerLimits are those that the container of a spec is to be held to; none where its size is the host's.
+// ContainerLimits are the limits of the spec's container; none where its size is the host's.
 func (s Spec) ContainerLimits() (l notebook.Limits) {
 	if s.Provisioning == notebook.Whole {
 		return l
@@ -71,7 +71,7 @@ func (s Spec) ContainerLimits() (l notebook.Limits) {
 	return l
 }
 
-// OCI is the configuration that the spec asks of a runtime, with a folder of the ruler's on the host (Socket.Dir).
+// OCI is the configuration that the spec requests from a runtime, with a folder of the ruler's on the host (Socket.Dir).
 func (s Spec) OCI(root, run string) (c config.Container, err error) {
 	c = config.Container{
 		Root: root, Args: s.rulerArgs(), System: s.System, Hostname: s.ID, Limits: s.ContainerLimits(), Shm: config.ShmSize(s.Instance.Memory), HostNetwork: s.NetworkMode() == notebook.NetHost,
@@ -94,36 +94,36 @@ func (s Spec) OCI(root, run string) (c config.Container, err error) {
 	return c, err
 }
 
-// MaxProcesses is how many processes and threads a container may have at once: half of what the host's kernel has room for, so that a guest that forks without
-// end leaves the host the other half.
+// MaxProcesses is how many processes and threads a container may have at once. It is half of the host kernel's limit, so that a
+// guest that forks forever leaves the host the other half.
 func MaxProcesses() (int64, error) {
 	most, err := proc.Host.MaxTasks()
 	return int64(most) / 2, err
 }
 
-// ContainerName is the name of a guest's container with its engine, and of its cgroup. The cgroup is at the top of
-// the hierarchies and not in a folder "tare" there: nobody could say when that may be removed.
+// ContainerName is the name of a guest's container with its engine, and of its cgroup. The cgroup is at the top of the hierarchies,
+// not in a folder "tare": nobody could say when that folder may be removed.
 func ContainerName(id string) string { return "tare-" + strings.TrimPrefix(id, "tare-") }
 
-// Held is how an engine has a container made by the kind's program, which holds it for as long as it lives.
+// Held is how an engine makes a container with the kind's program, which holds the container for its lifetime.
 type Held struct {
-	// Kind is the journal's for a container, whose name is the target, and Detail what its undoing has to know.
+	// Kind is the journal's kind for a container. Its target is the name, and Detail has what Undo needs.
 	Kind   string
 	Detail func(program, folder string) map[string]string
-	// Command configures the container, of the given root and with a folder of the ruler's (Socket.Dir), and gives the program's
-	// command line. The root need not be mounted yet.
+	// Command configures the container with the given root and folder of the ruler (Socket.Dir), and returns the program's command
+	// line. The root need not be mounted yet.
 	Command func(b *Base, program, root, run string) (*exec.Cmd, error)
-	Returns bool                        // the program ends when the container runs, which another holds then
-	SetUp   []func() error              // done by the thread that starts it, just before
-	Met     func(context.Context) error // the recipe's; nil: its network is connected while it runs
+	Returns bool                        // the program ends when the container runs, and another program holds it then
+	SetUp   []func() error              // run just before the start, on the thread that starts it
+	Met     func(context.Context) error // the recipe's Met; nil: connect the network while the container runs
 
-	// Detached gives, of a container that is made ahead (HoldAhead), the command that makes it, nil where the program needs none, and the one that
-	// starts it and ends when it has. Nobody holds it then: it is its own process's.
+	// Detached returns the commands for a container that is made ahead (HoldAhead): one that makes it, nil where the program needs
+	// none, and one that starts it and then ends. Nobody holds such a container: it lives with its own process.
 	Detached func(b *Base, program, root, run string) (create, start *exec.Cmd, err error)
 }
 
-// Hold makes a container of the kind: of the image's root, with an overlay that takes what the guest writes, and a socket for the
-// ruler. An *UnsupportedError says what no container can be.
+// Hold makes a container of the kind, with the image's root, an overlay for what the guest writes, and a socket for the ruler. An
+// *UnsupportedError says what no container can be.
 func (k Kind) Hold(ctx context.Context, env Env, s Spec, g Made, h Held) (Guest, error) {
 	r, program, err := k.held(s, g, h)
 	if err != nil {
@@ -171,7 +171,7 @@ func (k Kind) Hold(ctx context.Context, env Env, s Spec, g Made, h Held) (Guest,
 	return Make(ctx, env, s, g, r)
 }
 
-// HoldAhead is Hold of a container that is not started yet.
+// HoldAhead is Hold for a container that is started later.
 func (k Kind) HoldAhead(ctx context.Context, env Env, s Spec, g Made, h Held) (*Ahead, error) {
 	r, program, err := k.held(s, g, h)
 	if err != nil {
@@ -194,7 +194,7 @@ func (k Kind) HoldAhead(ctx context.Context, env Env, s Spec, g Made, h Held) (*
 	return Create(ctx, env, s, g, r)
 }
 
-// held is what the recipes of a container have in common, whoever holds it, and the path of the program.
+// held is the common part of the recipes of containers, and the path of the program.
 func (k Kind) held(s Spec, g Made, h Held) (r Recipe, program string, err error) {
 	b := g.base()
 	if err := k.Container(s); err != nil {
@@ -205,7 +205,7 @@ func (k Kind) held(s Spec, g Made, h Held) (r Recipe, program string, err error)
 	}
 	if h.Met == nil {
 		h.Met = func(context.Context) (err error) {
-			if s.System { // the ruler is a child of what the guest ends with
+			if s.System { // the ruler is a child of the process whose end is the guest's
 				b.ruler = b.PID
 				if b.PID, err = proc.Parent(b.ruler); err != nil {
 					return err
@@ -227,14 +227,15 @@ func (k Kind) held(s Spec, g Made, h Held) (r Recipe, program string, err error)
 	}, program, nil
 }
 
-// rooted mounts the container's root and makes the ruler's socket. It calls configure at the same time, which does not need the mounted root.
+// rooted mounts the container's root and makes the ruler's socket. At the same time it calls configure, which does not need the
+// mounted root.
 func (b *Base) rooted(ctx context.Context, becomes string, configure func(root, run string) error) (*Socket, error) {
 	root := filepath.Join(b.Folder, "root")
 	if err := os.Mkdir(root, 0o700); err != nil {
 		return nil, err
 	}
 	mounted := make(chan error, 1)
-	go func() { mounted <- b.mount(ctx, root) }() // which takes longer than the socket and the configuration
+	go func() { mounted <- b.mount(ctx, root) }() // takes longer than the socket and the configuration
 	socket, err := b.NewSocket(becomes)
 	if err != nil {
 		return nil, errors.Join(err, <-mounted)
@@ -242,16 +243,16 @@ func (b *Base) rooted(ctx context.Context, becomes string, configure func(root, 
 	return socket, errors.Join(configure(root, socket.Dir), <-mounted)
 }
 
-const copying = 5 * time.Minute // that a copy of an image may take
+const copying = 5 * time.Minute // time limit for copying an image
 
-// mount mounts the image at root, or a copy of it, with a layer for what the guest writes.
+// mount mounts the image, or a copy of it, at root, with a layer for what the guest writes.
 func (b *Base) mount(ctx context.Context, root string) error {
 	from := b.Spec.Image.Dir
 	if b.Spec.Copied {
 		from = filepath.Join(b.Folder, "copy")
 		ctx, cancel := context.WithTimeout(ctx, copying)
 		defer cancel()
-		// Data too that the file system could share: what is to be seen is guests whose files are not one.
+		// Copy the data too, even where the file system could share it: the guests must have separate files.
 		if said, err := exec.CommandContext(ctx, "cp", "--archive", "--reflink=never", "--", b.Spec.Image.Dir, from).CombinedOutput(); err != nil {
 			return fmt.Errorf("copying the image's root to %s: %w: %s", from, cmp.Or(context.Cause(ctx), err), said)
 		}
@@ -259,8 +260,8 @@ func (b *Base) mount(ctx context.Context, root string) error {
 	return Overlay(b.Folder, root, from)
 }
 
-// run runs a command of the engine's to its end. What it prints goes to a file: a container that it leaves behind has it open
-// too, and of a pipe the end would never come.
+// run runs a command of the engine to its end. Its output goes to a file: a container that it leaves behind keeps the output open,
+// so a pipe would never end.
 func (h Held) run(ctx context.Context, cmd *exec.Cmd, said string) error {
 	out, err := os.OpenFile(said, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -285,7 +286,7 @@ func (h Held) run(ctx context.Context, cmd *exec.Cmd, said string) error {
 	if err != nil {
 		return fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) // of one that has ended it is nothing
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) // does nothing after its end
 	defer stop()
 	if err = cmd.Wait(); err == nil {
 		return nil
@@ -300,7 +301,7 @@ func (h Held) run(ctx context.Context, cmd *exec.Cmd, said string) error {
 	return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, strings.TrimSpace(tail.String()))
 }
 
-// LookUp gives the absolute path of the kind's program. The error says how it is installed.
+// LookUp returns the absolute path of the kind's program. The error says how to install it.
 func (k Kind) LookUp() (string, error) {
 	path, err := exec.LookPath(k.Program)
 	if err != nil {
@@ -318,7 +319,7 @@ func (k Kind) Probe(ctx context.Context, env Env, d Driver, capability string) n
 	}
 	c := notebook.Capability{Name: capability}
 	if os.Geteuid() != 0 {
-		c.Answer, c.Why, c.Do = notebook.Inconclusive, "only root runs a container to find out", "sudo tare doctor"
+		c.Answer, c.Why, c.Do = notebook.Inconclusive, "finding out needs root, to run a container", "sudo tare doctor"
 		return c
 	}
 	what, err := k.try(ctx, env, d, capability)
@@ -333,7 +334,7 @@ func (k Kind) Probe(ctx context.Context, env Env, d Driver, capability string) n
 			c.Why += "; limitation: " + l.Name + ": " + l.Why
 		}
 	case never:
-		c.Answer, c.Why, c.Do = notebook.NotSupported, cannot.What+": "+cannot.Why, "use another engine, or change the host as said"
+		c.Answer, c.Why, c.Do = notebook.NotSupported, cannot.What+": "+cannot.Why, "use another engine, or change the host as described"
 	case errors.Is(err, exec.ErrNotFound):
 		c.Answer, c.Why, c.Do = notebook.NotSupported, k.Program+" is not installed", k.Install
 	case ctx.Err() != nil:
@@ -344,7 +345,8 @@ func (k Kind) Probe(ctx context.Context, env Env, d Driver, capability string) n
 	return c
 }
 
-// try makes a guest of an empty root and asks it something, after it was saved and restored where that is the question. It says what was seen.
+// try makes a guest with an empty root and sends it a request. For a question about saving it saves and restores the guest first.
+// seen says what happened.
 func (k Kind) try(ctx context.Context, env Env, d Driver, capability string) (seen string, err error) {
 	changes := journal.NewChanges(env.Journal, Undo())
 	defer func() {
@@ -369,7 +371,7 @@ func (k Kind) try(ctx context.Context, env Env, d Driver, capability string) (se
 	if err != nil {
 		return "", err
 	}
-	seen = fmt.Sprintf("a container with a quota and a memory limit answered %v after it was asked for", time.Since(start).Round(time.Millisecond))
+	seen = fmt.Sprintf("a container with a quota and a memory limit answered %v after the request", time.Since(start).Round(time.Millisecond))
 	if capability == k.Saving {
 		seen, err = tryRestore(ctx, g)
 	}
@@ -395,10 +397,10 @@ func tryRestore(ctx context.Context, g Guest) (seen string, err error) {
 	if err := s.Restore(ctx, nil); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("a container was saved in %.1f MiB and went on %v after its restore was asked for", float64(saved.Bytes)/notebook.MiB, time.Since(start).Round(time.Millisecond)), nil
+	return fmt.Sprintf("a container was saved in %.1f MiB and went on %v after the request to restore it", float64(saved.Bytes)/notebook.MiB, time.Since(start).Round(time.Millisecond)), nil
 }
 
-// EmptyImage makes an image of a folder, with nothing in it but what every guest has mounts on.
+// EmptyImage makes an image with the mount points that every guest needs, and nothing else.
 func EmptyImage(root string) (*image.Image, error) {
 	for _, dir := range []string{"proc", "sys", "dev", "tmp", ruler.WorkDir, ruler.ScratchDir, ruler.RunDir} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {

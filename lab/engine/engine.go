@@ -1,5 +1,5 @@
-// Package engine is the contract that every engine keeps (design, section 7), and the
-// conformance suite that says whether it does. The drivers are in the packages below this one.
+// Package engine is the contract of all engines (design, section 7). The package conformance tests it, and the drivers are in other
+// packages below this one.
 package engine
 
 import (
@@ -14,27 +14,27 @@ import (
 	"tare/notebook"
 )
 
-// Spec says what guest is wanted.
+// Spec describes the wanted guest.
 type Spec struct {
 	ID           string // unique on this host; names the guest's folder, cgroup, container, …
 	Instance     notebook.Instance
-	Provisioning string // one of notebook.Provisionings; empty where the kind has none. Whole: the instance is as large as the host
+	Provisioning string // one of notebook.Provisionings; empty where the kind has none. Whole: the instance has the host's size
 	// CPUs are those that the guest is bound to: one for each core where its provisioning binds it (Kind.Binds). A guest with a CPU quota
-	// is bound to none, or to those of the host that its load does not have. It runs on any of them.
+	// is bound to none, or to the CPUs that its load does not have.
 	CPUs        []int
 	Image       *image.Image // the root
-	Copied      bool         // the guest gets a copy of the root to itself (Kind.Copies)
+	Copied      bool         // the guest gets its own copy of the root (Kind.Copies)
 	Work        *image.Tree  // the workload's own files and input, at ruler.WorkDir, read-only
-	System      bool         // the image's own init is the guest's first process, with all that it starts (Kind.Systems); the ruler is a child of it
-	Isolation   string       // the rung of the isolation ladder that the guest is: one of the kind's Isolations, or none
+	System      bool         // the image's own init is the guest's first process, with everything that it starts (Kind.Systems); the ruler is a child of it
+	Isolation   string       // the guest's rung of the isolation ladder: one of the kind's Isolations, or none
 	Network     *Network     // nil: the engine's default; services cannot be reached
-	Devices     device.Edits // what it is to have of the host's devices (Kind.NoDevices)
-	Machine     string       // vm, vmcn: as notebook.Machine.Text writes it
+	Devices     device.Edits // the host's devices for the guest (Kind.NoDevices)
+	Machine     string       // vm, vmcn: in the form of notebook.Machine.Text
 	Accelerator string       // vm, vmcn: notebook.KVM or notebook.TCG
-	Moments     *Moments     // where the moments of its start are noted; nil: nobody asks
+	Moments     *Moments     // where to note the moments of its start; nil: nowhere
 }
 
-// Treatment is as much of a treatment as the spec says, for Kind.Supports.
+// Treatment is the part of a treatment that the spec describes, for Kind.Supports.
 func (s Spec) Treatment(k Kind) notebook.Treatment {
 	t := notebook.Treatment{
 		Platform: k.Platform, Engine: k.Name, Instance: s.Instance, Provisioning: s.Provisioning, Isolation: s.Isolation,
@@ -50,31 +50,31 @@ func (s Spec) Treatment(k Kind) notebook.Treatment {
 	return t
 }
 
-// Network says how a guest is connected, and from where its service will be asked.
+// Network says how a guest is connected, and where its load is.
 type Network struct {
 	Mode   string          // one of notebook.Networks
-	Bridge *network.Bridge // where the load is; may be nil with NetNone
-	Port   int             // on which the guest's service will listen; 0: it has none
+	Bridge *network.Bridge // the load's bridge; may be nil with NetNone
+	Port   int             // port of the guest's service; 0: no service
 
-	// Published is the host's port at which an engine offers the service that publishes ports; 0: Port. So several guests can offer
-	// the same service at the same time.
+	// Published is the host's port of the service, for engines that publish ports; 0: Port. With it several guests can offer the
+	// same service at the same time.
 	Published int
 
-	// Here is the host's address at which a load on another machine asks the service; zero: the load is on the bridge.
+	// Here is the host's address for a load on another machine; zero: the load is on the bridge.
 	Here netip.Addr
 }
 
-// Address says where a guest's service listens and where it is asked. Zero where there is no network to ask through.
+// Address says where a guest's service listens and where the load reaches it. Zero where there is no network.
 type Address struct {
-	Listen  netip.Addr // what the service binds to, inside the guest
-	Connect netip.Addr // what a load connects to
-	Port    int        // at Connect, if the engine published another than the service's; 0: the service's
+	Listen  netip.Addr // address that the service binds to, inside the guest
+	Connect netip.Addr // address that a load connects to
+	Port    int        // port at Connect, if the engine published another one; 0: the service's
 }
 
-// Driver is an engine on a host: it makes guests of one kind.
+// Driver is an engine on a host. It makes guests of one kind.
 type Driver interface {
-	// Provision makes a guest and returns when its ruler has said hello and the limits in force, as the kernel's
-	// own files give them, are those of the spec. On error nothing of the guest remains.
+	// Provision makes a guest. It returns when the guest's ruler has said hello and the limits in force, by the kernel's own files,
+	// are those of the spec. On error nothing of the guest remains.
 	Provision(ctx context.Context, s Spec) (Guest, error)
 }
 
@@ -82,43 +82,43 @@ type Driver interface {
 type Guest interface {
 	// Ruler is the measuring process in the guest.
 	Ruler() *ruler.Client
-	// Processes lists the host's process ids that make up the guest; first the one whose end is the guest's.
+	// Processes lists the host's process ids of the guest. The first is the one whose end is the guest's end.
 	Processes() ([]int, error)
-	// Threads are those that a tracer observes from the host, by role (notebook.RoleWork, …): the ruler's among them, so
-	// that what it starts is known to be the work.
+	// Threads are the threads that a tracer observes from the host, by role (notebook.RoleWork, …). They include the ruler's, so
+	// that what it starts counts as work.
 	Threads() ([]Thread, error)
-	// Limits says what is in force, read from the host's kernel now.
+	// Limits returns the limits in force, read from the host's kernel now.
 	Limits() (notebook.Limits, error)
-	// Facts says what a record should know: kernel, notes on what could not be made the same.
+	// Facts returns facts for the record: the kernel, and notes on differences that could not be avoided.
 	Facts() Facts
-	// Address says where the guest's service listens and is reached.
+	// Address says where the guest's service listens and where the load reaches it.
 	Address() Address
-	// Diagnose says, after the ruler stopped answering, what the platform knows about why. May be empty.
+	// Diagnose says why the ruler stopped answering, as far as the platform knows. It may be empty.
 	Diagnose() string
-	// Destroy ends the guest and returns when nothing of it remains: no process, cgroup, mount, namespace,
-	// network link, engine object or file. It may be called more than once.
+	// Destroy ends the guest and returns when nothing of it remains: no process, cgroup, mount, namespace, network link, engine
+	// object or file. It may be called more than once.
 	Destroy(ctx context.Context) error
 }
 
-// Machine is what a guest that is a virtual machine is besides.
+// Machine is the part of a guest that only virtual machines have.
 type Machine interface {
 	Guest
-	// RAM says where its process has the memory that its guest sees, in the order of the guest's frames.
+	// RAM says where its process has the guest's memory, in the order of the guest's frames.
 	RAM(ctx context.Context) ([]frames.Piece, error)
-	// KernelFile is the file that its process was told to boot its guest with.
+	// KernelFile is the kernel's file that its process boots.
 	KernelFile() string
 }
 
-// Thread is one of the host's threads in a guest.
+// Thread is one of the host's threads that belongs to a guest.
 type Thread struct {
-	ID   int    // as the host numbers it
+	ID   int    // the host's id
 	Role string // notebook.RoleWork, RoleRuler, RoleVCPU, RoleIO or RoleEmulator
 }
 
-// Facts are what a driver knows of a guest beyond its spec.
+// Facts are what a driver knows of a guest in addition to its spec.
 type Facts struct {
 	Kernel       string           // release of the guest's kernel
 	KernelSource string           // vm, vmcn: where that kernel was taken from
-	Machine      notebook.Machine // vm, vmcn: as it is in force; else zero
+	Machine      notebook.Machine // vm, vmcn: as in force; otherwise zero
 	Notes        []*notebook.Message
 }

@@ -18,15 +18,15 @@ import (
 	"tare/lab/proc"
 )
 
-// KindFolder is the journal's kind for a guest's folder: all in it, all that is mounted below it and all processes
-// that have their root there or were started for it belong to the guest and go with it. One entry stands for all
-// of them: what a driver mounts, it mounts below the folder.
+// KindFolder is the journal's kind for a guest's folder. Everything in it, all mounts below it, and all processes that have their
+// root there or were started for it belong to the guest and are removed with it. One entry covers them all, because a driver mounts
+// only below the folder.
 const KindFolder = "guest-folder"
 
-// guestsDir is where the guests' folders are, below the state folder.
+// guestsDir is the folder of the guests' folders, below the state folder.
 const guestsDir = "guests"
 
-// Undo gives the ways to undo the changes that are any guest's, for journal.Recover: its folder, its cgroups and its links.
+// Undo returns the functions that undo the changes for any guest, for journal.Recover: its folder, its cgroups and its links.
 func Undo() map[string]journal.Undo {
 	all := network.Undo()
 	maps.Copy(all, undoGroups())
@@ -34,19 +34,19 @@ func Undo() map[string]journal.Undo {
 	return all
 }
 
-// makeFolder makes the folder of the guest with the given id below the state folder and returns its path, absolute
-// and free of symbolic links. programs are those that will be started for the guest with a path below the folder
-// as an argument: such processes end with the folder. more, where it is not nil, gives what else is announced with the folder,
-// in the same write, before any of it is made.
+// makeFolder makes the folder of the guest with the given id below the state folder, and returns its path, absolute and without
+// symbolic links. programs are those that will be started for the guest with a path below the folder as an argument; they end with
+// the folder. more, if not nil, returns further entries that are written to the journal together with the folder's, before any of
+// it is made.
 func makeFolder(c *journal.Changes, state, id string, programs []string, more func(folder string) []journal.Entry) (string, error) {
 	if !validID.MatchString(id) {
-		return "", fmt.Errorf("guest id %q: want 1 to 100 of a-z A-Z 0-9 . _ -, the first a letter or digit", id)
+		return "", fmt.Errorf("guest id %q: must be 1 to 100 of a-z A-Z 0-9 . _ -, the first a letter or digit", id)
 	}
 	parent := filepath.Join(state, guestsDir)
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return "", err
 	}
-	parent, err := filepath.EvalSymlinks(parent) // the kernel's lists of mounts and roots have none
+	parent, err := filepath.EvalSymlinks(parent) // the kernel's lists of mounts and roots contain no links
 	if err != nil {
 		return "", err
 	}
@@ -61,11 +61,11 @@ func makeFolder(c *journal.Changes, state, id string, programs []string, more fu
 		return "", err
 	}
 	if parent != filepath.Join(real, guestsDir) {
-		return "", fmt.Errorf("%s is a link, and guests' folders are made only below the state folder itself: remove the link", filepath.Join(state, guestsDir))
+		return "", fmt.Errorf("%s is a link, but must be a folder: remove the link", filepath.Join(state, guestsDir))
 	}
 	path := filepath.Join(parent, id)
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		// Looked for before the entry is written: else its undoing would take another's folder away.
+		// Check before the entry is written: otherwise undoing it would remove another guest's folder.
 		return "", fmt.Errorf("a guest called %s has its folder already: %s (%v); `tare clean` removes what a dead run left", id, path, err)
 	}
 	entries := []journal.Entry{{Kind: KindFolder, Target: path, Detail: map[string]string{"programs": strings.Join(programs, "\n")}}}
@@ -78,11 +78,11 @@ func makeFolder(c *journal.Changes, state, id string, programs []string, more fu
 	return path, os.Mkdir(path, 0o700)
 }
 
-// validID is what can name a guest everywhere: as a folder, a cgroup, a container.
+// validID matches the names that a guest can have everywhere: as a folder, a cgroup, a container.
 var validID = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,99}$`)
 
-// OwnFolder says why a path that a journal's entry names is not a guest's folder below the state folder. Nothing else may be removed,
-// and the processes of no other folder may be ended, whatever the journal says.
+// OwnFolder says why a path in a journal's entry is not a guest's folder below the state folder. Tare removes nothing else, and
+// ends processes of no other folder, whatever the journal says.
 func OwnFolder(e journal.Entry, path string) error {
 	if e.State == "" || filepath.Dir(path) != filepath.Join(e.State, guestsDir) || !validID.MatchString(filepath.Base(path)) {
 		return fmt.Errorf("%q is not a guest's folder below %q, and nothing else is Tare's to remove", path, e.State)

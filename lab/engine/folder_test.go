@@ -30,8 +30,8 @@ func TestValidID(t *testing.T) {
 	}
 }
 
-// TestFolderTakesAllWithIt mounts in a guest's folder, one over the other and under a name with a blank, starts
-// processes for it, and beside it a stranger that must live on.
+// TestFolderTakesAllWithIt mounts in a guest's folder, one over the other and under a name with a blank, and starts processes for
+// it. It also starts another process, which must survive.
 func TestFolderTakesAllWithIt(t *testing.T) {
 	require.That(t, os.Geteuid() == 0, "root, to mount")
 	sleep, err := exec.LookPath("sleep")

@@ -7,19 +7,19 @@ import (
 	"tare/notebook"
 )
 
-// Glancer is an engine that answers for its kind's Capabilities without a guest, and for any user, as far as it can.
+// Glancer is an engine that answers its kind's Capabilities without a guest, and for any user, as far as it can.
 type Glancer interface {
-	// Glance answers a capability. Inconclusive: only a guest, or root, can tell.
+	// Glance answers a capability. Inconclusive: the answer needs a guest, or root.
 	Glance(ctx context.Context, capability string) notebook.Capability
 }
 
-// Glance answers one of the kind's capabilities for the engine d without a guest, as far as that can be known. Inconclusive: only a guest,
-// or root, can tell.
+// Glance answers one of the kind's capabilities for the engine d without a guest, as far as possible. Inconclusive: the answer
+// needs a guest, or root.
 func (k Kind) Glance(ctx context.Context, d Driver, capability string) notebook.Capability {
 	if g, ok := d.(Glancer); ok {
 		return g.Glance(ctx, capability)
 	}
-	c := notebook.Capability{Name: capability, Answer: notebook.Inconclusive, Why: "only a guest can tell", Do: "sudo tare doctor"}
+	c := notebook.Capability{Name: capability, Answer: notebook.Inconclusive, Why: "only a running guest can tell", Do: "sudo tare doctor"}
 	if k.Program == "" {
 		return c
 	}

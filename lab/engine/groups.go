@@ -18,9 +18,9 @@ import (
 	"tare/lab/journal"
 )
 
-// The journal's kinds for a guest's own cgroups. Their words are older than the guests of bare metal that have some too.
+// The journal's kinds for a guest's own cgroups. The words "layers" date from when only guests of the isolation ladder had them.
 const (
-	KindGroups     = "layers-cgroups"           // target: the cgroups' name, in whatever hierarchies
+	KindGroups     = "layers-cgroups"           // target: the cgroups' name, in any hierarchy
 	KindController = "layers-cgroup-controller" // target: a cgroup.subtree_control
 
 	detailController = "controller"
@@ -36,12 +36,13 @@ func undoGroups() map[string]journal.Undo {
 // Setting is a value for one of a cgroup's files.
 type Setting struct{ File, Value string }
 
-// MakeGroups makes cgroups of the guest's own, one in each of the hierarchies, and gives their folders in that order. Below the root of version 2
-// groups have as many of the controllers as the kernel has. settings are what the group in a hierarchy gets, in order.
+// MakeGroups makes cgroups for the guest, one in each of the hierarchies, and returns their folders in that order. In version 2,
+// groups below the root get those of the controllers that the kernel has. settings returns the settings of the group in a
+// hierarchy, in order.
 func (b *Base) MakeGroups(in []cgroup.Hierarchy, controllers []string, settings func(cgroup.Hierarchy) ([]Setting, error)) (dirs []string, err error) {
 	name := ContainerName(b.Spec.ID)
 	for _, h := range in {
-		// Before the entry is written: its undoing would take another's away.
+		// Check before the entry is written: otherwise undoing it would remove another guest's group.
 		switch _, err := os.Lstat(filepath.Join(h.At, name)); {
 		case err == nil:
 			return nil, fmt.Errorf("cgroup %s in %s exists already; wait for the tare that made it, or run `tare clean` with its TARE_STATE", name, h.At)
@@ -78,7 +79,7 @@ func (b *Base) MakeGroups(in []cgroup.Hierarchy, controllers []string, settings 
 	return dirs, nil
 }
 
-// enable has the cgroups below the root of a hierarchy of version 2 have these controllers.
+// enable gives the cgroups below the root of a hierarchy of version 2 these controllers.
 func (b *Base) enable(h cgroup.Hierarchy, controllers []string) error {
 	file := filepath.Join(h.At, "cgroup.subtree_control")
 	text, err := os.ReadFile(file)
@@ -99,11 +100,11 @@ func (b *Base) enable(h cgroup.Hierarchy, controllers []string) error {
 	return nil
 }
 
-// limitFile has a cgroup's limit by each controller in version 2: nothing, or max, where there is none.
+// limitFile is the file with a cgroup's limit by each controller in version 2. It is empty or max where there is no limit.
 var limitFile = map[string]string{"cpuset": "cpuset.cpus", "cpu": "cpu.max", "io": "io.max", "memory": "memory.max", "pids": "pids.max"}
 
-// undoController takes a controller from the cgroups of version 2 again. While another cgroup at the top has it in use, it
-// stays: it would lose its limits.
+// undoController removes a controller from the cgroups of version 2. It keeps the controller while another cgroup at the top uses
+// it, because that cgroup would lose its limits.
 func undoController(_ context.Context, e journal.Entry) error {
 	c := e.Detail[detailController]
 	others, err := filepath.Glob(filepath.Join(filepath.Dir(e.Target), "*", "cgroup.subtree_control"))
@@ -113,7 +114,7 @@ func undoController(_ context.Context, e journal.Entry) error {
 	for _, o := range others {
 		for _, file := range []string{o, filepath.Join(filepath.Dir(o), limitFile[c])} {
 			b, err := os.ReadFile(file)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENODEV) { // they come and go
+			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENODEV) { // cgroups come and go
 				return err
 			}
 			has := strings.Fields(string(b))
@@ -129,7 +130,7 @@ func undoController(_ context.Context, e journal.Entry) error {
 	return err
 }
 
-// WriteSetting sets one of the kernel's files.
+// WriteSetting writes a value to one of the kernel's files.
 func WriteSetting(file, value string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {

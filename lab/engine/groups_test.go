@@ -10,7 +10,7 @@ import (
 	"tare/lab/journal"
 )
 
-// A controller is taken away again only where nobody uses it meanwhile.
+// A controller is removed again only if nobody else uses it.
 func TestUndoController(t *testing.T) {
 	dir := t.TempDir()
 	file, other := filepath.Join(dir, "cgroup.subtree_control"), filepath.Join(dir, "system.slice", "cgroup.subtree_control")

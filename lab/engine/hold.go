@@ -16,9 +16,10 @@ import (
 	"tare/notebook"
 )
 
-// HoldToCPUs makes the cgroups in which the kernel holds a program to the CPUs of the guest's spec, whatever affinity it gives itself. StartRuler starts
-// the guest in them. One has the CPU set and nothing else; where version 1 counts CPU time in another hierarchy there is one there too, which limits
-// nothing. An *UnsupportedError says why the host has no such thing. It is not needed where the host has no other CPU.
+// HoldToCPUs makes the cgroups in which the kernel confines a program to the CPUs of the guest's spec, whatever affinity the
+// program sets. StartRuler starts the guest in them. One has the CPU set and nothing else. Where version 1 counts CPU time in
+// another hierarchy, there is also one there, without limits. An *UnsupportedError says why the host cannot do this. Nothing is
+// needed where the host has no other CPU.
 func (b *Base) HoldToCPUs() error {
 	all, err := cgroup.Mounted()
 	if err != nil {
@@ -42,7 +43,7 @@ func (b *Base) HoldToCPUs() error {
 	return err
 }
 
-// CanHoldToCPUs says why HoldToCPUs cannot hold a guest on this host; "": it can, as far as is known before.
+// CanHoldToCPUs says why HoldToCPUs cannot confine a guest on this host; "" if it can, as far as is known in advance.
 func CanHoldToCPUs() (why string, err error) {
 	all, err := cgroup.Mounted()
 	if err != nil {
@@ -52,7 +53,7 @@ func CanHoldToCPUs() (why string, err error) {
 	return why, nil
 }
 
-// holding are those of the hierarchies in which HoldToCPUs makes cgroups, or why there are none.
+// holding returns the hierarchies in which HoldToCPUs makes cgroups, or why there are none.
 func holding(all cgroup.Hierarchies) (hs []cgroup.Hierarchy, why string) {
 	i := slices.IndexFunc(all, func(h cgroup.Hierarchy) bool { return h.Has("cpuset") })
 	if i < 0 {
@@ -68,13 +69,13 @@ func holding(all cgroup.Hierarchies) (hs []cgroup.Hierarchy, why string) {
 	return []cgroup.Hierarchy{all[i], *count}, ""
 }
 
-// CPUSet are the settings that give a cgroup these CPUs, in a hierarchy that has CPU sets; in any other none.
+// CPUSet returns the settings that give a cgroup these CPUs, in a hierarchy with CPU sets; none in any other.
 func CPUSet(h cgroup.Hierarchy, cpus []int) (set []Setting, err error) {
 	if !h.Has("cpuset") {
 		return nil, nil
 	}
 	set = []Setting{{"cpuset.cpus", notebook.FormatCPUList(cpus)}}
-	if !h.V2 { // which takes no process before its group has memory too: all that there is
+	if !h.V2 { // version 1 takes no process before its group has memory nodes: use all
 		mems, err := os.ReadFile(filepath.Join(h.At, "cpuset.mems"))
 		if err != nil {
 			return nil, err
@@ -84,15 +85,16 @@ func CPUSet(h cgroup.Hierarchy, cpus []int) (set []Setting, err error) {
 	return set, nil
 }
 
-// entering has cmd start in the guest's groups: in version 1 as the child of a thread that setUp brings there, in version 2 by clone3(2). Neither waits
-// for every CPU to pass through its scheduler, as moving a whole process does. done is called when it has started.
+// entering makes cmd start in the guest's groups. In version 1 it is the child of a thread that setUp moves there; in version 2 it
+// is started there with clone3(2). Neither waits for every CPU to pass through its scheduler, as moving a whole process does. Call
+// done when the command has started.
 func (b *Base) entering(cmd *exec.Cmd) (setUp []func() error, done func(), err error) {
 	if len(b.groups) == 0 {
 		return nil, func() {}, nil
 	}
 	if !b.cloned {
 		for _, dir := range b.groups {
-			setUp = append(setUp, func() error { return WriteSetting(filepath.Join(dir, "tasks"), "0") }) // 0: the thread that writes
+			setUp = append(setUp, func() error { return WriteSetting(filepath.Join(dir, "tasks"), "0") }) // 0: the writing thread
 		}
 		return setUp, func() {}, nil
 	}
@@ -104,7 +106,7 @@ func (b *Base) entering(cmd *exec.Cmd) (setUp []func() error, done func(), err e
 	return nil, func() { dir.Close() }, nil
 }
 
-// HeldToCPUs says whether the guest is in cgroups of its own, with the CPU set of its spec, as HoldToCPUs was to make it.
+// HeldToCPUs checks that the guest is in cgroups of its own with the CPU set of its spec, as made by HoldToCPUs.
 func (b *Base) HeldToCPUs() error {
 	if b.free {
 		return nil
@@ -123,5 +125,5 @@ func (b *Base) HeldToCPUs() error {
 	return err
 }
 
-// sortedCPUs are the spec's, in order.
+// sortedCPUs are the spec's CPUs in ascending order.
 func (s Spec) sortedCPUs() []int { return slices.Sorted(slices.Values(s.CPUs)) }

@@ -2,14 +2,14 @@ package engine
 
 import "slices"
 
-// Limitation is a part of the contract that an engine cannot keep. It is declared with the engine's registration, shown
-// with its capability, and skipped under its name by the conformance suite.
+// Limitation is a part of the contract that an engine cannot keep. The engine's registration declares it, the doctor shows it with
+// the engine's capability, and the conformance suite skips it by name.
 type Limitation struct {
-	Name string // one of those below
-	Why  string // what is so instead
+	Name string // one of the constants below
+	Why  string // what happens instead
 }
 
-// Lacks says whether the engine is declared not to keep a part of the contract.
+// Lacks reports whether the engine declares that it does not keep a part of the contract.
 func (k Kind) Lacks(limitation string) bool {
 	return slices.ContainsFunc(k.Limitations, func(l Limitation) bool { return l.Name == limitation })
 }

@@ -11,20 +11,20 @@ import (
 	"tare/notebook"
 )
 
-// Moments are those of a guest's start, as they come, by the host's monotonic clock. A nil one notes nothing.
+// Moments records the moments of a guest's start as they come, by the host's monotonic clock. A nil *Moments records nothing.
 type Moments struct {
 	mu    sync.Mutex
 	began time.Time
 	at    map[string]time.Duration
-	news  chan struct{} // closed and replaced at each
+	news  chan struct{} // closed and replaced at each moment
 }
 
-// NewMoments begins now, with the request for the guest.
+// NewMoments begins now, at the request for the guest.
 func NewMoments() *Moments {
 	return &Moments{began: time.Now(), at: map[string]time.Duration{}, news: make(chan struct{})}
 }
 
-// Begin begins again: the time before it does not count as part of the start.
+// Begin begins again: the time so far is not a part of the start.
 func (m *Moments) Begin() {
 	if m == nil {
 		return
@@ -34,10 +34,10 @@ func (m *Moments) Begin() {
 	m.began = time.Now()
 }
 
-// Mark notes that a moment, one of notebook's, is now. Where it was noted before, that stays.
+// Mark records that a moment, one of notebook's, is now. A moment that is recorded already stays.
 func (m *Moments) Mark(name string) { m.At(name, time.Now()) }
 
-// At notes when a moment was.
+// At records when a moment was.
 func (m *Moments) At(name string, t time.Time) {
 	if m == nil || t.IsZero() {
 		return
@@ -52,7 +52,7 @@ func (m *Moments) At(name string, t time.Time) {
 	m.news = make(chan struct{})
 }
 
-// Wait waits until a moment is noted; its error is ctx's.
+// Wait waits until a moment is recorded. Its error is ctx's.
 func (m *Moments) Wait(ctx context.Context, name string) error {
 	for {
 		m.mu.Lock()
@@ -70,7 +70,7 @@ func (m *Moments) Wait(ctx context.Context, name string) error {
 	}
 }
 
-// Noted are the moments so far, in the order in which they came.
+// Noted returns the moments so far, in the order in which they came.
 func (m *Moments) Noted() (all []notebook.Moment) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,10 +81,10 @@ func (m *Moments) Noted() (all []notebook.Moment) {
 	return all
 }
 
-// Prompt is what every getty of Linux ends its question for a name with.
+// Prompt is the end of the login prompt of every getty on Linux.
 const Prompt = "login: "
 
-// Watch passes on what r has, a guest's console, and notes the moment when the host has read the text there.
+// Watch passes on what it reads from r, a guest's console, and records the moment when the text has appeared there.
 func (m *Moments) Watch(r io.Reader, text, moment string) io.Reader {
 	if m == nil {
 		return r
@@ -96,7 +96,7 @@ type watched struct {
 	io.Reader
 	text []byte
 	seen func()
-	tail []byte // of what was read: too short to be the text
+	tail []byte // end of what was read, shorter than the text
 }
 
 // Read implements io.Reader.

@@ -13,8 +13,8 @@ import (
 	"tare/lab/engine/oci/config"
 )
 
-// Overlay mounts an image at root, a folder that is there, with a layer over it that takes what the guest writes. The layer lies
-// in the guest's folder and goes with it. Its error wraps the kernel's.
+// Overlay mounts an image at root, an existing folder, with a layer for what the guest writes. The layer is in the guest's folder
+// and is removed with it. The error wraps the kernel's.
 func Overlay(folder, root, image string) error {
 	upper, work := filepath.Join(folder, "upper"), filepath.Join(folder, "work")
 	for _, dir := range []string{upper, work} {
@@ -22,7 +22,7 @@ func Overlay(folder, root, image string) error {
 			return err
 		}
 	}
-	if err := config.SameRoot(upper, image); err != nil { // it is the guest's "/"
+	if err := config.SameRoot(upper, image); err != nil { // the layer's root is the guest's "/"
 		return err
 	}
 	escape := strings.NewReplacer(`\`, `\\`, `:`, `\:`, `,`, `\,`)

@@ -19,20 +19,21 @@ import (
 	"tare/lab/proc"
 )
 
-// Process is a program that a driver started on the host for a guest. It is waited for from the start, so that its
-// end is known at once.
+// Process is a program that a driver started on the host for a guest. A goroutine waits for it from the start, so that its end is
+// known at once.
 type Process struct {
 	cmd  *exec.Cmd
 	said proc.Tail
 	done chan struct{}
 }
 
-// Start starts cmd in a session of its own (a Ctrl-C is for Tare alone, which then ends its guests in order) and
-// keeps the end of what it prints, unless its output goes elsewhere. It may use the given CPUs only, from its first instruction on; nil: all of
-// Tare's own. setUp is done by the thread that starts it, just before: what it does to that thread the program inherits.
+// Start starts cmd in a session of its own, because a Ctrl-C must reach only Tare, which then ends its guests in order. It keeps
+// the end of the output, unless the output goes elsewhere. The program may use only the given CPUs, from its first instruction on;
+// nil: all of Tare's own. setUp runs just before, on the thread that starts the program, which inherits what setUp does to the
+// thread.
 func Start(cmd *exec.Cmd, cpus []int, setUp ...func() error) (*Process, error) {
 	p := newProcess(cmd)
-	// A child has the affinity and the namespaces of the thread that made it.
+	// A child inherits the affinity and the namespaces of the thread that made it.
 	err := proc.Apart(func() error {
 		for _, f := range setUp {
 			if err := f(); err != nil {
@@ -53,7 +54,7 @@ func Start(cmd *exec.Cmd, cpus []int, setUp ...func() error) (*Process, error) {
 	return p, nil
 }
 
-// noExec says more of a program that may not be started where its file system starts none.
+// noExec explains a refused start where the program's file system is mounted noexec.
 func noExec(err error, path string) string {
 	var fs unix.Statfs_t
 	if !errors.Is(err, unix.EACCES) || unix.Statfs(path, &fs) != nil || fs.Flags&unix.ST_NOEXEC == 0 {
@@ -62,13 +63,13 @@ func noExec(err error, path string) string {
 	return "; its file system is mounted noexec: name a folder of another one with TARE_STATE"
 }
 
-// StartTied is Start for a program that may use all CPUs and is killed when Tare ends, however that ends.
+// StartTied is Start for a program that may use all CPUs and that is killed when Tare ends, however Tare ends.
 func StartTied(cmd *exec.Cmd) (*Process, error) {
 	p := newProcess(cmd)
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	started := make(chan error)
 	go func() {
-		// A child's parent-death signal comes when the thread that made it ends, and Go ends threads when it likes.
+		// A child's parent-death signal comes when the thread that made it ends, and Go may end threads at any time.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -83,7 +84,7 @@ func StartTied(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// newProcess has the program's session and output as Start says.
+// newProcess sets the session and the output as described at Start.
 func newProcess(cmd *exec.Cmd) *Process {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	cmd.Stderr = &p.said
@@ -94,36 +95,36 @@ func newProcess(cmd *exec.Cmd) *Process {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setsid = true
-	cmd.WaitDelay = time.Second // what the program leaves behind may hold its output open
+	cmd.WaitDelay = time.Second // a child of the program may hold its output open
 	return p
 }
 
-// wait sees the process's end.
+// wait waits for the process's end.
 func (p *Process) wait() {
-	_ = p.cmd.Wait() // its error says how the process ended, as its state does
+	_ = p.cmd.Wait() // the state says how the process ended
 	close(p.done)
 }
 
-// Name is the program's, without its folder.
+// Name is the program's name without its folder.
 func (p *Process) Name() string { return filepath.Base(p.cmd.Path) }
 
 // PID is the process's id, also after its end.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Done is closed when the process has ended and was waited for.
+// Done is closed when the process has ended and has been waited for.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// State says how the process ended, once it has.
+// State says how the process ended. It is valid after its end.
 func (p *Process) State() string { return p.cmd.ProcessState.String() }
 
-// Succeeded says whether the process, which has ended, did so with exit status 0.
+// Succeeded reports whether the process ended with exit status 0. It is valid after its end.
 func (p *Process) Succeeded() bool { return p.cmd.ProcessState.Success() }
 
-// Said is the last of what the process printed.
+// Said is the end of the process's output.
 func (p *Process) Said() string { return strings.TrimSpace(p.said.String()) }
 
-// Ended says how the process ended and the last of what it printed; it waits up to a second for the end, since the
-// one who asks may have learned of it first by a closed stream.
+// Ended says how the process ended, and the end of its output. It waits up to a second for the end, because the caller may have
+// learned of it earlier from a closed stream.
 func (p *Process) Ended() string {
 	how := ""
 	select {
@@ -138,8 +139,8 @@ func (p *Process) Ended() string {
 	return how
 }
 
-// End waits until the process has ended by itself or the grace is over, then kills it and waits for its end, at
-// most until ctx is done.
+// End waits until the process has ended by itself or the grace is over. Then it kills the process and waits for its end, at most
+// until ctx is done.
 func (p *Process) End(ctx context.Context, grace time.Duration) error {
 	t := time.NewTimer(grace)
 	defer t.Stop()
@@ -149,15 +150,15 @@ func (p *Process) End(ctx context.Context, grace time.Duration) error {
 	case <-t.C:
 	case <-ctx.Done():
 	}
-	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) { // one that ended just now is known to have in a moment
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) { // a process that has just ended will be waited for soon
 		return fmt.Errorf("killing process %d (%s): %w", p.PID(), p.cmd.Path, err)
 	}
-	// A killed process ends unless the kernel holds it; that is worth an error, and not an endless wait.
+	// A killed process ends unless the kernel blocks it, which must be an error, not an endless wait.
 	t.Reset(10 * time.Second)
 	select {
 	case <-p.done:
 		return nil
 	case <-t.C:
-		return fmt.Errorf("process %d (%s) lives on 10 s after it was killed: the kernel holds it (see /proc/%[1]d/stack)", p.PID(), p.cmd.Path)
+		return fmt.Errorf("process %d (%s) still exists 10 s after it was killed: the kernel blocks its end (see /proc/%[1]d/stack)", p.PID(), p.cmd.Path)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"tare/internal/require"
 )
 
-// A process that has ended, while it is not known yet since somebody has its output open still, has ended: that is no error.
+// It is not an error to end a process that has just ended but is not yet known to have ended, because somebody has its output open.
 func TestTheEndOfAProcessThatJustEnded(t *testing.T) {
 	p, err := Start(exec.Command("sh", "-c", "sleep 0.4 & exit 0"), nil) // what is left behind has its output for a while
 	if err != nil {

@@ -13,119 +13,121 @@ import (
 	"tare/notebook"
 )
 
-// Kind is an engine as it is registered: all that is known of it on any host, and how it is made ready on one.
+// Kind is a registered engine: what is known of it on any host, and how to set it up on one.
 type Kind struct {
 	Platform string // notebook.BM, notebook.CN, notebook.VM or notebook.VMCN
-	Name     string // as studies name it; empty where the platform has one engine that needs no name
+	Name     string // its name in studies; empty where the platform has only one engine
 
-	// Usual: this is what is meant by its platform where no engine is named and any will do.
+	// Usual: it may stand for its platform where a study names no engine.
 	Usual bool
 	// Provisionings are those that its guests can have. An engine without any binds every guest to its CPUs.
 	Provisionings []string
-	// Isolations are the rungs of the isolation ladder that its guests can be. An engine with rungs and without
-	// provisionings makes nothing else.
+	// Isolations are the rungs of the isolation ladder that its guests can be. An engine with rungs and without provisionings makes
+	// only rungs.
 	Isolations []string
-	// Accelerators are those that its guests can have, the preferred one first and the emulation that any host can do last;
-	// those between are taken only where they are asked for by name. None for one that needs no such thing.
+	// Accelerators are those that its guests can have: the preferred one first, and last the emulation that works on every host.
+	// Those between are used only if requested by name. Empty for an engine without accelerators.
 	Accelerators []string
-	// Kernel reads a file that is to be its guests' kernel (Env.Kernel), and refuses what is none; nil for one whose guests
-	// have no kernel to choose.
+	// Kernel reads a file as the kernel of its guests (Env.Kernel), and refuses a file that is not a kernel. It is nil for an
+	// engine whose guests have no kernel to choose.
 	Kernel func(path string) (notebook.Kernel, error)
-	// Ahead: its guests can be made first and started later; it is a Creator.
+	// Ahead: its guests can be made first and started later, so it is a Creator.
 	Ahead bool
-	// Copies: each of its guests can have a copy of the image's root to itself (Spec.Copied).
+	// Copies: each of its guests can have its own copy of the image's root (Spec.Copied).
 	Copies bool
 	// Systems: its guests can be whole systems, with an init of their own (Spec.System).
 	Systems bool
 	// Fractions: a vanilla guest can have a part of a core.
 	Fractions bool
-	// Networks are the ways in which its guests can be connected; none stands for a bridge, the host's network, and only the loopback.
+	// Networks are the ways in which its guests can be connected. Empty stands for a bridge, the host's network, and only the
+	// loopback.
 	Networks []string
 
 	// Machines: its guests are virtual machines, whose configuration can be chosen in addition to their size (notebook.Machine).
 	Machines bool
 
-	// Network is how a guest is connected where nothing else is asked for; "" leaves it to the engine. isolation is the
-	// guest's rung, and service says that a service in it has to be asked.
+	// Network is how a guest is connected by default; "" leaves it to the engine. isolation is the guest's rung, and service says
+	// that a service in it must be reachable.
 	Network func(isolation string, service bool) string
 
-	// Publishes: a service on a bridge is reached at a port of the host, so that one guest alone can have it at a time.
+	// Publishes: a service on a bridge is reached at a port of the host, so only one guest at a time can have that port.
 	Publishes bool
-	// RandomAddresses says why what runs in its guests cannot ask for addresses that are not random (personality(2)); "" where it can.
+	// RandomAddresses says why programs in its guests cannot turn off address space randomisation (personality(2)); "" where they
+	// can.
 	RandomAddresses string
 
 	// NoDevices says why its guests cannot have devices of the host (Spec.Devices); "" where they can.
 	NoDevices string
-	// RunsHooks: programs of the host that come with a device (device.Hook) run while its guests are made.
+	// RunsHooks: the programs of the host that come with a device (device.Hook) run while its guests are made.
 	RunsHooks bool
 
-	// Unsaved says why its guests cannot be saved and restored (Saver); "" where they can. Saving is that of Capabilities which asks whether they can
-	// on this host; "" where nothing has to be tried.
+	// Unsaved says why its guests cannot be saved and restored (Saver); "" where they can. Saving is the one of Capabilities that
+	// tests this on a host; "" where no test is needed.
 	Unsaved, Saving string
 
-	// TracesInside: the guest's kernel is its own, and its ruler can load tracers there.
+	// TracesInside: its guests have their own kernel, and the ruler can load tracers there.
 	TracesInside bool
 	// Untraceable says why neither the host nor the ruler can see what happens in a guest; "" where one of them can.
 	Untraceable string
 
 	// Limitations are the parts of the contract that it does not keep.
 	Limitations []Limitation
-	// Capabilities are the questions that a doctor asks about it (Probe). A guest with an accelerator needs the one
-	// of that name, and any other guest the first; none: the engine is Tare's own and runs wherever Tare does.
+	// Capabilities are the questions that a doctor asks about it (Probe). A guest with an accelerator needs the capability of that
+	// name, and any other guest the first. Empty: the engine is Tare's own and runs wherever Tare does.
 	Capabilities []string
-	// Program is looked up in PATH, and makes and holds its containers (Hold); Install says how it is had. "" for an engine that is
-	// no such program.
+	// Program is looked up in PATH, and makes and holds its containers (Hold). Install says how to install it. "" for an engine
+	// without such a program.
 	Program, Install string
-	// Packages are Debian's that have it, for a machine that is made to measure; none: it is Tare's own, or Debian has it not.
+	// Packages are its Debian packages, for a disk image that measures. Empty: it is Tare's own, or not in Debian.
 	Packages []string
-	// Daemons are the programs that run before any guest does and make guests, with all that they start.
+	// Daemons are programs that run before any guest and that make guests, directly or through others.
 	Daemons []string
 
-	// Takes is about how many seconds making and removing a guest takes: from the fastest tenth on an idle host to the slowest tenth on a busy
-	// one, of what was measured on hosts of two cores. TakesEmulated is the same for a guest of an emulated machine.
+	// Takes is about how many seconds making and removing a guest takes, as measured on hosts of two cores: from the fastest tenth
+	// on an idle host to the slowest tenth on a busy one. TakesEmulated is the same for a guest of an emulated machine.
 	Takes, TakesEmulated notebook.Span
 
-	// New makes the engine ready to be used on a host. It looks for nothing there yet.
+	// New makes the engine's driver for a host. It does not look at the host yet.
 	New func(Env) Driver
-	// Undo gives the ways to undo what the engine journals.
+	// Undo returns the functions that undo the engine's journal entries.
 	Undo func() map[string]journal.Undo
 	// Lasting are those of its kinds in the journal that survive a reboot of the host.
 	Lasting []string
 }
 
-// Env is what engines are given to work with on a host.
+// Env is what engines work with on a host.
 type Env struct {
-	// Journal has every change that is made on the host.
+	// Journal has every change to the host.
 	Journal *journal.Journal
-	// State is the folder below which the guests' folders and all else that the engines keep are made. A guest of bare
-	// metal writes there, so it should be on the file system that the images are on.
+	// State is the folder for the guests' folders and everything else that engines keep. A guest of bare metal writes there, so it
+	// should be on the images' file system.
 	State string
-	// Ruler is the path of the ruler's program, Init that of the program that a virtual machine boots into, and Tracer that
-	// of the one that traces trials inside it; "" where none is traced.
+	// Ruler is the path of the ruler's program, Init that of the program that a VM boots into, and Tracer that of the program that
+	// traces trials inside it; "" where nothing is traced.
 	Ruler, Init, Tracer string
 	// Entry is the path of the program that makes a process's layers of isolation before it becomes the ruler (layers.Main).
 	Entry string
-	// Kernel is the path of a file with the guests' kernel; "": the engine's own choice.
+	// Kernel is the path of a file with the guests' kernel; "": the engine chooses.
 	Kernel string
 }
 
 // Cabled are the Networks of an engine whose containers have a network namespace that Tare connects.
 var Cabled = []string{notebook.NetBridge, notebook.NetMacvlan, notebook.NetHost, notebook.NetNone}
 
-// Prober is an engine that answers for its kind's Capabilities in a way of its own, by trying the thing.
+// Prober is an engine that tests its kind's Capabilities in its own way.
 type Prober interface {
 	Probe(ctx context.Context, capability string) notebook.Capability
 }
 
-// Chooser is an engine of whose treatments a host may do some and not others.
+// Chooser is an engine that supports only some treatments on some hosts.
 type Chooser interface {
-	// Supports says why this host cannot do the treatment, which it tries; nil: it can.
+	// Supports says why this host does not support the treatment; nil if it does. It tries.
 	Supports(ctx context.Context, t notebook.Treatment) error
 }
 
-// Preparer is an engine whose guests need what can be made once for all of them.
+// Preparer is an engine whose guests share something that can be made once.
 type Preparer interface {
-	// Prepare makes what all guests with the image need, so that none of them pays for it. Provision does it too.
+	// Prepare makes what all guests with the image need, so that no guest's start includes it. Provision would make it too.
 	Prepare(ctx context.Context, img *image.Image) error
 }
 
@@ -137,24 +139,24 @@ func (k Kind) String() string {
 	return k.Platform + " with " + k.Name
 }
 
-// Unsupported is the error for what the kind cannot give.
+// Unsupported is the error for a request that the kind cannot fulfil.
 func (k Kind) Unsupported(what, why string) error {
 	return &UnsupportedError{Engine: k.String(), What: what, Why: why}
 }
 
-// Supports says what of the treatment the engine can give on no host, as an *UnsupportedError; nil: nothing.
+// Supports returns an *UnsupportedError for a treatment that the engine supports on no host; nil otherwise.
 func (k Kind) Supports(t notebook.Treatment) error {
 	cores := t.Instance.Cores
 	whole := cores == math.Trunc(cores)
 	switch {
 	case !whole && !k.Fractions:
-		return k.Unsupported(fmt.Sprintf("%g cores", cores), "it gives whole cores only; a part of a core needs a container's CPU quota")
+		return k.Unsupported(fmt.Sprintf("%g cores", cores), "it supports only whole CPUs; a part of a CPU needs a container's CPU quota")
 	case !whole && t.Provisioning == notebook.Pinned:
-		return k.Unsupported(fmt.Sprintf("%g cores, %s", cores, t.Provisioning), "a CPU set has whole CPUs only; ask for "+notebook.Vanilla+" provisioning, or for whole cores")
+		return k.Unsupported(fmt.Sprintf("%g cores, %s", cores, t.Provisioning), "a CPU set has only whole CPUs; use "+notebook.Vanilla+" provisioning, or whole CPUs")
 	case t.Machine != "" && !k.Machines:
-		return k.Unsupported("a machine "+t.Machine, "its guests are no virtual machines")
+		return k.Unsupported("a machine "+t.Machine, "its guests are not virtual machines")
 	case notebook.FactorRoot.Of(t) == notebook.RootCopied && !k.Copies:
-		return k.Unsupported("a copy of the image's root for each guest", "its guests read the image where the engine, the machine's disk or the host has it")
+		return k.Unsupported("a copy of the image's root for each guest", "its guests read the image from the engine, the machine's disk or the host")
 	case notebook.FactorDevices.Of(t) != "" && k.NoDevices != "":
 		return k.Unsupported("the device "+notebook.FactorDevices.Of(t), k.NoDevices)
 	case t.Network != "" && !slices.Contains(k.NetworkModes(), t.Network):
@@ -163,7 +165,7 @@ func (k Kind) Supports(t notebook.Treatment) error {
 	return nil
 }
 
-// Check says what is wrong in the specification of a guest of the kind; an *UnsupportedError says what no such guest can be.
+// Check checks the specification of a guest of the kind. An *UnsupportedError says what no such guest can be.
 func (k Kind) Check(s Spec) error {
 	if err := k.Supports(s.Treatment(k)); err != nil {
 		return err
@@ -175,20 +177,20 @@ func (k Kind) Check(s Spec) error {
 	}
 	if !k.RunsHooks && len(s.Devices.Hooks) > 0 {
 		return k.Unsupported("the device "+s.Devices.String(),
-			fmt.Sprintf("its description has %s run while a container is made, which it does not; bare metal and the engines crun, runc, docker and podman do", s.Devices.Hooks[0].Path))
+			fmt.Sprintf("its description runs %s while a container is made, which this engine does not support; bare metal and the engines crun, runc, docker and podman do", s.Devices.Hooks[0].Path))
 	}
 	switch cores := s.Instance.Cores; {
 	case s.Image == nil:
 		return fmt.Errorf("%s: the spec has no image", k)
 	case len(k.Provisionings) > 0 && !slices.Contains(k.Provisionings, s.Provisioning):
-		return fmt.Errorf("%s: provisioning %q: want %s", k, s.Provisioning, strings.Join(k.Provisionings, " or "))
+		return fmt.Errorf("%s: provisioning %q: must be %s", k, s.Provisioning, strings.Join(k.Provisionings, " or "))
 	case k.Binds(s.Provisioning) && (len(s.CPUs) == 0 || float64(len(s.CPUs)) != cores):
-		return fmt.Errorf("%s of %g cores: the spec names %d CPUs; want one for each core", k, cores, len(s.CPUs))
+		return fmt.Errorf("%s of %g cores: the spec names %d CPUs; must be one for each core", k, cores, len(s.CPUs))
 	}
 	return nil
 }
 
-// Boots says why no guest of the kind can be a whole system, as an *UnsupportedError; nil: one can.
+// Boots returns an *UnsupportedError that says why no guest of the kind can be a whole system; nil if one can.
 func (k Kind) Boots() error {
 	if k.Systems {
 		return nil
@@ -207,12 +209,12 @@ func (k Kind) Needs(t notebook.Treatment) string {
 	return k.Capabilities[0]
 }
 
-// Binds says whether every guest with that provisioning is bound to CPUs.
+// Binds reports whether every guest with that provisioning is bound to CPUs.
 func (k Kind) Binds(provisioning string) bool {
 	return provisioning == notebook.Pinned || len(k.Provisionings) == 0
 }
 
-// NetworkModes are Networks, or what none of them stands for.
+// NetworkModes are Networks, or the modes that an empty Networks stands for.
 func (k Kind) NetworkModes() []string {
 	if k.Networks == nil {
 		return []string{notebook.NetBridge, notebook.NetHost, notebook.NetNone}
@@ -220,7 +222,7 @@ func (k Kind) NetworkModes() []string {
 	return k.Networks
 }
 
-// Connected is how a guest is connected where nothing else is asked for; see Network.
+// Connected is how a guest is connected by default; see Network.
 func (k Kind) Connected(isolation string, service bool) string {
 	switch {
 	case k.Network != nil:
@@ -231,7 +233,7 @@ func (k Kind) Connected(isolation string, service bool) string {
 	return ""
 }
 
-// Registry is the engines that there are. Of a platform's the first is taken where a study names none.
+// Registry is the list of engines. The first engine of a platform is the default.
 type Registry []Kind
 
 // Of lists the engines of a platform.
@@ -244,7 +246,7 @@ func (r Registry) Of(platform string) (kinds []Kind) {
 	return kinds
 }
 
-// Names lists the names of a platform's engines; nil for a platform that there is not.
+// Names lists the names of a platform's engines; nil for an unknown platform.
 func (r Registry) Names(platform string) (names []string) {
 	for _, k := range r.Of(platform) {
 		names = append(names, k.Name)
@@ -252,7 +254,7 @@ func (r Registry) Names(platform string) (names []string) {
 	return names
 }
 
-// Usual lists the names of those of a platform's engines that will do where no engine is named.
+// Usual lists the names of the platform's engines that may stand for it where a study names none.
 func (r Registry) Usual(platform string) (names []string) {
 	for _, k := range r.Of(platform) {
 		if k.Usual {
@@ -272,14 +274,14 @@ func (r Registry) Platforms() (all []string) {
 	return all
 }
 
-// Find is the engine of a platform with that name.
+// Find returns the engine of a platform by its name.
 func (r Registry) Find(platform, name string) (Kind, error) {
 	for _, k := range r {
 		if k.Platform == platform && k.Name == name {
 			return k, nil
 		}
 	}
-	return Kind{}, fmt.Errorf("there is no engine %q of %s", name, platform)
+	return Kind{}, fmt.Errorf("%s has no engine %q", name, platform)
 }
 
 // Lasting are the kinds of changes that survive a reboot of the host: the guests' folders, and what engines keep on a disk.
@@ -291,7 +293,7 @@ func (r Registry) Lasting() []string {
 	return all
 }
 
-// Undo gives the ways to undo what any of the engines journals, for journal.Recover.
+// Undo returns the functions that undo the journal entries of all engines, for journal.Recover.
 func (r Registry) Undo() map[string]journal.Undo {
 	all := Undo()
 	for _, k := range r {

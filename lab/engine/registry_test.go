@@ -61,8 +61,8 @@ func TestCheck(t *testing.T) {
 		want string // in the error; "" for none
 	}{
 		{container, good, ""}, {container, vanilla, ""}, {metal, good, ""}, {metal, vanilla, "names 0 CPUs"},
-		{container, bare, "no image"}, {container, half, "cannot give 0.5 cores"}, {container, few, "names 1 CPUs; want one for each"},
-		{metal, none, "names 0 CPUs"}, {container, other, `provisioning "other": want `}, {machine, good, `provisioning "pinned": want vanilla`},
+		{container, bare, "no image"}, {container, half, "cannot give 0.5 cores"}, {container, few, "names 1 CPUs; must be one for each"},
+		{metal, none, "names 0 CPUs"}, {container, other, `provisioning "other": must be `}, {machine, good, `provisioning "pinned": must be vanilla`},
 	} {
 		err := c.k.Check(c.s)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

@@ -6,24 +6,25 @@ import (
 	"tare/notebook"
 )
 
-// Saver is a guest that can be saved and taken up again, as the paper "virtualization-overheads" has it in chapter 5.
+// Saver is a guest that can be saved and restored, as in chapter 5 of the paper "virtualization-overheads".
 type Saver interface {
-	// Save writes the guest's state to its folder and ends all that runs of the guest. An order that is Restorable may be in progress in it; nothing may be sent to
-	// its ruler until it is restored. An *UnsupportedError says why this guest cannot be saved, which then goes on as it was.
+	// Save writes the guest's state to its folder and ends everything that runs in the guest. An order that is Restorable may be in
+	// progress. Send nothing to the guest's ruler until it is restored. An *UnsupportedError says why this guest cannot be saved;
+	// the guest then goes on as before.
 	Save(ctx context.Context) (Saved, error)
-	// Restore has the saved guest go on where it was, on the same ruler's stream. It notes notebook.MomentRestored.
+	// Restore lets the saved guest go on where it was, on the same ruler's stream. It records notebook.MomentRestored.
 	Restore(ctx context.Context, m *Moments) error
 }
 
-// Saved is the state of a guest that was saved.
+// Saved is the state of a saved guest.
 type Saved struct {
 	Bytes int64             // on disk
-	How   *notebook.Message // by what, for the record
-	Path  string            // of the file, or the folder, that it is in
+	How   *notebook.Message // what saved it, for the record
+	Path  string            // the file or folder that it is in
 }
 
-// Reads is an engine that reads other files for a guest than its image's and its work's folders, by which a start is made cold or warm.
+// Reads is an engine that reads files for a guest other than those of its image and its work. A cold or warm start depends on them.
 type Reads interface {
-	// Reads gives the files, and folders of such.
+	// Reads returns these files, and folders of such files.
 	Reads(ctx context.Context, s Spec) ([]string, error)
 }

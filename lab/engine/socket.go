@@ -17,15 +17,15 @@ import (
 	"tare/lab/ruler"
 )
 
-// StartRuler starts a program that is the ruler, or becomes it, with its end of a pair of sockets as its file 3. It may use the
-// given CPUs only, and is in the cgroups that HoldToCPUs has made.
+// StartRuler starts a program that is the ruler, or becomes it, with its end of a pair of sockets as its file 3. It may use only
+// the given CPUs, and is in the cgroups that HoldToCPUs has made.
 func (b *Base) StartRuler(cmd *exec.Cmd, cpus []int) (Meeting, error) {
 	conn, theirs, err := Pair()
 	if err != nil {
 		return nil, err
 	}
-	defer theirs.Close() // only the process's own copy may be left, or its end would not be seen
-	cmd.Env = []string{} // a trial's environment is its order's
+	defer theirs.Close() // only the process's own copy may remain, or its end would go unnoticed
+	cmd.Env = []string{} // the order sets a trial's environment
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{theirs}
 	if cmd.SysProcAttr == nil {
@@ -44,7 +44,7 @@ func (b *Base) StartRuler(cmd *exec.Cmd, cpus []int) (Meeting, error) {
 	return stream{conn}, nil
 }
 
-// stream is the meeting with a ruler that has the other end. It ends with the process, so nobody need say that it died.
+// stream is the meeting with a ruler that has the other end. It ends with the process, so no other sign of its death is needed.
 type stream struct{ conn net.Conn }
 
 // Meet implements Meeting.
@@ -58,7 +58,7 @@ func Pair() (net.Conn, *os.File, error) {
 	}
 	ours, theirs := os.NewFile(uintptr(fds[0]), "our end"), os.NewFile(uintptr(fds[1]), "their end")
 	defer ours.Close()
-	conn, err := net.FileConn(ours) // a copy
+	conn, err := net.FileConn(ours) // FileConn makes a copy
 	if err != nil {
 		theirs.Close()
 		return nil, nil, fmt.Errorf("a pair of sockets: %w", err)
@@ -66,23 +66,23 @@ func Pair() (net.Conn, *os.File, error) {
 	return conn, theirs, nil
 }
 
-// Socket is the meeting with a ruler in a container, which connects to a socket that it finds there.
+// Socket is the meeting with a ruler in a container. The ruler connects to a socket that it finds there.
 type Socket struct {
 	l *net.UnixListener
-	// Dir is the folder on the host with the socket and the ruler's program, which the container has at ruler.RunDir, read-only. (Two
-	// mounts in place of one would need files to be mounted on, which no image has: an overlay makes them slowly.)
+	// Dir is the folder on the host with the socket and the ruler's program. The container has it at ruler.RunDir, read-only. (Two
+	// mounts instead of one would need files as mount points, which no image has, and which an overlay makes slowly.)
 	Dir string
-	// Died is closed when the ruler can no longer come. It is set before Meet.
+	// Died is closed when the ruler can no longer come. Set it before Meet.
 	Died <-chan struct{}
 }
 
-// NewSocket makes the socket in the guest's folder, next to the program. It is closed with the guest at the latest.
+// NewSocket makes the socket in the guest's folder, next to the program. The guest's end closes it at the latest.
 func (b *Base) NewSocket(program string) (*Socket, error) {
 	s := &Socket{Dir: filepath.Join(b.Folder, "run")}
-	if err := errors.Join(os.Mkdir(s.Dir, 0o700), os.Chmod(s.Dir, 0o755)); err != nil { // mkdir's mode is cut by the umask
+	if err := errors.Join(os.Mkdir(s.Dir, 0o700), os.Chmod(s.Dir, 0o755)); err != nil { // the umask reduces mkdir's mode
 		return nil, err
 	}
-	// The same file for all guests, so that they have its pages in common.
+	// All guests use the same file, so that they share its pages.
 	own := filepath.Join(s.Dir, filepath.Base(ruler.Program))
 	if os.Link(program, own) != nil { // it is on another file system, or this one has no links
 		text, err := os.ReadFile(program)
@@ -98,13 +98,13 @@ func (b *Base) NewSocket(program string) (*Socket, error) {
 		return nil, fmt.Errorf("%s: %w", s.Dir, err)
 	}
 	defer unix.Close(dir)
-	// A socket's address holds 107 bytes, and a folder's path may be longer.
+	// A socket's address holds 107 bytes, but a folder's path may be longer.
 	name := filepath.Base(ruler.Socket)
 	if s.l, err = net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir, name)}); err != nil {
 		return nil, fmt.Errorf("making a socket in %s: %w", s.Dir, err)
 	}
 	s.l.SetUnlinkOnClose(false) // by then the name means another folder, or none
-	// The guest's folder is root's alone; in the container whoever is root there may connect.
+	// Only root can enter the guest's folder. In the container, root there may connect.
 	if err := os.Chmod(filepath.Join(s.Dir, name), 0o666); err != nil {
 		s.l.Close()
 		return nil, err
@@ -113,8 +113,7 @@ func (b *Base) NewSocket(program string) (*Socket, error) {
 	return s, nil
 }
 
-// Meet implements Meeting. The socket is closed then in any case: what runs in the container later finds nobody behind
-// it.
+// Meet implements Meeting. It closes the socket in any case, so that programs that run in the container later cannot connect.
 func (s *Socket) Meet(ctx context.Context) (ruler.Stream, int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -143,8 +142,8 @@ func (s *Socket) Meet(ctx context.Context) (ruler.Stream, int, error) {
 	return nil, 0, err
 }
 
-// peer asks the kernel which process, as the host numbers them, is at the other end. Nothing but the ruler runs in
-// a container before its hello. (A runtime writes its pid file, and an engine its state, only afterwards.)
+// peer asks the kernel for the host's id of the process at the other end. Only the ruler runs in a container before its hello. (A
+// runtime writes its pid file, and an engine its state, only later.)
 func peer(conn *net.UnixConn) (int, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -159,7 +158,7 @@ func peer(conn *net.UnixConn) (int, error) {
 		return 0, fmt.Errorf("asking who connected to the ruler's socket: %w", cerr)
 	}
 	if cred.Pid < 1 {
-		return 0, fmt.Errorf("who connected to the ruler's socket is process %d: it is in a pid namespace that this one cannot see; run tare on the host that the engine runs on", cred.Pid)
+		return 0, fmt.Errorf("the program at the ruler's socket (process %d) is in a PID namespace that is not visible from here; run tare on the engine's host", cred.Pid)
 	}
 	return int(cred.Pid), nil
 }

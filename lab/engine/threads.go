@@ -7,8 +7,8 @@ import (
 	"tare/notebook"
 )
 
-// ThreadsOf are the threads of a guest's processes, where the guest runs on the host's own kernel. Those of the process
-// ruler have its role, all others are work. A process that ends meanwhile is left out.
+// ThreadsOf lists the threads of the processes of a guest on the host's own kernel. Those of the process ruler have its role, all
+// others are work. It skips a process that ends during the call.
 func ThreadsOf(pids []int, ruler int) ([]Thread, error) {
 	var all []Thread
 	for _, pid := range pids {

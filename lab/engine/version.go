@@ -13,7 +13,7 @@ import (
 	"tare/lab/proc"
 )
 
-// Versions asks a program for its version, with --version. nil: the program gives none.
+// Versions asks a program for its version, with --version; nil if it gives none.
 func Versions(ctx context.Context, program string) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -30,8 +30,8 @@ func Versions(ctx context.Context, program string) map[string]string {
 	return map[string]string{filepath.Base(program): version}
 }
 
-// parseVersion finds the version in the first line of what a program prints: the word after "version", or else the only word.
-// "" where there is none.
+// parseVersion finds the version in the first line of a program's output: the word after "version", or else the only word; "" if
+// there is neither.
 func parseVersion(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	words := strings.Fields(line)

@@ -14,25 +14,27 @@ import (
 	"tare/notebook"
 )
 
-// Watch is under way while a trial runs. It is called once, after the trial, with what the trial's work says to have used in the time that passed, and
-// says whether the guest stayed on its CPUs.
+// Watch ends a watch that runs during a trial. Call it once, after the trial, with the usage of the trial's work and the elapsed
+// time. It says whether the guest stayed on its CPUs.
 type Watch func(used notebook.Usage, elapsed time.Duration) *notebook.Confined
 
 const (
-	// stray is CPU time on other CPUs that does not count as an escape. The kernel charges none; its clocks may differ by this much.
+	// stray is the CPU time on other CPUs that does not count as an escape. The kernel charges none, but its clocks may differ by
+	// this much.
 	stray = time.Millisecond
-	// inexact is by how much two of the kernel's counts of the same CPU time may differ, with a share of it on top: it gives a process's in pieces.
+	// inexact is the allowed difference between two of the kernel's counts of the same CPU time, plus a share of it: the kernel
+	// counts a process's time in pieces.
 	inexact      = 20 * time.Millisecond
 	inexactShare = 0.01
 )
 
-// beyond says whether one count of CPU time is more than another.
+// beyond reports whether one count of CPU time is greater than another.
 func beyond(more, than time.Duration) bool {
 	return more > than+inexact+time.Duration(inexactShare*float64(than))
 }
 
-// Watch begins to watch whether the guest stays on its CPUs. It is nil if the guest is not held to any, or if nobody can tell. Both Watch and the
-// function that it returns read files of the kernel: nothing may be measured at the same time.
+// Watch begins to watch whether the guest stays on its CPUs. It is nil if the guest is not confined to any, or if nobody can tell.
+// Both Watch and the function that it returns read files of the kernel, so nothing may be measured during either call.
 func (b *Base) Watch() Watch {
 	if len(b.Spec.CPUs) == 0 || b.Spec.System { // a system makes cgroups of its own
 		return nil
@@ -56,7 +58,7 @@ func (b *Base) Watch() Watch {
 	}
 }
 
-// heldAt finds the cgroups that hold the guest, and what they have counted so far.
+// heldAt finds the cgroups that confine the guest, and what they have counted so far.
 func (b *Base) heldAt() (h cgroup.Held, so cgroup.Used, err error) {
 	if h, err = cgroup.HeldAt(b.PID); err != nil {
 		return h, so, err
@@ -72,7 +74,7 @@ func (b *Base) heldAt() (h cgroup.Held, so cgroup.Used, err error) {
 	return h, so, err
 }
 
-// stayed says in c whether the guest stayed on its CPUs.
+// stayed records in c whether the guest stayed on its CPUs.
 func (b *Base) stayed(c *notebook.Confined, h cgroup.Held, before cgroup.Used, used notebook.Usage, elapsed time.Duration) error {
 	cpus := b.Spec.sortedCPUs()
 	after, err := h.Used()
@@ -89,7 +91,7 @@ func (b *Base) stayed(c *notebook.Confined, h cgroup.Held, before cgroup.Used, u
 		s := foreign.Seconds()
 		c.ForeignS = &s
 	}
-	// A set that is gone is one that holds nobody.
+	// A CPU set that is gone confines nobody.
 	set, err := h.CPUs()
 	if err != nil || !slices.Equal(set, cpus) {
 		c.Escape = notebook.EscapeSet
@@ -110,7 +112,8 @@ func (b *Base) stayed(c *notebook.Confined, h cgroup.Held, before cgroup.Used, u
 	return nil
 }
 
-// left says whether anything of a guest that could leave its cgroups did: something that lives, or by what was not counted there of all that was used.
+// left says whether anything escaped from a guest that could leave its cgroups: a live process, or CPU time that was used but not
+// counted there.
 func (b *Base) left(h cgroup.Held, cpus []int, counted time.Duration, used notebook.Usage, elapsed time.Duration) (notebook.Escape, error) {
 	pids, err := b.Processes()
 	if err != nil {
@@ -133,7 +136,7 @@ func (b *Base) left(h cgroup.Held, cpus []int, counted time.Duration, used noteb
 	return "", nil
 }
 
-// alone says whether the host still has no CPUs but the guest's, which nothing but that holds to them.
+// alone checks that the host still has no CPUs other than the guest's. Only that confines the guest to its CPUs.
 func (b *Base) alone(c notebook.Confined) *notebook.Confined {
 	switch online, err := proc.OnlineCPUs(); {
 	case err != nil:

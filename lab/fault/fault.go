@@ -1,9 +1,11 @@
-// Package fault sees every page fault of some processes and tells its kind in the order in which the kernel's handler does
-// (paper "characterization", section 5.2.2): from the page table's entry before the fault was handled, the mapping, and the entry after.
+// Package fault sees every page fault of some processes and classifies it in the order of the kernel's handler (paper
+// "characterization", section 5.2.2). It uses the page table's entry before the fault was handled, the mapping, and the entry after
+// it.
 //
-// The kernel's tracepoint exceptions:page_fault_user has an error code, which says whether it was a write, and does not fire on every kernel. So two of perf's
-// software events stand in for it: page-faults, which comes before a fault is handled, and minor-faults or major-faults, which come after. A BPF program
-// on each walks the page table. No fault is sampled, and none is guessed: what cannot be told is Unknown.
+// The kernel's tracepoint exceptions:page_fault_user has an error code, which tells reads from writes, but does not fire on every
+// kernel. So two kinds of perf's software events stand in for it. page-faults comes before a fault is handled; minor-faults and
+// major-faults come after it. A BPF program on each walks the page table. It sees every fault, without sampling or guessing: a
+// fault that it cannot classify is Unknown.
 package fault
 
 import (
@@ -11,7 +13,7 @@ import (
 	"fmt"
 )
 
-// Kind is what the kernel's handler takes a fault for.
+// Kind is the kind of a fault, as the kernel's handler distinguishes them.
 type Kind uint8
 
 // Kinds of faults, in the order of Table 5.1.
@@ -22,7 +24,7 @@ const (
 	Anonymous                // no entry, an anonymous mapping
 	Swap                     // an entry that is not present
 	WriteProtect             // a write to an entry that is present and not writable
-	Unknown                  // none of these, or not known which: see classify
+	Unknown                  // none of these, or undecidable: see classify
 	Kinds
 )
 
@@ -31,15 +33,15 @@ var names = [Kinds]string{"read", "copy-on-write", "shared", "anonymous", "swap"
 // String names the kind.
 func (k Kind) String() string { return names[k] }
 
-// Fault is one that the kernel has handled.
+// Fault is a fault that the kernel has handled.
 type Fault struct {
-	Guest   int    // whose it is, by its number in Watch
+	Guest   int    // the guest of the process, by its number in Watch
 	PID     int    // of the process
 	Address uint64 // of the page
-	Frame   uint64 // that is there now, its number; 0: none
+	Frame   uint64 // number of the frame after the fault; 0: none
 	Kind    Kind
 	Major   bool // it waited for a disk
-	Private bool // the page is the process's own now: no other can come to have it
+	Private bool // the page belongs only to this process now: no other process can share it
 }
 
 // Bits of an entry of x86-64's page tables, as the kernel uses them.
@@ -47,14 +49,14 @@ const (
 	present    = 1 << 0
 	writable   = 1 << 1
 	dirty      = 1 << 6
-	protNone   = 1 << 8 // where it is not present: it is, and may not be touched (NUMA balancing)
+	protNone   = 1 << 8 // with present clear: the page is present, but may not be touched (NUMA balancing)
 	savedDirty = 1 << 58
 	frameBits  = 0x000f_ffff_ffff_f000
 
 	pageShift = 12
 )
 
-// What the program says of a fault beside the entries.
+// What the program reports of a fault in addition to the entries.
 const (
 	found = 1 << iota
 	anonymous
@@ -71,22 +73,23 @@ type seen struct {
 	_                                         uint32
 }
 
-// parse reads what the program says of one fault. An error is of what it does not say: a guest that is not watched, an entry that maps no power of two of pages.
+// parse parses the program's record of one fault. An impossible record is an error: a guest that is not watched, or an entry that
+// maps a number of pages that is not a power of two.
 func parse(record []byte) (Fault, error) {
 	var s seen
 	if _, err := binary.Decode(record, binary.NativeEndian, &s); err != nil {
 		return Fault{}, fmt.Errorf("a fault of %d bytes: %w", len(record), err)
 	}
 	if s.Guest < 1 || s.Guest > MostGuests {
-		return Fault{}, fmt.Errorf("a fault of guest %d: one from 1 to %d was expected", s.Guest, MostGuests)
+		return Fault{}, fmt.Errorf("a fault of guest %d: must be from 1 to %d", s.Guest, MostGuests)
 	}
 	if s.SizeAfter&(s.SizeAfter-1) != 0 {
-		return Fault{}, fmt.Errorf("an entry that maps %d pages: a power of two was expected", s.SizeAfter)
+		return Fault{}, fmt.Errorf("an entry that maps %d pages: must be a power of two", s.SizeAfter)
 	}
 	return s.fault(), nil
 }
 
-// fault is what was seen.
+// fault is the recorded fault.
 func (s *seen) fault() Fault {
 	f := Fault{Guest: int(s.Guest) - 1, PID: int(s.TGID), Address: s.Address, Kind: s.classify(), Major: s.Flags&major != 0}
 	if s.After&present != 0 && s.SizeAfter > 0 {
@@ -97,10 +100,12 @@ func (s *seen) fault() Fault {
 	return f
 }
 
-// classify is the kernel's order: no entry and anonymous, no entry and a file's, an entry that is not present, one that is and may not be written.
+// classify follows the kernel's order: no entry and anonymous; no entry and a file's; an entry that is not present; one that is
+// present and not writable.
 //
-// Whether a fault at no entry was a write shows in the entry after it: the kernel makes it dirty. It also makes one dirty that was read where the mapping
-// lets entries be written at once (shared memory) and the page was dirty already: such a fault is Unknown.
+// If there was no entry, the entry after the fault tells a write from a read: after a write the kernel makes it dirty. After a read
+// it also makes it dirty if the mapping makes entries writable at once (shared memory) and the page was dirty already. Such a fault
+// is Unknown.
 func (s *seen) classify() Kind {
 	written := s.After&(dirty|savedDirty) != 0
 	switch {

@@ -38,7 +38,7 @@ func known(t *testing.T) (program, file string) {
 	if _, err := f.Write(slices.Repeat([]byte("some text of 16 "), 1<<20)); err != nil { // 16 MiB, in the page cache
 		t.Fatal(err)
 	}
-	if err := f.Sync(); err != nil { // what is written to the disk meanwhile is protected against writing
+	if err := f.Sync(); err != nil { // a page that is being written to the disk is write-protected
 		t.Fatal(err)
 	}
 	return program, file

@@ -107,7 +107,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What is no fault of a watched guest is an error, and no count of another's.
+// A record that is not a fault of a watched guest is an error, and does not count for another guest.
 func TestWhatIsNoFaultIsAnError(t *testing.T) {
 	for _, s := range []seen{{SizeAfter: 1}, {SizeAfter: 1, Guest: MostGuests + 1}, {SizeAfter: 3, Guest: 1}} {
 		var b bytes.Buffer

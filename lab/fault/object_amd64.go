@@ -2,7 +2,7 @@ package fault
 
 import _ "embed" // the program that sees faults
 
-// object is bpf/fault.c, compiled for this kind of machine by `make generate`.
+// object is bpf/fault.c, compiled for this architecture by `make generate`.
 //
 //go:embed fault_amd64.o
 var object []byte

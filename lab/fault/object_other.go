@@ -2,5 +2,5 @@
 
 package fault
 
-// object is none: the program walks page tables as x86-64 has them.
+// object is empty: the program walks page tables of x86-64 only.
 var object []byte

@@ -1,28 +1,29 @@
 package fault
 
-// Tally counts faults, and which of them repeat a translation that another guest has already made: the same virtual page, and the same frame.
+// Tally counts faults, and how many repeat a translation that another guest has already made: the same virtual page and the same
+// frame.
 type Tally struct {
 	Of       [Kinds]int64
 	Repeated [Kinds]int64
 	Major    int64
-	Untold   int64 // faults of which it is not known whether they repeat one: there were more translations than Most
+	Untold   int64 // faults that may repeat one or not: there were more translations than Most
 	made     map[translation]uint64
 }
 
-// Most is how many translations a tally remembers.
+// Most is the number of translations that a tally remembers.
 const Most = 4 << 20
 
-// MostGuests is how many guests it tells apart.
+// MostGuests is the number of guests that a tally can tell apart.
 const MostGuests = 64
 
 type translation struct{ page, frame uint64 }
 
-// Has says that a guest has a translation when counting begins.
+// Has records a translation that a guest has when counting begins.
 func (t *Tally) Has(guest int, address, frame uint64) {
 	t.make(guest, translation{address >> pageShift, frame})
 }
 
-// make notes a translation; others says whether another guest had made it, and known whether that can be said.
+// make records a translation. others reports whether another guest had made it; known reports whether that can be said.
 func (t *Tally) make(guest int, tr translation) (others, known bool) {
 	if t.made == nil {
 		t.made = map[translation]uint64{}
@@ -35,7 +36,7 @@ func (t *Tally) make(guest int, tr translation) (others, known bool) {
 	return by&^(1<<guest) != 0, true
 }
 
-// Add counts a fault. A page that is the process's own repeats nothing: its frame may have been another's before, which has ended.
+// Add counts a fault. A private page repeats nothing: its frame may have belonged to another process, but that one has ended.
 func (t *Tally) Add(f Fault) {
 	t.Of[f.Kind]++
 	if f.Major {
@@ -52,7 +53,7 @@ func (t *Tally) Add(f Fault) {
 	}
 }
 
-// Faults is how many there were.
+// Faults is the number of faults.
 func (t *Tally) Faults() (n int64) {
 	for _, k := range t.Of {
 		n += k
@@ -60,7 +61,7 @@ func (t *Tally) Faults() (n int64) {
 	return n
 }
 
-// Repeats is how many of them repeated a translation.
+// Repeats is the number of faults that repeated a translation.
 func (t *Tally) Repeats() (n int64) {
 	for _, k := range t.Repeated {
 		n += k

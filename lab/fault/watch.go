@@ -18,7 +18,7 @@ import (
 	"tare/lab/proc"
 )
 
-// Watch is the observation of faults, until it is stopped.
+// Watch observes faults until it is stopped.
 type Watch struct {
 	coll   *ebpf.Collection
 	events []int
@@ -29,8 +29,8 @@ type Watch struct {
 
 // Lost says what a watch did not see.
 type Lost struct {
-	Faults  int64 // that found no room in the buffer
-	Unended int64 // that were begun and not handled: bad accesses, or such as the thread's end cut short
+	Faults  int64 // faults that found no room in the buffer
+	Unended int64 // faults that began but were not handled: bad accesses, or faults cut short by the thread's end
 }
 
 // calibration is bpf/fault.c's struct of that name.
@@ -40,7 +40,7 @@ type calibration struct {
 	PGD                    uint64
 }
 
-// Supported says why faults cannot be seen here, which it tries; nil: they can.
+// Supported says why faults cannot be seen here; nil if they can. It tries.
 func Supported() error {
 	coll, err := load()
 	if err != nil {
@@ -50,13 +50,13 @@ func Supported() error {
 	return nil
 }
 
-// load loads the programs, fitted to this kernel.
+// load loads the programs for this kernel.
 func load() (*ebpf.Collection, error) {
 	if len(object) == 0 {
-		return nil, fmt.Errorf("page faults are seen on x86-64 alone, and this is %s", runtime.GOARCH)
+		return nil, fmt.Errorf("page faults can only be seen on x86-64, and this host is %s", runtime.GOARCH)
 	}
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
-	if err != nil { // it is this program's own
+	if err != nil { // the object is embedded, so this is a defect of the program
 		panic(err)
 	}
 	direct, levels, err := calibrate(spec)
@@ -77,11 +77,11 @@ func load() (*ebpf.Collection, error) {
 
 func refused(err error) error {
 	why, _, _ := strings.Cut(err.Error(), "\n")
-	return fmt.Errorf("the kernel does not take the programs that see page faults (Linux 5.17 or newer with BTF, root with CAP_BPF and CAP_PERFMON): %s", why)
+	return fmt.Errorf("the kernel does not load the programs that see page faults (they need Linux 5.17 with BTF, and root with CAP_BPF and CAP_PERFMON): %s", why)
 }
 
-// calibrate finds where the kernel has all of physical memory, which it does not tell, and how many levels its page tables have: by the page table of
-// this process and the frame of one of its pages.
+// calibrate finds where the kernel maps all of physical memory, which it does not publish, and how many levels its page tables
+// have. It uses the page table of this process and the frame of one of its pages.
 func calibrate(spec *ebpf.CollectionSpec) (direct uint64, levels uint32, err error) {
 	spec = spec.Copy()
 	for name := range spec.Programs {
@@ -100,7 +100,7 @@ func calibrate(spec *ebpf.CollectionSpec) (direct uint64, levels uint32, err err
 	}
 	defer page.Close()
 	if page.Frame == 0 {
-		return 0, 0, errors.New("the kernel withholds the frames of pages: run tare as root on the host itself")
+		return 0, 0, errors.New("the kernel hides the frames of pages; run tare as root on the host itself")
 	}
 	program := coll.Programs["calibrate"]
 	try := func(direct uint64, levels uint32) (c calibration, err error) {
@@ -112,7 +112,7 @@ func calibrate(spec *ebpf.CollectionSpec) (direct uint64, levels uint32, err err
 	if err != nil {
 		return 0, 0, refused(err)
 	}
-	// The table itself lies in it.
+	// The page table itself lies in the direct map.
 	direct, err = proc.FindDirectMap(c.PGD, func(direct uint64) (bool, error) {
 		for _, levels = range []uint32{4, 5} {
 			got, err := try(direct, levels)
@@ -128,14 +128,14 @@ func calibrate(spec *ebpf.CollectionSpec) (direct uint64, levels uint32, err err
 	if err != nil || direct != 0 {
 		return direct, levels, err
 	}
-	return 0, 0, errors.New("the kernel's page tables are not where they were expected, so page faults cannot be told apart here")
+	return 0, 0, errors.New("the kernel's page tables could not be found, so page faults cannot be classified here")
 }
 
-// Begin sees the faults of all processes that descend from these, not theirs and their launchers' own: of each guest its ruler. see is called by one
-// goroutine for each fault, in their order on each CPU.
+// Begin sees the faults of all descendants of each guest's ruler, without those of the rulers and launchers themselves. One
+// goroutine calls see for each fault, in the order of each CPU.
 func Begin(rulers []int, see func(Fault)) (w *Watch, err error) {
 	if len(rulers) > MostGuests {
-		return nil, fmt.Errorf("page faults of %d guests: %d at most were expected", len(rulers), MostGuests)
+		return nil, fmt.Errorf("page faults of %d guests: must be at most %d", len(rulers), MostGuests)
 	}
 	w = &Watch{}
 	if w.coll, err = load(); err != nil {
@@ -158,7 +158,7 @@ func Begin(rulers []int, see func(Fault)) (w *Watch, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// What comes after a fault is attached last, so that what came before it was seen.
+	// The programs after a fault are attached last, so that the part before each fault has been seen.
 	for _, e := range []struct {
 		program string
 		event   uint64
@@ -189,7 +189,7 @@ func (w *Watch) attach(program string, event uint64, cpu int) error {
 	return nil
 }
 
-// read hands on what comes until the watch is stopped, and what had come by then.
+// read passes on the faults that arrive until the watch is stopped, and those in the buffer by then.
 func (w *Watch) read(see func(Fault)) error {
 	var r ringbuf.Record
 	for {
@@ -208,10 +208,10 @@ func (w *Watch) read(see func(Fault)) error {
 	}
 }
 
-// Stop ends it when all has been handed on that was seen.
+// Stop ends the watch after it has passed on every fault that was seen.
 func (w *Watch) Stop() (lost Lost, err error) {
 	err = w.detach()
-	err = errors.Join(err, w.reader.Flush()) // nothing comes any more: what there is is read, and then that is over
+	err = errors.Join(err, w.reader.Flush()) // no more faults arrive: read those in the buffer, and end
 	w.done.Wait()
 	var n, unended uint64
 	err = errors.Join(err, w.err, w.coll.Variables["lost"].Get(&n), w.coll.Variables["unended"].Get(&unended))

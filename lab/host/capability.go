@@ -13,20 +13,20 @@ import (
 	"tare/notebook"
 )
 
-// probeTimeout is the time for a probe that names none.
+// probeTimeout is the default time limit of a probe.
 const probeTimeout = 10 * time.Second
 
-// probe is one named question to the host, answered by trying the thing.
+// probe is one named question about the host, answered by trying.
 type probe struct {
 	name    string
 	timeout time.Duration // 0: probeTimeout
-	// try answers. It sets Answer, Why, and where not supported Do; the name is set for it. It should return when
-	// ctx ends; one that does not is left behind, and its answer is inconclusive.
+	// try answers. It sets Answer, Why, and Do if not supported; its caller sets the name. It should return when ctx ends; a probe
+	// that does not is abandoned, and its answer is inconclusive.
 	try func(ctx context.Context) notebook.Capability
 }
 
-// Capabilities asks what the host can do while it measures, and returns the answers always in the same order. The questions are asked at the
-// same time, and each is bounded. Nothing that is made for one outlives it.
+// Capabilities asks what the host can do while it measures, and returns the answers always in the same order. It asks all questions
+// at the same time, each with a time limit. Nothing that a probe makes outlives it.
 func Capabilities(ctx context.Context) []notebook.Capability { return ask(ctx, probes) }
 
 // Tools asks in the same way for the programs that make images, disks and workloads.
@@ -52,7 +52,7 @@ func (p probe) ask(ctx context.Context) notebook.Capability {
 	select {
 	case c = <-answer:
 	case <-probeCtx.Done():
-		// Its last word, if it comes at once: it knows better what it was waiting for.
+		// The probe's last answer, if it comes at once: it knows best what it was waiting for.
 		select {
 		case c = <-answer:
 		case <-time.After(time.Second):
@@ -78,7 +78,7 @@ func inconclusive(format string, a ...any) notebook.Capability {
 	return notebook.Capability{Answer: notebook.Inconclusive, Why: fmt.Sprintf(format, a...)}
 }
 
-// ended says that an error is only that of the probe's own time limit.
+// ended reports whether an error is only that of the probe's own time limit.
 func ended(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }

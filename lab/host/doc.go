@@ -1,5 +1,5 @@
-// Package host knows the machine: its topology, what it can do (capabilities, found by trying), and how it is made a
-// smaller one by taking CPUs offline.
+// Package host describes the machine: its topology and its capabilities, which it finds by trying. It also makes the machine
+// smaller by taking CPUs offline.
 //
-// Everything but this file needs Linux.
+// Everything except this file needs Linux.
 package host

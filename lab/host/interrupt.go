@@ -19,27 +19,27 @@ import (
 	"tare/notebook"
 )
 
-// irqFolder has a folder for each interrupt (Documentation/core-api/irq/irq-affinity.rst of the kernel).
+// irqFolder contains a folder for each interrupt (the kernel's Documentation/core-api/irq/irq-affinity.rst).
 const irqFolder = "/proc/irq"
 
-// The files of an interrupt: the CPUs that may serve it, and the CPU among them that the kernel has chosen.
+// The files of an interrupt: the CPUs that may serve it, and the one among them that the kernel has chosen.
 const (
 	irqAllowed = "smp_affinity_list"
 	irqServed  = "effective_affinity_list"
 )
 
-// affinity is which CPUs serve an interrupt.
+// affinity is the CPUs that serve an interrupt.
 type affinity struct {
 	Allowed string `json:"allowed"`
 	Served  string `json:"served,omitempty"` // "": the kernel does not say
 }
 
-// interruptsOn reads the affinities of the interrupts that may be served, or are, by one of the CPUs, by their number. The kernel
-// moves them away when the CPU goes offline, and does not move them back.
+// interruptsOn reads, by number, the affinities of the interrupts that one of the CPUs serves or may serve. The kernel moves them
+// away when the CPU goes offline, and does not move them back.
 func interruptsOn(folder string, cpus []int) (map[int]affinity, error) {
 	dirs, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // a kernel without interrupts that could be moved
+		return nil, nil // a kernel without movable interrupts
 	}
 	if err != nil {
 		return nil, err
@@ -48,11 +48,11 @@ func interruptsOn(folder string, cpus []int) (map[int]affinity, error) {
 	for _, d := range dirs {
 		n, err := strconv.Atoi(d.Name())
 		if err != nil {
-			continue // default_smp_affinity, which no CPU that goes changes
+			continue // default_smp_affinity, which does not change when a CPU goes
 		}
 		a, err := affinityOf(folder, n)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // the interrupt went meanwhile, or has no affinity
+			continue // the interrupt is gone, or has no affinity
 		}
 		if err != nil {
 			return nil, err
@@ -86,8 +86,8 @@ func readLine(path string) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// restoreInterrupts gives interrupts the affinities that they had. Those that went meanwhile need none, and those that the kernel
-// manages itself let nobody set theirs.
+// restoreInterrupts restores the affinities of interrupts. It skips those that are gone, and those that the kernel manages itself
+// and nobody else can set.
 func restoreInterrupts(folder string, had map[int]affinity) error {
 	for _, n := range slices.Sorted(maps.Keys(had)) {
 		if err := restoreInterrupt(folder, n, had[n]); err != nil {
@@ -108,8 +108,8 @@ func restoreInterrupt(folder string, n int, had affinity) error {
 	file := filepath.Join(folder, strconv.Itoa(n), irqAllowed)
 	values := []string{had.Allowed}
 	if had.Served != "" && has.Served != had.Served {
-		// An interrupt stays where it is as long as it may, so it is first sent to the CPU that served it. A kernel that moves
-		// interrupts only when the next one comes is not moved by this.
+		// An interrupt stays where it is as long as it may, so first send it to the CPU that served it. This does not move it on a
+		// kernel that moves interrupts only when the next one comes.
 		values = []string{had.Served, had.Allowed}
 	}
 	for i, v := range values {

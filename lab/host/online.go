@@ -25,8 +25,8 @@ import (
 // KindOffline is the journal's kind for CPUs that were taken offline; its target is their list.
 const KindOffline = "cpus-offline"
 
-// The keys under which an entry keeps, as JSON, what taking the CPUs offline also changes and bringing them back does not undo: the
-// CPU sets of cgroups of version 1, by path, and which CPUs serve interrupts, by the interrupt's number.
+// The keys under which an entry keeps, as JSON, what taking CPUs offline also changes and bringing them back does not restore: the
+// CPU sets of cgroups of version 1, by path, and the CPUs that serve interrupts, by the interrupt's number.
 const (
 	detailCpusets    = "cpusets"
 	detailInterrupts = "interrupts"
@@ -38,16 +38,16 @@ const (
 	detailSize = 1 << 20          // bytes of all CPU sets, or of all interrupts' affinities, in the journal
 )
 
-// Smaller says which CPUs stay and which go when the host is made a host of n CPUs. One thread of each core stays first, socket by
-// socket, and second threads stay only once every core is there: a host of 16 has 16 cores as long as there are so many, as a
-// guest of 16 has (ChooseCPUs). The socket, node and core of the first CPU come first, because most kernels keep CPU 0.
+// Smaller says which CPUs stay and which go when the host is reduced to n CPUs. First one thread of each core stays, socket by
+// socket; second threads stay only once every core is in use. So a host of 16 has 16 cores if the machine has as many, like a guest
+// of 16 (ChooseCPUs). The socket, node and core of the first CPU come first, because most kernels keep CPU 0.
 func Smaller(h notebook.Host, n int) (stay, leave []int, err error) {
 	if n < 1 || n > len(h.CPUs) {
-		return nil, nil, fmt.Errorf("a host of %d CPUs: it has %d, so the number must be 1 to %[2]d", n, len(h.CPUs))
+		return nil, nil, fmt.Errorf("a host of %d CPUs: must be from 1 to %d, the number that it has", n, len(h.CPUs))
 	}
 	all := slices.Clone(h.CPUs)
 	slices.SortFunc(all, func(a, b notebook.CPU) int { return cmp.Compare(a.ID, b.ID) })
-	// Where each CPU comes in the order: which thread of its core it is, and when its socket, its node and it were first seen.
+	// The order of each CPU: which thread of its core it is, and when its socket, its node and it were first seen.
 	thread, threads := map[int]int{}, map[int]int{}
 	socket, node := map[int]int{}, map[int]int{}
 	first := func(seen map[int]int, key int) {
@@ -70,9 +70,9 @@ func Smaller(h notebook.Host, n int) (stay, leave []int, err error) {
 	return stay, leave, nil
 }
 
-// TakeOffline takes the CPUs from the host until restore is called, which brings them back and gives cgroups their CPU sets and
-// interrupts their CPUs again. All of that stands in the journal first. On error all are back; where they could not be brought back,
-// restore is there as well, to try again.
+// TakeOffline takes the CPUs from the host until restore is called, which brings them back and restores the CPU sets of cgroups and
+// the CPUs of interrupts. It first records all of that in the journal. On error all are back; where they could not be brought back,
+// it also returns restore, to try again.
 func TakeOffline(ctx context.Context, j *journal.Journal, cpus []int) (restore func(context.Context) error, err error) {
 	e, err := offlineEntry(cpus)
 	if err != nil {
@@ -94,7 +94,7 @@ func TakeOffline(ctx context.Context, j *journal.Journal, cpus []int) (restore f
 	return changes.Undo, nil
 }
 
-// offlineEntry is the journal's for CPUs that are about to go.
+// offlineEntry is the journal's entry for CPUs that are about to go.
 func offlineEntry(cpus []int) (e journal.Entry, err error) {
 	e = journal.Entry{Kind: KindOffline, Target: notebook.FormatCPUList(cpus), Detail: map[string]string{}}
 	sets, err := cpusetsWith(cpus)
@@ -114,14 +114,14 @@ func offlineEntry(cpus []int) (e journal.Entry, err error) {
 			return e, err
 		}
 		if len(text) > detailSize {
-			return e, fmt.Errorf("the journal has no room for so many %s (%d bytes of at most %d), so they could not be put back", key, len(text), detailSize)
+			return e, fmt.Errorf("the journal has no room for the %s (%d bytes; must be at most %d), so they could not be restored", key, len(text), detailSize)
 		}
 		e.Detail[key] = string(text)
 	}
 	return e, nil
 }
 
-// Undo gives the way to undo what TakeOffline journals, for journal.Recover.
+// Undo returns the function that undoes the journal entries of TakeOffline, for journal.Recover.
 func Undo() map[string]journal.Undo { return map[string]journal.Undo{KindOffline: bringBack} }
 
 // bringBack undoes an entry of TakeOffline.
@@ -144,18 +144,18 @@ func bringBack(_ context.Context, e journal.Entry) error {
 	}
 	for _, c := range cpus {
 		if err := setOnline(c, true); err != nil {
-			return fmt.Errorf("host: CPU %d cannot come back: %w; echo 1 >%s", c, err, onlineFile(c))
+			return fmt.Errorf("host: CPU %d cannot be brought back: %w; echo 1 >%s", c, err, onlineFile(c))
 		}
 	}
 	for _, path := range parentsFirst(sets) {
-		// It is a path of our own journal, and still only a CPU set of a cgroup is written.
+		// The path is from Tare's own journal, but Tare writes only to a cgroup's CPU set.
 		if filepath.Base(path) != "cpuset.cpus" || !strings.HasPrefix(path, cgroupRoot+"/") || filepath.Clean(path) != path {
 			return fmt.Errorf("host: %q is not a cgroup's CPU set", path)
 		}
 		err := os.WriteFile(path, []byte(sets[path]), 0o644)
-		// A cgroup that went meanwhile needs none.
+		// A cgroup that is gone needs none.
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENODEV) {
-			return fmt.Errorf("host: giving a cgroup its CPU set back: %w", err)
+			return fmt.Errorf("host: restoring a cgroup's CPU set: %w", err)
 		}
 	}
 	if err := restoreInterrupts(irqFolder, irqs); err != nil {
@@ -164,14 +164,14 @@ func bringBack(_ context.Context, e journal.Entry) error {
 	return nil
 }
 
-// parentsFirst orders the files of CPU sets by their cgroups: a parent's set must hold its child's before that is written.
-// (The files' own paths are in another order: docker/0a1b…/cpuset.cpus comes before docker/cpuset.cpus.)
+// parentsFirst orders the files of CPU sets by their cgroups, because a parent's set must contain its child's before that is
+// written. (The files' own paths have another order: docker/0a1b…/cpuset.cpus comes before docker/cpuset.cpus.)
 func parentsFirst(sets map[string]string) []string {
 	return slices.SortedFunc(maps.Keys(sets), func(a, b string) int { return cmp.Compare(filepath.Dir(a), filepath.Dir(b)) })
 }
 
-// checkCPUsLeft returns an error if a cgroup of version 1 that has processes would be left without a CPU. The kernel would move
-// the processes to its parent, and nobody moves them back.
+// checkCPUsLeft returns an error if a cgroup of version 1 that has processes would be left without a CPU. The kernel would move the
+// processes to its parent, and nobody would move them back.
 func checkCPUsLeft(sets map[string]string, cpus []int) error {
 	for _, path := range parentsFirst(sets) {
 		has, err := notebook.ParseCPUList(sets[path])
@@ -184,11 +184,11 @@ func checkCPUsLeft(sets map[string]string, cpus []int) error {
 		dir := filepath.Dir(path)
 		procs, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 		switch {
-		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV): // it has gone since
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV): // it is gone
 		case err != nil:
 			return err
 		case len(procs) > 0:
-			return fmt.Errorf("processes in the cgroup %s may use CPUs %s alone, and would lose that for good: end them (a container that is bound to CPUs?), or give them more CPUs", dir, sets[path])
+			return fmt.Errorf("processes in the cgroup %s may use only CPUs %s, and would lose them for good: end the processes (a container that is bound to CPUs?), or give them more CPUs", dir, sets[path])
 		}
 	}
 	return nil
@@ -196,14 +196,14 @@ func checkCPUsLeft(sets map[string]string, cpus []int) error {
 
 const cgroupRoot = "/sys/fs/cgroup"
 
-// cpusetsWith gives the CPU sets of version 1 cgroups that name one of the CPUs, by the path of their file. The root's
+// cpusetsWith returns the CPU sets of version 1 cgroups that name one of the CPUs, by the path of their file. The root's set
 // follows the kernel's list by itself.
 func cpusetsWith(cpus []int) (map[string]string, error) {
 	root := filepath.Join(cgroupRoot, "cpuset")
 	sets := map[string]string{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // no such hierarchy, or a cgroup that has gone since
+			return nil // no such hierarchy, or a cgroup that is gone
 		}
 		if err != nil || d.Name() != "cpuset.cpus" || filepath.Dir(path) == root {
 			return err
@@ -230,7 +230,7 @@ func cpusetsWith(cpus []int) (map[string]string, error) {
 
 func onlineFile(cpu int) string { return fmt.Sprintf("%s/cpu%d/online", cpuFolder, cpu) }
 
-// setOnline takes a CPU offline or brings it back, and sees that the kernel did it.
+// setOnline takes a CPU offline or brings it back, and checks that the kernel did it.
 func setOnline(cpu int, online bool) error {
 	want := "0"
 	if online {
@@ -240,7 +240,7 @@ func setOnline(cpu int, online bool) error {
 	have, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if online {
-			return nil // it never could leave
+			return nil // it could never go offline
 		}
 		return errors.New("the kernel does not allow it for this CPU (it has no file online)")
 	}
@@ -251,18 +251,18 @@ func setOnline(cpu int, online bool) error {
 		return nil
 	}
 	wrote := make(chan error, 1)
-	go func() { wrote <- os.WriteFile(path, []byte(want), 0o644) }() // it returns when the kernel is done
+	go func() { wrote <- os.WriteFile(path, []byte(want), 0o644) }() // returns when the kernel is done
 	select {
 	case err = <-wrote:
 	case <-time.After(onlineTime):
-		return fmt.Errorf("the kernel did not do it in %v", onlineTime)
+		return fmt.Errorf("the kernel did not do it within %v", onlineTime)
 	}
 	if err != nil {
 		return err
 	}
 	have, err = os.ReadFile(path)
 	if err == nil && strings.TrimSpace(string(have)) != want {
-		err = fmt.Errorf("%s says %q, %q was written", path, strings.TrimSpace(string(have)), want)
+		err = fmt.Errorf("%s says %q after %q was written", path, strings.TrimSpace(string(have)), want)
 	}
 	return err
 }

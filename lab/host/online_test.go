@@ -182,7 +182,7 @@ func TestTakeOffline(t *testing.T) {
 	}
 	// As a crash does: the lock is gone, the entry stands.
 	if err := j.Close(); err == nil {
-		t.Error("a journal with an open change is closed, and nothing is said of it")
+		t.Error("closing a journal with an open change: got no error")
 	}
 	undone, err := journal.Recover(t.Context(), state, Undo())
 	if err != nil || len(undone) != 1 || undone[0].Kind != KindOffline {
@@ -235,14 +235,14 @@ func TestInterruptsAreRestored(t *testing.T) {
 	put(8, "0-3", "3")    // for any, and there it is
 	put(9, "0-1", "0")    // elsewhere
 	put(10, "0-3", "")    // a kernel that does not say where
-	put(11, "2-3", "2")   // goes meanwhile
+	put(11, "2-3", "2")   // goes away during the test
 	put(12, "3", "3")     // becomes one that the kernel manages
 	put(13, "nobody", "") // comes later, in what a journal says
 	if err := os.WriteFile(filepath.Join(folder, "default_smp_affinity"), []byte("f\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := interruptsOn(folder, []int{3}); err == nil || !strings.Contains(err.Error(), "interrupt 13") {
-		t.Errorf("an affinity that is no list of CPUs: %v", err)
+		t.Errorf("an affinity that is not a list of CPUs: %v", err)
 	}
 	if err := os.RemoveAll(filepath.Join(folder, "13")); err != nil {
 		t.Fatal(err)

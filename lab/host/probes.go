@@ -40,8 +40,8 @@ var probes = []probe{
 	{name: "perf hardware events", try: tryPerfHardware},
 }
 
-// tools are for what is made before a measurement. They take a second together, and whoever misses one learns it from what it was
-// to make.
+// tools are needed only before a measurement. Testing them takes a second together, and a tool that is missing is named by whatever
+// needs it.
 var tools = []probe{
 	{name: "mke2fs", try: tryMke2fs},
 	{name: "mmdebstrap", timeout: 30 * time.Second, try: tryMmdebstrap},
@@ -69,8 +69,8 @@ func tryRoot(context.Context) notebook.Capability {
 	return supported("user 0 with the capabilities to mount, to chroot and to make namespaces")
 }
 
-// probeGroup is the beginning of the name of every cgroup that a probe makes; its process's pid and start time
-// follow, so that what a killed probe left is known for what it is.
+// probeGroup begins the name of every cgroup that a probe makes. The process's pid and start time follow, so that the leftovers of
+// a killed probe can be recognized.
 const probeGroup = "tare-probe-"
 
 // tryCgroup makes a cgroup below the hierarchy's root, where engines make theirs, and sets a limit in it.
@@ -88,14 +88,14 @@ func tryCgroup(controller string) notebook.Capability {
 			return inconclusive("%v", err)
 		}
 		if !strings.Contains(" "+there+" ", " "+controller+" ") {
-			return unsupported("start the kernel with this controller in version 2 (cgroup_no_v1="+controller+")", "%s/cgroup.controllers does not name %s, but %q", g.Top, controller, there)
+			return unsupported("boot the kernel with this controller in version 2 (cgroup_no_v1="+controller+")", "%s/cgroup.controllers does not name %s, only %q", g.Top, controller, there)
 		}
 		given, err := proc.Host.Read(g.Top + "/cgroup.subtree_control")
 		if err != nil {
 			return inconclusive("%v", err)
 		}
 		if !strings.Contains(" "+given+" ", " "+controller+" ") {
-			return supported("cgroup v2: %s is in %s/cgroup.controllers; not handed on to groups below yet, which engines do with their first container", controller, g.Top)
+			return supported("cgroup v2: %s is in %s/cgroup.controllers; not yet enabled for groups below, which engines do with their first container", controller, g.Top)
 		}
 	}
 	removeProbeGroups(g.Top)
@@ -159,7 +159,7 @@ func setLimit(dir, controller string, version int) notebook.Capability {
 		return inconclusive("%v", err)
 	}
 	if got != value {
-		return inconclusive("%s was written to %s, and the kernel says %s", value, file, got)
+		return inconclusive("%s was written to %s, but the kernel says %s", value, file, got)
 	}
 	return supported("cgroup v%d: made a group and set %s", version, what)
 }
@@ -180,12 +180,12 @@ func removeProbeGroups(top string) {
 		if now, err := proc.StartTime(pid); err == nil && now == start {
 			continue
 		}
-		// Where it fails it is in use or gone, and either way not in this probe's way.
+		// If this fails the group is in use or gone, and does not disturb this probe.
 		_ = unix.Rmdir(dir)
 	}
 }
 
-// outputLimit bounds what is kept of a tool's output, in bytes.
+// outputLimit bounds the kept part of a tool's output, in bytes.
 const outputLimit = 64 << 10
 
 // limited keeps the first bytes written to it.
@@ -198,14 +198,13 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// output runs a tool to its end and gives what it printed on standard output. What it says of its failure, in one line, is
-// in the error.
+// output runs a tool to its end and returns its standard output. The error has the tool's message, in one line.
 func output(cmd *exec.Cmd) (string, error) {
 	var out, complaint limited
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
 	cmd.WaitDelay = time.Second
-	// What the tool itself started ends with it.
+	// Processes that the tool started end with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	err := cmd.Run()
@@ -241,9 +240,9 @@ func tryVersion(ctx context.Context, do, name string, args ...string) notebook.C
 
 const doMmdebstrap = "apt-get install mmdebstrap apt"
 
-// tryMmdebstrap has it make a root of no packages from a repository that has none: all but the fetching and unpacking of
-// packages. Its temporary files are in memory, in a mount namespace, and so end with it, however this process ends. Of others than
-// root, who make no roots, its version alone is asked.
+// tryMmdebstrap makes a root without packages, from a repository without packages: everything except fetching and unpacking
+// packages. Its temporary files are in memory in a mount namespace, and so end with it, however this process ends. For users other
+// than root, who make no roots, it only asks for the version.
 func tryMmdebstrap(ctx context.Context) notebook.Capability {
 	c := tryVersion(ctx, doMmdebstrap, "mmdebstrap", "--version")
 	if c.Answer != notebook.Supported || os.Geteuid() != 0 {
@@ -253,7 +252,7 @@ func tryMmdebstrap(ctx context.Context) notebook.Capability {
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 			return inconclusive("make mounts private: %v", err)
 		}
-		// Nothing of what it needs is below this folder, which every system has (Filesystem Hierarchy Standard, 3.12).
+		// It needs nothing below this folder, which every system has (Filesystem Hierarchy Standard, 3.12).
 		const base = "/mnt"
 		if err := unix.Mount("tare-probe", base, "tmpfs", 0, "size=64m,mode=1777"); err != nil {
 			return inconclusive("mount a tmpfs on %s: %v", base, err)
@@ -266,7 +265,7 @@ func tryMmdebstrap(ctx context.Context) notebook.Capability {
 	return tried
 }
 
-// makeNoPackages has mmdebstrap make a root of no packages, with its files in a new folder.
+// makeNoPackages lets mmdebstrap make a root without packages, in a new folder.
 func makeNoPackages(ctx context.Context, dir string) notebook.Capability {
 	// apt reads it as a user of its own.
 	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "Packages"), nil, 0o644)); err != nil {
@@ -294,7 +293,7 @@ func tryMke2fs(ctx context.Context) notebook.Capability {
 	}
 	path, err := exec.LookPath("mke2fs")
 	if err != nil {
-		// Debian keeps it in a folder of root's PATH.
+		// Debian keeps it in a folder that only root's PATH has.
 		if path, err = exec.LookPath("/sbin/mke2fs"); err != nil {
 			return unsupported(do, "it is not installed (not found in PATH)")
 		}
@@ -305,7 +304,7 @@ func tryMke2fs(ctx context.Context) notebook.Capability {
 	}
 	var magic [2]byte // of the superblock, at 1024 + 56
 	if _, err := disk.ReadAt(magic[:], 1080); err != nil || magic != [2]byte{0x53, 0xef} {
-		return inconclusive("mke2fs ended well and left no file system: %s", firstLine(out))
+		return inconclusive("mke2fs succeeded but made no file system: %s", firstLine(out))
 	}
 	return supported("made an ext4 file system")
 }
@@ -321,7 +320,7 @@ func tryGCC(ctx context.Context) notebook.Capability {
 		return toolFailure(ctx, err, do)
 	}
 	if !strings.Contains(out, "main") {
-		return inconclusive("gcc ended well and printed no code: %s", firstLine(out))
+		return inconclusive("gcc succeeded but made no code: %s", firstLine(out))
 	}
 	c := tryVersion(ctx, do, "gcc", "--version")
 	if c.Answer == notebook.Supported {
@@ -330,8 +329,8 @@ func tryGCC(ctx context.Context) notebook.Capability {
 	return c
 }
 
-// inNamespaces runs f on its own thread in new namespaces, which flags name. The new namespaces and all mounts in them end with
-// the thread, even when this process is killed.
+// inNamespaces runs f on its own thread in new namespaces, which flags name. The namespaces and all mounts in them end with the
+// thread, even when this process is killed.
 func inNamespaces(flags int, f func() notebook.Capability) (c notebook.Capability) {
 	err := proc.Apart(func() error {
 		err := unix.Unshare(flags)
@@ -349,7 +348,7 @@ func inNamespaces(flags int, f func() notebook.Capability) (c notebook.Capabilit
 	return c
 }
 
-// tryOverlayfs mounts one, in a mount namespace of its own and on memory, and writes through it.
+// tryOverlayfs mounts an overlay in memory, in a mount namespace of its own, and writes through it.
 func tryOverlayfs(context.Context) notebook.Capability {
 	return inNamespaces(unix.CLONE_NEWNS|unix.CLONE_FS, func() notebook.Capability {
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -376,7 +375,7 @@ func tryOverlayfs(context.Context) notebook.Capability {
 		case err == unix.ENODEV:
 			return unsupported("modprobe overlay", "the kernel has no overlayfs: %v", err)
 		case err != nil:
-			return unsupported("see the kernel's log (dmesg) for what it did not like", "mount: %v", err)
+			return unsupported("see the kernel's log (dmesg) for the reason", "mount: %v", err)
 		}
 		if err := os.WriteFile(filepath.Join(merged, "file"), []byte("above"), 0o644); err != nil {
 			return unsupported("see the kernel's log (dmesg)", "write through the overlay: %v", err)
@@ -384,13 +383,13 @@ func tryOverlayfs(context.Context) notebook.Capability {
 		lower, err1 := os.ReadFile(filepath.Join(base, "lower", "file"))
 		upper, err2 := os.ReadFile(filepath.Join(base, "upper", "file"))
 		if err := errors.Join(err1, err2); err != nil || string(lower) != "below" || string(upper) != "above" {
-			return inconclusive("a write through the overlay left %q below and %q above (%v)", lower, upper, err)
+			return inconclusive("after a write through the overlay the lower layer has %q and the upper %q (%v)", lower, upper, err)
 		}
-		return supported("mounted one, and a write through it left what lies below as it was")
+		return supported("an overlay mount works; a write through it left the lower layer unchanged")
 	})
 }
 
-// tryNetworkNamespaces makes one; nothing but a loopback device is in a new one.
+// tryNetworkNamespaces makes one. A new one has only a loopback device.
 func tryNetworkNamespaces(context.Context) notebook.Capability {
 	return inNamespaces(unix.CLONE_NEWNET, func() notebook.Capability {
 		text, err := proc.Host.Read("/proc/thread-self/net/dev")
@@ -404,9 +403,9 @@ func tryNetworkNamespaces(context.Context) notebook.Capability {
 			}
 		}
 		if !slices.Contains(devices, "lo") {
-			return inconclusive("a new one has no loopback device, but %q", devices)
+			return inconclusive("a new namespace has no loopback device, but %q", devices)
 		}
-		return supported("made one; in it are %s", strings.Join(devices, ", "))
+		return supported("made a network namespace; its devices are %s", strings.Join(devices, ", "))
 	})
 }
 
@@ -420,7 +419,7 @@ func tryPerfSoftware(context.Context) notebook.Capability {
 			return err
 		}
 		defer unix.Munmap(b)
-		// Each page faults for itself, or a huge page would take all at once.
+		// Each page must fault separately: a huge page would take all at once.
 		if err := unix.Madvise(b, unix.MADV_NOHUGEPAGE); err != nil && err != unix.EINVAL {
 			return err
 		}
@@ -433,7 +432,7 @@ func tryPerfSoftware(context.Context) notebook.Capability {
 		return perfFailure(err, "use a kernel that is built with CONFIG_PERF_EVENTS")
 	}
 	if n < pages {
-		return inconclusive("%d page faults counted where at least %d happened", n, pages)
+		return inconclusive("counted %d page faults; there were at least %d", n, pages)
 	}
 	return supported("counted %d page faults on %d pages", n, pages)
 }
@@ -447,10 +446,10 @@ func tryPerfHardware(context.Context) notebook.Capability {
 		return nil
 	})
 	if err != nil {
-		return perfFailure(err, "none here: the CPU, or the hypervisor under this machine, has no counters to give; on a hypervisor of your own switch its virtual PMU on")
+		return perfFailure(err, "the CPU, or the hypervisor below this machine, offers no counters; on your own hypervisor enable the virtual PMU")
 	}
 	if n < 1000 {
-		return inconclusive("%d instructions counted where more than 1000 ran", n)
+		return inconclusive("counted %d instructions; there were more than 1000", n)
 	}
 	return supported("counted %d instructions", n)
 }
@@ -465,7 +464,7 @@ func perfFailure(err error, do string) notebook.Capability {
 	return inconclusive("perf_event_open: %v", err)
 }
 
-// perfCount counts an event in this thread, kernel excluded, while f runs.
+// perfCount counts an event in this thread, without the kernel, while f runs.
 func perfCount(kind uint32, config uint64, f func() error) (uint64, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

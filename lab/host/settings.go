@@ -15,7 +15,7 @@ import (
 	"tare/notebook"
 )
 
-// settings reads what the kernel and the firmware have set. A file that is missing is a setting that this host does not have.
+// settings reads the settings of the kernel and the firmware. A missing file is a setting that this host does not have.
 func (s system) settings(cpus []notebook.CPU, cpuinfo string) *notebook.Settings {
 	set := &notebook.Settings{
 		Turbo:           s.turbo(cpus),
@@ -30,7 +30,7 @@ func (s system) settings(cpus []notebook.CPU, cpuinfo string) *notebook.Settings
 	return set
 }
 
-// setting is what a file says, or notebook.Absent.
+// setting is the content of a file, or notebook.Absent.
 func (s system) setting(file string) string {
 	text, err := s.Read(file)
 	if err != nil || text == "" {
@@ -44,7 +44,7 @@ const mostSetting = 4096
 
 func short(text string) string { return text[:min(len(text), mostSetting)] }
 
-// scaling is what a file of cpufreq says; all values, where CPUs differ; "" where no CPU has the file.
+// scaling is the content of a file of cpufreq; all values where CPUs differ; "" where no CPU has the file.
 func (s system) scaling(cpus []notebook.CPU, file string) string {
 	var all []string
 	for _, c := range cpus {
@@ -56,8 +56,8 @@ func (s system) scaling(cpus []notebook.CPU, file string) string {
 	return strings.Join(slices.Compact(all), ", ")
 }
 
-// turbo says whether CPUs may run faster than their base frequency. intel_pstate has a switch that forbids it; other
-// drivers have one that allows it, for the host or for each CPU.
+// turbo says whether CPUs may run faster than their base frequency. intel_pstate has a switch that forbids it. Other drivers have
+// one that allows it, for the host or for each CPU.
 func (s system) turbo(cpus []notebook.CPU) string {
 	if v, err := s.Read("/sys/devices/system/cpu/intel_pstate/no_turbo"); err == nil {
 		return map[string]string{"0": "on", "1": "off"}[v]
@@ -69,7 +69,7 @@ func (s system) turbo(cpus []notebook.CPU) string {
 	return cmp.Or(map[string]string{"0": "off", "1": "on", "0, 1": "on, off"}[boost], notebook.Absent)
 }
 
-// mitigations is the kernel's word on each vulnerability of CPUs that it knows.
+// mitigations is the kernel's text for each vulnerability of CPUs that it knows.
 func (s system) mitigations() map[string]string {
 	files, err := fs.Glob(s.FS, "sys/devices/system/cpu/vulnerabilities/*")
 	if err != nil || len(files) == 0 {
@@ -84,7 +84,7 @@ func (s system) mitigations() map[string]string {
 	return of
 }
 
-// microcode is the revision that /proc/cpuinfo gives, which only x86 does; all, where CPUs differ.
+// microcode is the revision in /proc/cpuinfo, which only x86 has; all revisions where CPUs differ.
 func microcode(cpuinfo string) string {
 	var all []string
 	for cpu := range strings.SplitSeq(cpuinfo, "\n\n") {
@@ -96,7 +96,7 @@ func microcode(cpuinfo string) string {
 	return short(strings.Join(slices.Compact(all), ", "))
 }
 
-// chosen is the word in brackets of a file that lists what could be chosen: "always [madvise] never".
+// chosen is the word in brackets in a file that lists the choices: "always [madvise] never".
 func chosen(text string) string {
 	_, after, ok := strings.Cut(text, "[")
 	if word, _, closed := strings.Cut(after, "]"); ok && closed {
@@ -105,10 +105,10 @@ func chosen(text string) string {
 	return text
 }
 
-// secret are the names of parameters whose values stay on the host.
+// secret matches the names of parameters whose values stay on the host.
 var secret = regexp.MustCompile(`(?i)passw|secret|token|credential|api.?key`)
 
-// commandLine is the kernel's command line without the values of what may be secret. What follows "--" is for the first program.
+// commandLine is the kernel's command line without values that may be secret. Words after "--" are for the first program.
 func commandLine(text string) string {
 	words := strings.Fields(text)
 	if i := slices.Index(words, "--"); i >= 0 {

@@ -23,15 +23,15 @@ import (
 	"tare/notebook"
 )
 
-// system is the machine that is inspected.
+// system is the inspected machine.
 type system struct{ proc.Tree }
 
-// Inspect finds out what machine this is. It reads files of /proc, /sys and /etc only and changes nothing;
-// capabilities, which are found by trying, are not among its facts (see Capabilities).
+// Inspect describes this machine. It reads only files of /proc, /sys and /etc and changes nothing. Capabilities, which need trying,
+// are not a part of the description (see Capabilities).
 //
-// The id is a hash, salted, from which the machine's own identity cannot be recovered. Its first letter says of
-// what: "m" the machine-id, "d" the firmware's serial numbers, "h" hostname and CPU model where there is no better
-// (a container, say), which two machines may share and one may change.
+// The id is a salted hash, which does not reveal the machine's own identity. Its first letter names the source: "m" the machine-id,
+// "d" the firmware's serial numbers, "h" hostname and CPU model where nothing better exists (such as in a container). Two machines
+// may share an "h" id, and a machine may change its own.
 func Inspect(ctx context.Context) (notebook.Host, error) {
 	if err := ctx.Err(); err != nil {
 		return notebook.Host{}, err
@@ -99,7 +99,7 @@ func (s system) os() string {
 	return "unknown"
 }
 
-// cpuModel reads /proc/cpuinfo's first processor. Only x86 has a name there.
+// cpuModel parses the first processor of /proc/cpuinfo. Only x86 has a name there.
 func cpuModel(cpuinfo string) (model string, flags []string) {
 	first, _, _ := strings.Cut(cpuinfo, "\n\n")
 	model = proc.Field(first, "model name")
@@ -115,8 +115,8 @@ func cpuModel(cpuinfo string) (model string, flags []string) {
 	return model, strings.Fields(cmp.Or(proc.Field(first, "flags"), proc.Field(first, "Features")))
 }
 
-// cpus reads the online CPUs and where they are. Cores are numbered from 0 in the order of their first online CPU,
-// for the kernel's own numbers are unique in a die only.
+// cpus reads the online CPUs and their places. Cores are numbered from 0 in the order of their first online CPU, because the
+// kernel's own numbers are unique only within a die.
 func (s system) cpus() ([]notebook.CPU, error) {
 	online, err := s.OnlineCPUs()
 	if err != nil {
@@ -161,7 +161,7 @@ func (s system) cpus() ([]notebook.CPU, error) {
 	return cpus, nil
 }
 
-// coreKey is the same for the threads of one core: the list of these threads where the kernel gives it.
+// coreKey is equal for the threads of one core: the list of these threads where the kernel has it.
 func (s system) coreKey(dir string, id, socket int) (string, error) {
 	for _, name := range []string{"core_cpus_list", "thread_siblings_list"} { // the first from Linux 5.3 on
 		text, err := s.Read(dir + name)
@@ -193,7 +193,7 @@ func (s system) coreKey(dir string, id, socket int) (string, error) {
 	return fmt.Sprintf("socket %d die %d core %d", socket, die, core), nil
 }
 
-// number reads a file with one number; without the file it is otherwise.
+// number reads a file with one number; it returns otherwise if the file is missing.
 func (s system) number(file string, otherwise int) (int, error) {
 	text, err := s.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -204,12 +204,12 @@ func (s system) number(file string, otherwise int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %.40q: expected a number", file, text)
+		return 0, fmt.Errorf("%s: %.40q: must be a number", file, text)
 	}
 	return n, nil
 }
 
-// virtualization names what this machine itself runs in: a hypervisor, a container, or both; "" for neither.
+// virtualization names what this machine runs in: a hypervisor, a container, or both; "" for neither.
 func (s system) virtualization(arch string, flags []string) string {
 	name := s.hypervisor(arch, flags)
 	if c := s.container(); c != "" {
@@ -218,12 +218,12 @@ func (s system) virtualization(arch string, flags []string) string {
 	return name
 }
 
-// hypervisor: on x86 the CPU itself says that there is one, the firmware and the clocks say which. The name in the
-// firmware is not enough: clouds give the same name to their bare-metal machines.
+// hypervisor names the hypervisor. On x86 the CPU says that there is one; the firmware and the clocks say which. The name in the
+// firmware is not enough, because clouds give their bare-metal machines the same name.
 func (s system) hypervisor(arch string, flags []string) string {
 	if t, err := s.Read("/sys/hypervisor/type"); err == nil && t == "xen" {
 		if caps, err := s.Read("/proc/xen/capabilities"); err == nil && strings.Contains(caps, "control_d") {
-			return "" // the first domain, which runs the machine
+			return "" // the first domain, which controls the machine
 		}
 		return "Xen"
 	}
@@ -259,7 +259,7 @@ func (s system) hypervisor(arch string, flags []string) string {
 			return known.name
 		}
 	}
-	// The hypervisor's own clock; a QEMU machine is KVM's only where that is there.
+	// The hypervisor's own clock. A QEMU machine runs on KVM only if this clock exists.
 	clocks, err := s.Read("/sys/devices/system/clocksource/clocksource0/available_clocksource")
 	switch {
 	case err == nil && strings.Contains(clocks, "kvm-clock"):
@@ -276,16 +276,16 @@ func (s system) hypervisor(arch string, flags []string) string {
 	return ""
 }
 
-// initialPIDNamespace is what the kernel always calls the PID namespace that it starts with (PROC_PID_INIT_INO).
+// initialPIDNamespace is the kernel's fixed name of its first PID namespace (PROC_PID_INIT_INO).
 const initialPIDNamespace = "pid:[4026531836]"
 
-// container names the kind of container that this process's whole system is, or "". What containers leave in
-// their root proves nothing by itself: roots of virtual machines are made of container images too.
+// container names the kind of container that this process's whole system is, or "". Files that containers leave in their root prove
+// nothing, because roots of virtual machines are made from container images too.
 func (s system) container() string {
 	if ns, err := fs.ReadLink(s.FS, "proc/self/ns/pid"); err != nil || ns == initialPIDNamespace {
 		return ""
 	}
-	if env, err := s.Read("/proc/1/environ"); err == nil { // root's to read
+	if env, err := s.Read("/proc/1/environ"); err == nil { // only root can read it
 		for v := range strings.SplitSeq(env, "\x00") {
 			if c, ok := strings.CutPrefix(v, "container="); ok && c != "" {
 				return c
@@ -300,7 +300,7 @@ func (s system) container() string {
 	return "of some kind"
 }
 
-// governor is the CPU frequency governor; all of them, when CPUs differ; "" where the machine has none.
+// governor is the CPU frequency governor; all of them where CPUs differ; "" where the machine has none.
 func (s system) governor(cpus []notebook.CPU) string { return s.scaling(cpus, "scaling_governor") }
 
 func (s system) id(hostname, model string) string {
@@ -308,12 +308,12 @@ func (s system) id(hostname, model string) string {
 		return hash("m", id)
 	}
 	var serials string
-	for _, name := range []string{"product_uuid", "product_serial", "board_serial"} { // root's to read
+	for _, name := range []string{"product_uuid", "product_serial", "board_serial"} { // only root can read it
 		if v, err := s.Read("/sys/class/dmi/id/" + name); err == nil {
 			serials += v
 		}
 	}
-	// Firmware without numbers has text like "Not Specified" or "None" instead.
+	// Firmware without numbers has text such as "Not Specified" or "None" instead.
 	if strings.ContainsAny(serials, "123456789") {
 		return hash("d", serials)
 	}
@@ -325,10 +325,9 @@ func hash(kind, identity string) string {
 	return fmt.Sprintf("%s-%x", kind, sum[:8])
 }
 
-// ChooseCPUs chooses n of the host's CPUs for a guest that gets CPUs of its own, always the same ones: whole cores
-// first, with one thread of each; in one NUMA node where they fit, else in one socket; from the highest numbers
-// down, as CPU 0 serves most interrupts. Only CPUs that this process may use are taken. The result is in ascending
-// order.
+// ChooseCPUs chooses n of the host's CPUs for a guest that gets its own CPUs, always the same ones. It prefers whole cores, with
+// one thread of each; then one NUMA node, else one socket; then the highest numbers, because CPU 0 serves most interrupts. It takes
+// only CPUs that this process may use. The result is in ascending order.
 func ChooseCPUs(h notebook.Host, n int) ([]int, error) {
 	l, err := cgroup.LimitsOf(os.Getpid())
 	if err != nil {
@@ -341,8 +340,8 @@ func ChooseCPUs(h notebook.Host, n int) ([]int, error) {
 	return chooseCPUs(h.CPUs, allowed, n)
 }
 
-// ChooseSeats chooses CPUs for as many guests of n each as there are: those that ChooseCPUs chooses for the first, and so on of what is left, so that no
-// two have one in common. There is one at least, or an error.
+// ChooseSeats chooses CPUs for as many guests of n CPUs as possible, so that no two share one. The first guest gets those of
+// ChooseCPUs, the next one the same from the rest, and so on. It returns at least one seat, or an error.
 func ChooseSeats(h notebook.Host, n int) (seats [][]int, err error) {
 	l, err := cgroup.LimitsOf(os.Getpid())
 	if err != nil {
@@ -371,7 +370,7 @@ func chooseSeats(all []notebook.CPU, allowed []int, n int) (seats [][]int, err e
 func chooseCPUs(all []notebook.CPU, allowed []int, n int) ([]int, error) {
 	type core struct {
 		threads            []int // descending
-		lowest             int   // number of any thread of it, ours to use or not: the core of CPU 0 comes last
+		lowest             int   // lowest thread, usable or not: the core of CPU 0 comes last
 		core, node, socket int
 	}
 	byID := make(map[int]*core)
@@ -389,10 +388,10 @@ func chooseCPUs(all []notebook.CPU, allowed []int, n int) ([]int, error) {
 		}
 	}
 	if n < 1 {
-		return nil, fmt.Errorf("host: choose %d CPUs: expected at least 1", n)
+		return nil, fmt.Errorf("host: choose %d CPUs: must be at least 1", n)
 	}
 	if n > usable {
-		return nil, fmt.Errorf("host: choose %d CPUs: only %d of the host's %d may be used (%s); take a smaller instance, or give this process more CPUs", n, usable, len(all), notebook.FormatCPUList(proc.IntersectCPUs(ids(all), allowed)))
+		return nil, fmt.Errorf("host: choose %d CPUs: this process may use only %d of the host's %d (%s); take a smaller instance, or give this process more CPUs", n, usable, len(all), notebook.FormatCPUList(proc.IntersectCPUs(ids(all), allowed)))
 	}
 	var cores []*core
 	for _, k := range byID {
@@ -403,7 +402,7 @@ func chooseCPUs(all []notebook.CPU, allowed []int, n int) ([]int, error) {
 	}
 	slices.SortFunc(cores, func(a, b *core) int { return cmp.Or(b.lowest-a.lowest, b.core-a.core) })
 
-	// The smallest place that has enough cores; cores is in order of preference, so its first such place is too.
+	// The smallest place that has enough cores. cores is in order of preference, so the first such place is preferred too.
 	want := min(n, len(cores))
 	place := func(of func(*core) int) []*core {
 		in := make(map[int][]*core)
@@ -422,7 +421,7 @@ func chooseCPUs(all []notebook.CPU, allowed []int, n int) ([]int, error) {
 		if chosen = place(func(k *core) int { return k.socket }); chosen == nil {
 			chosen = cores
 		}
-		// Over as few nodes as it takes: the fullest first.
+		// Over as few nodes as possible: the fullest first.
 		size := make(map[int]int)
 		for _, k := range chosen {
 			size[k.node]++
@@ -451,7 +450,7 @@ func ids(cpus []notebook.CPU) []int {
 	return all
 }
 
-// Describe writes what machine this is in a few lines of plain text.
+// Describe writes a description of the machine in a few lines of plain text.
 func Describe(w io.Writer, h notebook.Host) error {
 	var b strings.Builder
 	line := func(name, format string, a ...any) { fmt.Fprintf(&b, "%-10s %s\n", name, fmt.Sprintf(format, a...)) }
@@ -483,7 +482,7 @@ func Describe(w io.Writer, h notebook.Host) error {
 		line("note", "this host is itself a guest (%s): bare metal here means this machine without a further layer", h.Virtualization)
 	}
 	if strings.HasPrefix(h.ID, "h-") {
-		line("note", "this host has no identity of its own (no /etc/machine-id, no serial number): its id is made of hostname and CPU model, and another may have the same")
+		line("note", "this host has no identity of its own (no /etc/machine-id, no serial number): its id is made from hostname and CPU model, and another host may have the same")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package hugepages sets the host's huge pages for guests. The host gives processes huge pages, or large folios, that they did not ask for, while
-// it measures guests that are to have them (the kernel's Documentation/admin-guide/mm/transhuge.rst). A process that is to have none needs
-// no setting of the host. The package also withholds memory from a guest, as huge pages that nobody uses (hugetlbpage.rst there).
+// Package hugepages sets the host's huge pages for guests. For guests that are to have them, the host gives processes huge pages or
+// large folios without being asked (the kernel's Documentation/admin-guide/mm/transhuge.rst). Guests without huge pages need no
+// setting of the host. The package also withholds memory from a guest, as huge pages that nobody uses (hugetlbpage.rst there).
 package hugepages
 
 import (
@@ -19,15 +19,15 @@ import (
 	"tare/notebook"
 )
 
-// Tree is the root of the file tree that the kernel's files are in.
+// Tree is the root of the file tree with the kernel's files.
 type Tree string
 
-// Host is this machine's own.
+// Host is the tree of this machine.
 const Host Tree = "/"
 
 const folder = "/sys/kernel/mm/transparent_hugepage"
 
-// file is one of them with what is written to it.
+// file is one of the kernel's files and the value to write to it.
 type file struct{ name, value string }
 
 // settings are the files to write for each value of notebook.FactorHugePages.
@@ -43,7 +43,7 @@ const detailFrom = "from"
 
 func (t Tree) path(name string) string { return filepath.Join(string(t), folder, name) }
 
-// Undo has the functions that undo what Set and Withhold journal, for journal.Recover.
+// Undo returns the functions that undo the journal entries of Set and Withhold, for journal.Recover.
 func (t Tree) Undo() map[string]journal.Undo {
 	return map[string]journal.Undo{Kind: t.putBack, KindWithheld: t.giveBack}
 }
@@ -60,10 +60,11 @@ func (t Tree) putBack(_ context.Context, e journal.Entry) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("huge pages: %q is none of the kernel's files", e.Target) // it is a path of our own journal, and still nothing else is written
+	return fmt.Errorf("huge pages: %q is none of the kernel's files", e.Target) // the path is from Tare's own journal, but Tare writes to no other file
 }
 
-// Supports says why the host cannot be set so, which it tries by writing what is there; nil: it can. Any value without settings is supported.
+// Supports says why the host cannot be set to the value; nil if it can. It tries by writing the present value. Any value without
+// settings is supported.
 func (t Tree) Supports(value string) error {
 	for _, f := range settings[value] {
 		from, err := proc.Setting(t.path(f.name))
@@ -82,8 +83,8 @@ func (t Tree) Supports(value string) error {
 	return nil
 }
 
-// Set sets the host so. What the files say stands in the journal before any is changed; Undo of the changes puts it back. On error nothing is changed, or
-// the changes are given that could not be put back.
+// Set sets the host. It records the files' contents in the journal before it changes any; Undo of the changes restores them. On
+// error nothing is changed, or Set returns the changes that it could not undo.
 func (t Tree) Set(ctx context.Context, j *journal.Journal, value string) (*journal.Changes, error) {
 	c := journal.NewChanges(j, t.Undo())
 	var entries []journal.Entry

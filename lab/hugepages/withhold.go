@@ -21,12 +21,12 @@ import (
 	"tare/lab/proc"
 )
 
-// KindWithheld is the journal's kind for memory that is kept from everybody; its target is the file with a number of huge pages.
+// KindWithheld is the journal's kind for withheld memory; its target is the file with a number of huge pages.
 const KindWithheld = "withheld memory"
 
 const (
 	forRest   = 2 << 30   // bytes that the host keeps in addition to the instance: for its kernel, Tare, engines and the load
-	forGrowth = 1 << 30   // bytes of these that are free at first, at least
+	forGrowth = 1 << 30   // least part of these bytes that is free at first
 	step      = 1 << 30   // bytes that Tare asks the kernel for at once, so that an interrupted run stops soon
 	nodeRest  = 256 << 20 // bytes that each NUMA node keeps
 )
@@ -40,18 +40,18 @@ var poolNames = []string{
 // Withheld is memory that nobody on the host can use.
 type Withheld struct {
 	Bytes   int64 // withheld
-	Missing int64 // bytes that were to be withheld too: the kernel found too few large pieces
-	Left    int64 // bytes that the host then has available
+	Missing int64 // bytes that should also be withheld, but the kernel found too few large pieces
+	Left    int64 // bytes that are then available on the host
 	changes *journal.Changes
 }
 
 // Undo gives the memory back.
 func (w *Withheld) Undo(ctx context.Context) error { return w.changes.Undo(ctx) }
 
-// Withhold leaves the host memory for an instance with so many bytes, and 2 GB for everything else, more where more is in use. The
-// rest becomes huge pages that nobody uses: the kernel takes none of them back, whatever it is short of. The near NUMA nodes lose memory
-// last. Withhold empties the page cache and writes the journal first. A host without memory to spare is an error. On error everything is
-// as before; where that fails, Withhold also returns what is left to undo.
+// Withhold leaves the host memory for an instance of this many bytes, and 2 GB for everything else, or more if more is in use. The
+// rest becomes huge pages that nobody uses, and that the kernel never reclaims. The near NUMA nodes lose memory last. Withhold
+// first empties the page cache and writes the journal. A host without memory to spare is an error. On error everything is as
+// before; where that fails, Withhold also returns what is left to undo.
 func (t Tree) Withhold(ctx context.Context, j *journal.Journal, instance int64, near []int) (*Withheld, error) {
 	if _, _, err := t.spare(instance); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (t Tree) Withhold(ctx context.Context, j *journal.Journal, instance int64, 
 	if err := t.emptyCaches(); err != nil {
 		return nil, fmt.Errorf("emptying the page cache: %w", err)
 	}
-	excess, page, err := t.spare(instance) // again: with full caches the kernel's estimate of what is available is low
+	excess, page, err := t.spare(instance) // again: with full caches the kernel underestimates what is available
 	if err != nil {
 		return nil, err
 	}
@@ -84,19 +84,19 @@ func (t Tree) Withhold(ctx context.Context, j *journal.Journal, instance int64, 
 	return w, nil
 }
 
-// spare is how many bytes can be withheld, at least a huge page, and how many a huge page has.
+// spare returns how many bytes can be withheld, at least a huge page, and the size of a huge page.
 func (t Tree) spare(instance int64) (bytes, page int64, err error) {
 	m, err := t.memory()
 	if err != nil {
 		return 0, 0, err
 	}
 	if bytes = m.excess(instance); bytes < m.page {
-		return 0, 0, fmt.Errorf("the host has %.1f GB, and an instance with %.1f GB and everything else need them", gb(m.total), gb(instance))
+		return 0, 0, fmt.Errorf("the host has %.1f GB, and an instance with %.1f GB and everything else need all of it", gb(m.total), gb(instance))
 	}
 	return bytes, m.page, nil
 }
 
-// fill turns memory into huge pages of the pools, in their order.
+// fill turns memory into huge pages in the pools, in their order.
 func (t Tree) fill(ctx context.Context, w *Withheld, pools []pool, excess, page int64) error {
 	for _, p := range pools {
 		want := min(excess-w.Bytes, p.spare) / page
@@ -111,8 +111,8 @@ func (t Tree) fill(ctx context.Context, w *Withheld, pools []pool, excess, page 
 	return err
 }
 
-// raise raises a number of huge pages by so many, in steps, and returns by how many it rose. The kernel may stop early, so raise asks
-// again; where the kernel makes no progress, raise compacts memory once.
+// raise raises a number of huge pages by this many, in steps, and returns by how many it rose. The kernel may stop early, so raise
+// asks again; where the kernel makes no progress, raise compacts memory once.
 func raise(ctx context.Context, from, by, step int64, set func(n int64) (int64, error), compact func() error) (int64, error) {
 	at, compacted := from, false
 	for at < from+by {
@@ -137,7 +137,7 @@ func raise(ctx context.Context, from, by, step int64, set func(n int64) (int64, 
 	return at - from, nil
 }
 
-// setPool asks for a number of huge pages, and returns how many there are.
+// setPool asks for a number of huge pages and returns the number that exist.
 func (t Tree) setPool(file string, n int64) (int64, error) {
 	if err := proc.WriteSetting(file, strconv.FormatInt(n, 10)); err != nil {
 		return 0, err
@@ -151,7 +151,7 @@ func (t Tree) giveBack(_ context.Context, e journal.Entry) error {
 	if err != nil || n < 0 {
 		return fmt.Errorf("huge pages: %q is not a number of pages", e.Detail[detailFrom])
 	}
-	// The path is from Tare's own journal. Still, Tare writes to nothing but a number of huge pages.
+	// The path is from Tare's own journal, but Tare writes only to a number of huge pages.
 	if !slices.ContainsFunc(poolNames, func(p string) bool {
 		ok, err := path.Match(filepath.Join(string(t), p), e.Target)
 		return err == nil && ok
@@ -164,26 +164,26 @@ func (t Tree) giveBack(_ context.Context, e journal.Entry) error {
 	return nil
 }
 
-// emptyCaches has the kernel forget what it can read again.
+// emptyCaches makes the kernel drop what it can read again.
 func (t Tree) emptyCaches() error {
-	unix.Sync() // what is not on the disk yet stays
+	unix.Sync() // pages that are not on the disk yet would stay
 	return proc.WriteSetting(filepath.Join(string(t), "/proc/sys/vm/drop_caches"), "3")
 }
 
-// compact has the kernel bring free memory together.
+// compact makes the kernel defragment free memory.
 func (t Tree) compact() error {
 	err := proc.WriteSetting(filepath.Join(string(t), "/proc/sys/vm/compact_memory"), "1")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // a kernel without that
+		return nil // the kernel cannot compact
 	}
 	return err
 }
 
-// memory is the host's, in bytes.
+// memory is the host's memory, in bytes.
 type memory struct {
 	total, available int64
-	huge             int64 // huge pages already, in use or not
-	page             int64 // of a huge page
+	huge             int64 // huge pages that exist already, in use or not
+	page             int64 // size of a huge page
 }
 
 func (t Tree) memory() (m memory, err error) {
@@ -207,7 +207,7 @@ func parseMemory(text string) (m memory, err error) {
 	}
 	m.total, m.available = of("MemTotal"), of("MemAvailable")
 	if proc.Field(text, "Hugepagesize") == "" {
-		return m, errors.New("the kernel has no huge pages (CONFIG_HUGETLBFS), by which memory is withheld")
+		return m, errors.New("the kernel has no huge pages (CONFIG_HUGETLBFS), which Tare needs to withhold memory")
 	}
 	m.page = of("Hugepagesize")
 	if proc.Field(text, "Hugetlb") != "" { // Linux 4.20
@@ -219,7 +219,7 @@ func parseMemory(text string) (m memory, err error) {
 	return m, err
 }
 
-// excess is how many bytes the host has in addition to what an instance and everything else need.
+// excess is the number of bytes that the host has beyond what an instance and everything else need.
 func (m memory) excess(instance int64) int64 {
 	used := max(m.total-m.huge-m.available, 0)
 	return m.total - m.huge - instance - max(forRest, used+forGrowth)
@@ -229,7 +229,7 @@ func (m memory) excess(instance int64) int64 {
 type pool struct {
 	file  string
 	pages int64 // now
-	spare int64 // bytes that may become more
+	spare int64 // bytes that may still become huge pages
 }
 
 // pools are those of the host's NUMA nodes, the near ones last. A host with one node, or a kernel without nodes, has one pool.

@@ -201,7 +201,7 @@ func TestAKernelThatHasNoMoreHugePages(t *testing.T) {
 	}
 }
 
-// However the host's memory is used, what is left holds the instance, what is in use and a GB more, and 2 GB at least beside the instance.
+// However the host's memory is used, the rest holds the instance and, in addition, what is in use plus 1 GB, or at least 2 GB.
 func TestWhatIsLeft(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 10000 {
@@ -219,7 +219,8 @@ func TestWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestThisHostsMemory withholds about a GB of this host's memory, which is back after the run died. Other programs take and free memory meanwhile.
+// TestThisHostsMemory withholds about a GB of this host's memory, which is back after the run died. Other programs take and free
+// memory at the same time.
 func TestThisHostsMemory(t *testing.T) {
 	require.Root(t)
 	before, err := Host.memory()

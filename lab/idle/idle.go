@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package idle measures what idle processes cost a program that shares their CPUs. A loop of known work runs in short turns, now next
-// to the processes, now while they are stopped. What the two differ by is what the processes do unasked: timers, wake-ups, garbage
-// collection.
+// Package idle measures what idle processes cost a program that shares their CPUs. A loop of known work runs in short turns,
+// alternately while the processes run and while they are stopped. The difference is what the processes do unasked: timers,
+// wake-ups, garbage collection.
 package idle
 
 import (
@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	pairs = 40                    // of turns; the interval rests on them
-	turn  = 25 * time.Millisecond // about, so that the host's speed is the same in both turns of a pair
+	pairs = 40                    // of turns, for the interval
+	turn  = 25 * time.Millisecond // short, so that the host's speed is the same in both turns of a pair
 )
 
-// Cost is the time of a loop on these CPUs next to the processes over its time while they are stopped, with its 95 % interval. The
-// processes must be children of guests that the undo journal has: Tare may end while they are stopped. All of them go on when Cost
-// returns.
+// Cost is the ratio of a loop's time on these CPUs next to the processes to its time while they are stopped, with its 95 %
+// interval. The processes must be children of guests in the undo journal, because Tare may end while they are stopped. All of them
+// run again when Cost returns.
 func Cost(ctx context.Context, cpus []int, pids []int) (q stats.Quotient, err error) {
 	held, err := hold(pids)
 	defer held.close()
@@ -44,7 +44,7 @@ func Cost(ctx context.Context, cpus []int, pids []int) (q stats.Quotient, err er
 	return q, err
 }
 
-// cost alternates the two in random order. signal reaches the processes, and turn is the time of the loop.
+// cost alternates the two in random order. signal reaches the processes, and turn returns the time of the loop.
 func cost(ctx context.Context, signal func(unix.Signal) error, turn func() time.Duration) (q stats.Quotient, err error) {
 	next, stopped := make([]float64, pairs), make([]float64, pairs)
 	for i := range pairs {
@@ -69,7 +69,7 @@ func cost(ctx context.Context, signal func(unix.Signal) error, turn func() time.
 	return stats.Ratio(next, stopped, stats.Sure(0)), nil
 }
 
-// calibrate is how many steps of spin take about a turn.
+// calibrate returns the number of spin's steps that take about a turn.
 func calibrate() int {
 	const tried = 1_000_000
 	fastest := time.Duration(1 << 62)
@@ -79,7 +79,7 @@ func calibrate() int {
 	return int(tried * float64(turn) / float64(max(fastest, 1)))
 }
 
-// spin is how long so many dependent multiplications take.
+// spin returns the time of this many dependent multiplications.
 func spin(steps int) time.Duration {
 	began, x := time.Now(), uint64(1)
 	for range steps {
@@ -90,7 +90,7 @@ func spin(steps int) time.Duration {
 	return took
 }
 
-// processes are descriptors of processes, which stay theirs when the pids are used again.
+// processes are pidfds, which stay valid for their processes even if the pids are reused.
 type processes []int
 
 func hold(pids []int) (all processes, err error) {

@@ -64,7 +64,7 @@ func TestCostComparesTurns(t *testing.T) {
 	}
 }
 
-// What was stopped goes on afterwards, and a process that has ended is no error.
+// Stopped processes go on afterwards, and a process that has ended is not an error.
 func TestEveryProcessGoesOn(t *testing.T) {
 	ended := exec.Command("true")
 	if err := ended.Run(); err != nil {

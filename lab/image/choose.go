@@ -16,35 +16,35 @@ import (
 )
 
 const (
-	maxNested  = 4   // indexes inside one another
-	maxChoices = 256 // manifests that are read to choose one
+	maxNested  = 4   // indexes inside each other
+	maxChoices = 256 // manifests read to choose one
 )
 
 // chooser looks for the images of an index that this host can run.
 type chooser struct {
 	check check
-	read  int // manifests so far
+	read  int // manifests read so far
 	seen  []listed
 }
 
 // candidate is an image that this host can run.
 type candidate struct {
-	descriptor v1.Descriptor // in the index that was asked first
+	descriptor v1.Descriptor // in the outermost index
 	image      v1.Image
-	level      int // of the CPU that it asks for
+	level      int // level of the CPU that it needs
 }
 
 // listed is an entry of an index, for an error.
 type listed struct {
 	descriptor v1.Descriptor
-	note       string // why it is not meant, where its descriptor does not say it
+	note       string // why it does not fit, where its descriptor does not say so
 }
 
-// choose picks the image of an index that is meant: of that name or digest where one is given, and for this host. Signatures, attestations
-// and other artifacts are no images. An image without a platform is for the platform that its configuration names.
+// choose picks the image of an index for this host, and of this name or digest if one is given. Signatures, attestations and other
+// artifacts are not images. An image without a platform is for the platform in its configuration.
 //
-// strict asks for exactly one; otherwise the first that fits is taken, as container engines do. Of one image for several levels of this
-// CPU, the lowest level is taken: it runs on every platform, and an emulated CPU may have no other.
+// With strict exactly one image must fit; otherwise choose takes the first, as container engines do. Of one image for several
+// levels of this CPU it takes the lowest, which runs on every platform: an emulated CPU may have no other.
 func choose(idx v1.ImageIndex, want string, strict bool, c check) (v1.Image, error) {
 	ch := &chooser{check: c}
 	fit, err := ch.fitting(idx, want, 0)
@@ -73,12 +73,12 @@ func lowest(fit []candidate) candidate {
 	return slices.MinFunc(fit, func(a, b candidate) int { return cmp.Compare(a.level, b.level) })
 }
 
-// ambiguous says whether only the user can choose between the two.
+// ambiguous reports whether only the user can choose between the two.
 func ambiguous(a, b candidate) bool {
 	return a.descriptor.Digest != b.descriptor.Digest && (a.level == b.level || nameOf(a.descriptor) != nameOf(b.descriptor))
 }
 
-// fitting gives the images of an index that this host can run. Of an index inside it that is one at most.
+// fitting returns the images of an index that this host can run. An index inside it contributes at most one.
 func (ch *chooser) fitting(idx v1.ImageIndex, want string, depth int) (fit []candidate, err error) {
 	if depth > maxNested {
 		return nil, hostile("indexes more than %d deep", maxNested)
@@ -110,12 +110,12 @@ func (ch *chooser) fitting(idx v1.ImageIndex, want string, depth int) (fit []can
 	return fit, nil
 }
 
-// candidate reads what a descriptor of idx is about; nil, with a note why, where this host cannot run it.
+// candidate reads the image of a descriptor of idx; nil, with a note why, where this host cannot run it.
 func (ch *chooser) candidate(idx v1.ImageIndex, d v1.Descriptor, depth int) (_ *candidate, note string, err error) {
 	if ch.read++; ch.read > maxChoices {
 		return nil, "", hostile("an index of more than %d images for this host", maxChoices)
 	}
-	if err := ch.check(d); errors.Is(err, fs.ErrNotExist) { // a layout need not hold all that its indexes name
+	if err := ch.check(d); errors.Is(err, fs.ErrNotExist) { // a layout may lack images that its indexes name
 		return nil, "not in the layout", nil
 	} else if err != nil {
 		return nil, "", err
@@ -171,7 +171,7 @@ func (ch *chooser) candidate(idx v1.ImageIndex, d v1.Descriptor, depth int) (_ *
 	return &candidate{descriptor: d, image: img, level: level}, "", nil
 }
 
-// isImage says whether a manifest is a container image's. A signature's, say, names a configuration of another type.
+// isImage reports whether a manifest is a container image's. A signature's, for example, names a configuration of another type.
 func isImage(m *v1.Manifest) bool {
 	switch m.Config.MediaType {
 	case types.OCIConfigJSON, types.DockerConfigJSON, "application/octet-stream": // the last is early Docker's
@@ -180,10 +180,11 @@ func isImage(m *v1.Manifest) bool {
 	return false
 }
 
-// platformless says whether a descriptor leaves it to the configuration to name the platform.
+// platformless reports whether a descriptor leaves the platform to the configuration.
 func platformless(p *v1.Platform) bool { return p == nil || p.Architecture == "" }
 
-// platformLevel says whether this host runs what is for a platform, and for which level of its CPU that is: 0 is the lowest. A platform that
+// platformLevel reports whether this host runs images for a platform, and the level of its CPU that they need; 0 is the lowest. An
+// unnamed platform is any.
 // is not named is any.
 func platformLevel(p *v1.Platform) (level int, ok bool) {
 	if platformless(p) {
@@ -196,7 +197,7 @@ func platformLevel(p *v1.Platform) (level int, ok bool) {
 	switch {
 	case p.Variant == "":
 		return 0, true
-	case i < 0: // as good as any other, after those that are known
+	case i < 0: // equal to any other, after the known ones
 		return len(levels[p.Architecture]), true
 	case p.Architecture == "amd64":
 		return i, i <= amd64Level()
@@ -210,7 +211,7 @@ var levels = map[string][]string{
 	"arm64": {"v8", "v8.1", "v8.2", "v8.3", "v8.4", "v8.5", "v8.6", "v8.7", "v8.8", "v8.9", "v9"},
 }
 
-// amd64Level is the place in levels of what this host's CPU can run (x86-64 psABI, "micro-architecture levels").
+// amd64Level is the index in levels of what this host's CPU can run (x86-64 psABI, "micro-architecture levels").
 func amd64Level() int {
 	x := cpu.X86
 	switch {
@@ -278,7 +279,7 @@ func verify(m interface{ RawManifest() ([]byte, error) }, want v1.Hash) error {
 		return err
 	}
 	if got != want {
-		return hostile("a manifest is %s and should be %s", got, want)
+		return hostile("a manifest is %s; must be %s", got, want)
 	}
 	return nil
 }

@@ -184,7 +184,7 @@ func TestConfigurationRefused(t *testing.T) {
 		img  v1.Image
 		want string
 	}{
-		{two, "it has 2 layers and its configuration names 1"},
+		{two, "it has 2 layers, but its configuration names 1"},
 		{imageOf(t, nil), "it has no layers"},
 		{with(func(c *v1.Config) { c.WorkingDir = "app" }), `working directory "app" is not an absolute path`},
 		{with(func(c *v1.Config) { c.WorkingDir = "./app" }), "is not an absolute path"},
@@ -205,7 +205,7 @@ func TestConfigurationRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ layers, want string }{
-		{`["a","b"]`, "it has 2 layers and its configuration names 1"}, {`["",""]`, "does not say where layer 1 of 2 is"}, {`[]`, "it has 0 layers"},
+		{`["a","b"]`, "it has 2 layers, but its configuration names 1"}, {`["",""]`, "does not say where layer 1 of 2 is"}, {`[]`, "it has 0 layers"},
 		{`["/etc/passwd"]`, "escapes from parent"}, {`["../x"]`, "escapes from parent"},
 	} {
 		other := strings.Replace(string(text), "{", `{"author":"`+fmt.Sprint(tt.layers[:1], len(tt.layers))+`",`, 1)

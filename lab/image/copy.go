@@ -11,14 +11,14 @@ import (
 	"tare/lab/proc"
 )
 
-// Workspace is a temporary folder on the store's file system. What was left of one by a process that died is removed by Sweep.
+// Workspace is a temporary folder on the store's file system. Sweep removes one whose process has died.
 type Workspace struct {
 	Dir  string
 	Lock *os.File // programs that work in the folder inherit it
 	w    *workspace
 }
 
-// Workspace makes one.
+// Workspace makes a workspace.
 func (s *Store) Workspace() (*Workspace, error) {
 	w, err := s.workspace()
 	if err != nil {
@@ -30,7 +30,8 @@ func (s *Store) Workspace() (*Workspace, error) {
 // Close removes the folder and all in it.
 func (w *Workspace) Close() error { return w.w.close() }
 
-// Link makes a folder or file anew at another place, whose files are the same inodes where that is on the same file system, and copies elsewhere. Nobody may write to them.
+// Link makes a copy of a folder or file at another place: of the same inodes on the same file system, and copied elsewhere. Nobody
+// may write to the files.
 func Link(ctx context.Context, from, to string) error {
 	said := &proc.Tail{}
 	cp := func(how string) error {
@@ -50,7 +51,7 @@ func Link(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// Copy makes a store in the folder to, which is not there yet, that has the trees with these digests and knows what they are.
+// Copy makes a store in the new folder to, with the trees with these digests and their records.
 func (s *Store) Copy(ctx context.Context, to string, digests []string) error {
 	other, err := OpenStore(to)
 	if err != nil {
@@ -71,7 +72,7 @@ func (s *Store) Copy(ctx context.Context, to string, digests []string) error {
 		if err := os.Mkdir(kept, 0o755); err != nil {
 			return noSpace(err, to)
 		}
-		for _, name := range []string{treeName, recordName} { // a disk is made again
+		for _, name := range []string{treeName, recordName} { // disks can be made again
 			if err := Link(ctx, filepath.Join(s.keptPath(digest), name), filepath.Join(kept, name)); err != nil {
 				return noSpace(err, to)
 			}
@@ -84,7 +85,7 @@ func (s *Store) Copy(ctx context.Context, to string, digests []string) error {
 	for _, path := range entries {
 		var e entry
 		if err := readJSON(path, &e); err != nil || !slices.Contains(digests, e.Digest) {
-			continue // a damaged one does not help there either
+			continue // a damaged one would not help there either
 		}
 		if err := Link(ctx, path, filepath.Join(to, indexDir, filepath.Base(path))); err != nil {
 			return noSpace(err, to)

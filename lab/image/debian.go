@@ -22,15 +22,15 @@ import (
 
 var (
 	suiteForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]*$`)
-	// A package as apt-get takes it: name, and where wanted its architecture and version.
+	// A package in apt-get's form: a name, with optional architecture and version.
 	packageForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]+(:[a-z0-9-]+)?(=[A-Za-z0-9.+:~-]+)?$`)
 )
 
-// sourceDate is the time of all files that packages made while they were installed (2024-01-01). With it, two
-// builds from the same packages give the same root as far as their scripts allow.
+// sourceDate is the time of all files that packages make while they are installed (2024-01-01). With it, two builds from the same
+// packages give the same root as far as their scripts allow.
 const sourceDate = "1704067200"
 
-// debianOptions are part of what a recipe means: change them and the roots are built again.
+// debianOptions are a part of a recipe's meaning: after a change all roots are built again.
 var debianOptions = []string{
 	"--mode=root",
 	"--format=tar",
@@ -40,9 +40,9 @@ var debianOptions = []string{
 	"--skip=output/dev", // every guest gets its own /dev
 }
 
-// withoutManuals has dpkg leave manuals and translations out. Only essential packages are extracted before dpkg is installed, and
-// dpkg unpacks those again, so that what they brought can go. (Given as --dpkgopt, mmdebstrap would start a filter in Python
-// for each essential package, which is a third of the time that a root takes.)
+// withoutManuals makes dpkg omit manuals and translations. Only essential packages are extracted before dpkg is installed. dpkg
+// unpacks them again, so their manuals can be removed. (With --dpkgopt, mmdebstrap would start a filter in Python for each
+// essential package, which takes a third of the build time.)
 const withoutManuals = `cd "$1" && rm -rf usr/share/man usr/share/info usr/share/locale usr/share/doc && cat >>etc/dpkg/dpkg.cfg.d/99mmdebstrap <<END
 path-exclude=/usr/share/man/*/*
 path-exclude=/usr/share/info/*
@@ -54,10 +54,10 @@ path-include=/usr/share/doc/*/copyright
 END
 `
 
-// Debian builds a Debian root from the recipe's packages with mmdebstrap, from the mirror that mmdebstrap takes on
-// this host, signatures verified; or finds it in the store. It needs root, a network, and tens of seconds.
+// Debian builds a Debian root from the recipe's packages with mmdebstrap, or finds it in the store. It uses the mirror that
+// mmdebstrap uses on this host, and verifies signatures. It needs root, a network, and tens of seconds.
 //
-// A recipe that was built once is not built again: its packages stay those of the first build.
+// A recipe is built only once: its packages stay those of the first build.
 func (s *Store) Debian(ctx context.Context, r Recipe, p Progress) (_ *Image, err error) {
 	key, err := r.key()
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Store) buildDebian(ctx context.Context, r Recipe, p Progress) (_ *recor
 	}
 	defer func() { err = errors.Join(err, u.close()) }()
 
-	// The build folder is thrown away, whole or not, so that nothing in it need survive a crash of the host.
+	// The build folder is deleted in any case, so nothing in it needs to survive a crash of the host.
 	args := append(slices.Clone(debianOptions), "--dpkgopt=force-unsafe-io")
 	if len(r.Packages) > 0 {
 		args = append(args, "--include="+strings.Join(r.sorted(), ","))
@@ -154,9 +154,9 @@ func (s *Store) buildDebian(ctx context.Context, r Recipe, p Progress) (_ *recor
 		cmd.Env = append(cleanEnv(), "TMPDIR="+build, "SOURCE_DATE_EPOCH="+sourceDate, "DEBIAN_FRONTEND=noninteractive")
 		cmd.Stderr = said
 		cmd.ExtraFiles = []*os.File{w.lock} // see workspace
-		// Packages' scripts run in the chroot. In a mount namespace of their own, nothing that they or mmdebstrap
-		// mount is seen by the host, or is in the way when the folder is removed. In a process namespace, whatever
-		// they started dies with mmdebstrap.
+		// Packages' scripts run in the chroot. With a mount namespace of their own, the host does not see what they or mmdebstrap
+		// mount, and no mount blocks the removal of the folder. With a process namespace, all processes that they started die with
+		// mmdebstrap.
 		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID
 		cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS
 	}, func(stdout io.Reader) error {
@@ -175,7 +175,7 @@ func (s *Store) buildDebian(ctx context.Context, r Recipe, p Progress) (_ *recor
 	return rec, s.keep(w, *rec)
 }
 
-// complete ends the unpacking: the folders of every guest, the folders' times, and the record's facts.
+// complete finishes the unpacking: the folders that every guest needs, the folders' times, and the record's facts.
 func (u *unpacker) complete(rec *record) error {
 	warnings, err := u.prepare()
 	if err != nil {
@@ -189,7 +189,7 @@ func (u *unpacker) complete(rec *record) error {
 	return nil
 }
 
-// cleanEnv is our environment less what would make two builds differ.
+// cleanEnv is our environment without what would make two builds differ.
 func cleanEnv() []string {
 	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		k, _, _ := strings.Cut(kv, "=")

@@ -19,20 +19,19 @@ import (
 
 const (
 	diskBlock    = 4096
-	diskHeadroom = 32 << 30 // bytes a guest may write, a database of many rows too; the file is sparse, so unwritten ones cost nothing
-	diskInodes   = 1 << 16  // files a guest may make
+	diskHeadroom = 32 << 30 // bytes that a guest may write, including a database of many rows; the file is sparse, so unwritten ones cost nothing
+	diskInodes   = 1 << 16  // files that a guest may make
 	diskInode    = 256      // bytes of one inode in the table
 	diskLabel    = "tare"
-	diskJournal  = 64 // MiB of its journal, which is in the size
-	diskVersion  = 3  // in the file's name: raise it when disks are made in another way
+	diskJournal  = 64 // MiB of its journal, included in the size
+	diskVersion  = 3  // part of the file's name: raise it when disks are made in another way
 )
 
-// Disk gives the path of an ext4 file system in a file, with the folder's content as its root and about 32 GiB
-// to write in. It is made once, by mke2fs, and kept beside the tree. Nobody may write to it: a guest gets a
-// copy-on-write layer over it.
+// Disk returns the path of a file with an ext4 file system. Its root has the folder's content, and it has about 32 GiB of free
+// space. mke2fs makes it once, and it is kept next to the tree. Nobody may write to it: a guest gets a copy-on-write layer over it.
 //
-// It has a journal, though no guest's disk is ever mounted again after a crash: the disk of every installed system has one, and without
-// it Linux (6.1, say) flushes nothing at an fdatasync(2) of blocks that existed before, which is what a database does.
+// It has a journal, although no guest's disk is ever mounted again after a crash. The disk of every installed system has one.
+// Without a journal Linux (6.1, for example) flushes nothing at an fdatasync(2) of existing blocks, which is what a database does.
 func (t *Tree) Disk(ctx context.Context) (_ string, err error) {
 	shelf := filepath.Dir(t.Dir)
 	path := filepath.Join(shelf, fmt.Sprintf("disk%d.ext4", diskVersion))
@@ -65,7 +64,7 @@ func (t *Tree) Disk(ctx context.Context) (_ string, err error) {
 	return path, os.Rename(tmp, path)
 }
 
-// findTool finds one of e2fsprogs' programs, which Debian keeps in a folder that only root's PATH has.
+// findTool finds a program of e2fsprogs, which Debian keeps in a folder that only root's PATH has.
 func findTool(name string) (string, error) {
 	for _, candidate := range []string{name, "/usr/sbin/" + name, "/sbin/" + name} {
 		if path, err := exec.LookPath(candidate); err == nil {
@@ -75,7 +74,7 @@ func findTool(name string) (string, error) {
 	return "", fmt.Errorf("%s, which makes ext4 file systems, is not installed: apt-get install e2fsprogs", name)
 }
 
-// setRootMode gives the root folder of a disk its mode.
+// setRootMode sets the mode of the root folder of a disk.
 func setRootMode(ctx context.Context, path string, mode uint32, w *workspace, said *proc.Tail) error {
 	tool, err := findTool("debugfs")
 	if err != nil {
@@ -89,7 +88,7 @@ func setRootMode(ctx context.Context, path string, mode uint32, w *workspace, sa
 
 func (t *Tree) makeDisk(ctx context.Context, tool, path string, w *workspace) error {
 	var content, inodes int64
-	// Not by an fs.FS, which refuses names that are no UTF-8: an image may have some.
+	// An fs.FS would refuse names that are not UTF-8, but an image may have some.
 	err := filepath.WalkDir(t.Dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -123,7 +122,7 @@ func (t *Tree) makeDisk(ctx context.Context, tool, path string, w *workspace) er
 		return err
 	}
 	root := st.Sys().(*syscall.Stat_t)
-	// What is random in a file system comes from the content's digest here.
+	// The random parts of a file system come from the content's digest here.
 	h := sha256.Sum256([]byte(t.Digest))
 	uuid := fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
 	said := &proc.Tail{}
@@ -133,13 +132,13 @@ func (t *Tree) makeDisk(ctx context.Context, tool, path string, w *workspace) er
 	}, nil, tool, "-q", "-F", "-t", "ext4", "-b", strconv.Itoa(diskBlock), "-I", strconv.Itoa(diskInode),
 		"-O", "has_journal", "-J", "size="+strconv.Itoa(diskJournal), "-m", "0", "-N", strconv.FormatInt(inodes, 10), "-L", diskLabel,
 		"-U", uuid, "-E", "hash_seed="+uuid+",lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner="+fmt.Sprintf("%d:%d", root.Uid, root.Gid), "-d", t.Dir, path)
-	if err == nil && root.Mode&^syscall.S_IFMT != 0o755 { // as mke2fs makes it: e2fsprogs before 1.47.1 cannot be told
+	if err == nil && root.Mode&^syscall.S_IFMT != 0o755 { // mke2fs makes the root with this mode; before e2fsprogs 1.47.1 it has no option for another
 		err = setRootMode(ctx, path, root.Mode, w, said)
 	}
 	if err != nil {
 		return fmt.Errorf("%w%s", err, outputTail(said))
 	}
-	// To the disk now, or the write-back would run under somebody's trial.
+	// Write it to the disk now: later the write-back would disturb a trial.
 	f, err = os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err

@@ -19,12 +19,12 @@ import (
 	"time"
 )
 
-// filesVersion is hashed first: a tree of files never has the digest of something else.
+// filesVersion is hashed first, so that a tree of files never has the digest of something else.
 const filesVersion = "tare tree of files 1\n"
 
-// Files makes a tree of the given files, by their names in the tree ("input/clip.mp4"), or finds it in the store.
-// Files and folders are root's, of modes 0755 (folders, and files with Exec) and 0644, and of one fixed time: the
-// digest covers only sorted names, modes and contents.
+// Files makes a tree of the given files, by their names in the tree ("input/clip.mp4"), or finds it in the store. Files and folders
+// belong to root, have modes 0755 (folders, and files with Exec) and 0644, and one fixed time. The digest covers only the sorted
+// names, modes and contents.
 func (s *Store) Files(ctx context.Context, files map[string]Source) (_ *Tree, err error) {
 	names := slices.Sorted(maps.Keys(files))
 	for _, n := range names {
@@ -40,7 +40,7 @@ func (s *Store) Files(ctx context.Context, files map[string]Source) (_ *Tree, er
 			}
 		}
 	}
-	// Read once to know whether the store has it: most times it has, and nothing is written.
+	// First only compute the digest: most of the time the store has the tree, and nothing needs to be written.
 	digest, size, err := hashFiles(ctx, names, files, nil)
 	if err != nil {
 		return nil, fmt.Errorf("tree of files: %w", err)
@@ -67,7 +67,7 @@ func (s *Store) Files(ctx context.Context, files map[string]Source) (_ *Tree, er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	// Hashed again while it is copied: what counts is what was written, should a file have changed since.
+	// Hash again during the copy, because a file may have changed: the digest must be that of the written files.
 	digest, size, err = hashFiles(ctx, names, files, func(n string) (io.WriteCloser, error) { return newFile(root, n, files[n].Exec) })
 	if err != nil {
 		return nil, noSpace(fmt.Errorf("tree of files: %w", err), s.root)
@@ -81,11 +81,11 @@ func (s *Store) Files(ctx context.Context, files map[string]Source) (_ *Tree, er
 	return s.tree(digest), nil
 }
 
-// Remember notes that the tree, which is in the store, is what the key asks for: for trees whose making takes long, or
-// gives other bytes each time.
+// Remember records that a tree in the store is the answer to the key: for trees whose making takes long, or gives different bytes
+// each time.
 func (s *Store) Remember(key string, t *Tree) error { return s.remember("tree: "+key, t.Digest) }
 
-// Recall gives the tree that was remembered for the key; nil where there is none (any more).
+// Recall returns the tree that was remembered for the key; nil where there is none.
 func (s *Store) Recall(key string) (*Tree, error) {
 	_, rec, err := s.recall("tree: " + key)
 	if rec == nil || err != nil {
@@ -94,8 +94,8 @@ func (s *Store) Recall(key string) (*Tree, error) {
 	return s.tree(rec.Digest), nil
 }
 
-// hashFiles gives the digest of the tree and its size in bytes, and writes each file to what create makes of its
-// name; with create nil, only the hash is made.
+// hashFiles returns the digest of the tree and its size in bytes. It writes each file to the file that create makes for its name;
+// with a nil create it only hashes.
 func hashFiles(ctx context.Context, names []string, files map[string]Source, create func(string) (io.WriteCloser, error)) (digest string, size int64, err error) {
 	sum := sha256.New()
 	io.WriteString(sum, filesVersion)
@@ -137,7 +137,7 @@ func copySource(ctx context.Context, sum hash.Hash, name string, src Source, cre
 	return io.CopyBuffer(out, interruptible{ctx, in}, make([]byte, copyBuffer))
 }
 
-// openRegular opens a file of the host's to be read.
+// openRegular opens a regular file of the host for reading.
 func openRegular(path string) (*os.File, error) {
 	// Not blocking: opening a named pipe would wait for its writer.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -167,7 +167,7 @@ func (i interruptible) Read(p []byte) (int, error) {
 	return i.Reader.Read(p)
 }
 
-// newFile makes a file of a tree, with the folders above it.
+// newFile makes a file of a tree, with its parent folders.
 func newFile(root *os.Root, name string, exec bool) (io.WriteCloser, error) {
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func newFile(root *os.Root, name string, exec bool) (io.WriteCloser, error) {
 	return f, nil
 }
 
-// fixTimes gives all in the tree the mode of a folder where it is one, and one fixed time.
+// fixTimes sets the fixed time of everything in the tree, and the mode of folders.
 func fixTimes(root *os.Root) error {
 	epoch := time.Unix(0, 0)
 	return fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
@@ -194,7 +194,7 @@ func fixTimes(root *os.Root) error {
 			return err
 		}
 		if d.IsDir() {
-			if err := root.Chmod(p, 0o755); err != nil { // whatever the umask
+			if err := root.Chmod(p, 0o755); err != nil { // sets the mode whatever the umask
 				return err
 			}
 		}

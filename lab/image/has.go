@@ -2,7 +2,7 @@ package image
 
 import "path/filepath"
 
-// Has reports whether the store in a folder has the root of a recipe. It makes nothing, and a store that cannot be read has nothing.
+// Has reports whether the store in a folder has the root of a recipe. It changes nothing. A store that cannot be read has nothing.
 func Has(folder string, r Recipe) bool {
 	abs, err := filepath.Abs(folder)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// place is a folder that somebody else filled: an OCI layout, or an unpacked archive. Its files are opened inside it, whatever links it
-// holds.
+// place is a folder that somebody else filled: an OCI layout, or an unpacked archive. Files are opened inside it, whatever links it
+// has.
 type place struct {
 	dir  string
 	from string // in words
 }
 
-// open opens a regular file. A link is followed as far as it stays inside.
+// open opens a regular file. It follows a link as long as it stays inside.
 func (p place) open(name string) (_ *os.File, size int64, err error) {
 	root, err := os.OpenRoot(p.dir)
 	if err != nil {
@@ -60,10 +60,10 @@ func (p place) small(name string) (text []byte, err error) {
 	return io.ReadAll(io.LimitReader(f, maxJSON))
 }
 
-// blob is where a layout has the content of that digest.
+// blob is the path of the content with that digest in a layout.
 func (p place) blob(h v1.Hash) string { return path.Join("blobs", h.Algorithm, h.Hex) }
 
-// check compares the blob's size with the size that its descriptor gives.
+// check compares the blob's size with that in its descriptor.
 func (p place) check(d v1.Descriptor) error {
 	if err := smallEnough(d); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (p place) check(d v1.Descriptor) error {
 		return err
 	}
 	if size != d.Size {
-		err = hostile("the blob %s of %s has %d bytes and should have %d", d.Digest, p.from, size, d.Size)
+		err = hostile("the blob %s of %s has %d bytes; must be %d", d.Digest, p.from, size, d.Size)
 	}
 	return errors.Join(err, f.Close())
 }
@@ -91,7 +91,7 @@ func fromLayout(dir, want, from string) (*found, error) {
 	return inspect(img, from, p.check)
 }
 
-// layoutIndex is an index of an OCI layout. Whoever asks for one checks its digest.
+// layoutIndex is an index of an OCI layout. Its callers check its digest.
 type layoutIndex struct {
 	place
 	raw []byte
@@ -149,8 +149,8 @@ func (l layoutImage) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
 	return nil, fmt.Errorf("%s has no layer %s", l.from, h)
 }
 
-// layer is a layer's file, which may be compressed: the library finds out when it reads the file. Nobody asks for its digest or size: an
-// image's layers are checked by their content.
+// layer is a layer's file, which may be compressed: the library finds out when it reads the file. Nobody uses its digest or size,
+// because an image's layers are checked by their content.
 type layer struct {
 	place
 	name      string

@@ -21,31 +21,31 @@ import (
 // maxJSON bounds an image's manifests and configuration, in bytes each. Registries allow 4 MiB.
 const maxJSON = 4 << 20
 
-// ociForm counts the ways in which OCI images have been made. An image that was made in an earlier way is made again.
+// ociForm is the version of the way in which OCI images are made. An image made in an earlier way is made again.
 const ociForm = 1
 
-// found is an OCI image where it was found, nothing of its layers read.
+// found is an OCI image that was found, with unread layers.
 type found struct {
 	from   string // in words
 	config *v1.ConfigFile
 	digest string // of the configuration's text
 	layers func() ([]v1.Layer, error)
-	kept   *record // set where the store has it and the place was not read any further
+	kept   *record // set where the store has it, so that nothing more was read
 }
 
-// at makes a found of an image's configuration and its layers, which are count, and refuses what no guest could be made of.
+// at makes a found from an image's configuration and its count layers, and refuses what cannot be a guest.
 func at(from string, config []byte, count int, layers func() ([]v1.Layer, error)) (*found, error) {
 	cfg, err := v1.ParseConfigFile(bytes.NewReader(config))
 	if err != nil {
 		return nil, hostile("its configuration is not an image's: %v", err)
 	}
 	if cfg.OS != "" && cfg.OS != "linux" || cfg.Architecture != "" && cfg.Architecture != runtime.GOARCH {
-		return nil, fmt.Errorf("it is for %s/%s and this host is linux/%s", cfg.OS, cfg.Architecture, runtime.GOARCH)
+		return nil, fmt.Errorf("it is for %s/%s, but this host is linux/%s", cfg.OS, cfg.Architecture, runtime.GOARCH)
 	}
-	// An image that the store has is known by its configuration, so its layers are counted here.
+	// An image in the store is found by its configuration, so count its layers here.
 	switch named := len(cfg.RootFS.DiffIDs); {
 	case count != named:
-		return nil, hostile("it has %d layers and its configuration names %d", count, named)
+		return nil, hostile("it has %d layers, but its configuration names %d", count, named)
 	case count == 0:
 		return nil, errors.New("it has no layers, so there is nothing in it to run")
 	}
@@ -56,7 +56,7 @@ func at(from string, config []byte, count int, layers func() ([]v1.Layer, error)
 	return &found{from: from, config: cfg, digest: "sha256:" + hex.EncodeToString(sum[:]), layers: layers}, nil
 }
 
-// checkConfig refuses what no process can be given.
+// checkConfig refuses settings that no process can have.
 func checkConfig(c *v1.Config) error {
 	if c.WorkingDir != "" && !strings.HasPrefix(c.WorkingDir, "/") {
 		return fmt.Errorf("its working directory %.200q is not an absolute path, and no engine runs it: set WORKDIR to /%.200s", c.WorkingDir, c.WorkingDir)
@@ -74,7 +74,7 @@ func checkConfig(c *v1.Config) error {
 	return nil
 }
 
-// OCI takes an image from where ref says, for this host's architecture, and unpacks it, or finds it in the store.
+// OCI takes an image for this host's architecture from the place in ref and unpacks it, or finds it in the store.
 //
 //	docker://NAME[:TAG|@DIGEST]      a registry
 //	docker-daemon:NAME               the Docker daemon (DOCKER_HOST where set, a unix socket)
@@ -83,8 +83,8 @@ func checkConfig(c *v1.Config) error {
 //	DIR, FILE                        a folder with an oci-layout file, a `docker save` archive
 //	NAME[:TAG|@DIGEST]               the Docker daemon, where one answers and has it, else the registry
 //
-// Where several images fit the error lists them. Every byte is checked against the image's digests. A name that a
-// registry does not answer for now is taken from the store where it was taken before, with a warning.
+// If several images fit, the error lists them. Every byte is checked against the image's digests. If a registry does not answer, a
+// name comes from the store if it was taken before, with a warning.
 func (s *Store) OCI(ctx context.Context, ref string, p Progress) (_ *Image, err error) {
 	defer func() {
 		if err != nil {
@@ -110,7 +110,7 @@ func (s *Store) OCI(ctx context.Context, ref string, p Progress) (_ *Image, err 
 		}
 		img := s.image(ref, "the store", rec)
 		img.Warnings = append(img.Warnings[:len(img.Warnings):len(img.Warnings)],
-			fmt.Sprintf("taken as it was on %s: %v", e.Time.Format(time.DateTime), err))
+			fmt.Sprintf("using the copy of %s: %v", e.Time.Format(time.DateTime), err))
 		return img, nil
 	}
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *Store) OCI(ctx context.Context, ref string, p Progress) (_ *Image, err 
 	return s.image(ref, f.from, rec), s.remember(key, rec.Digest)
 }
 
-// check is asked about each blob before it is read into memory; see place.check.
+// check is called for each blob before it is read into memory; see place.check.
 type check func(v1.Descriptor) error
 
 // inspect reads an image's configuration and checks it against its manifest.
@@ -159,22 +159,22 @@ func inspect(img v1.Image, from string, c check) (*found, error) {
 		return nil, fmt.Errorf("its configuration in %s: %w", from, err)
 	}
 	if !isImage(m) {
-		return nil, fmt.Errorf("what %s has is an artifact (%.60q) and not an image", from, m.Config.MediaType)
+		return nil, fmt.Errorf("%s has an artifact (%.60q), not an image", from, m.Config.MediaType)
 	}
 	f, err := at(from, raw, len(m.Layers), img.Layers)
 	if err != nil {
 		return nil, err
 	}
 	if f.digest != m.Config.Digest.String() {
-		return nil, hostile("its configuration in %s is %s and should be %s", from, f.digest, m.Config.Digest)
+		return nil, hostile("its configuration in %s is %s; must be %s", from, f.digest, m.Config.Digest)
 	}
 	return f, nil
 }
 
-// smallEnough is the check of a place whose reader keeps to the size that a descriptor gives.
+// smallEnough is the check for places whose readers keep to the size in a descriptor.
 func smallEnough(d v1.Descriptor) error {
 	if d.Size < 0 || d.Size > maxJSON {
-		return hostile("%s has %d bytes, more than %d", d.Digest, d.Size, maxJSON)
+		return hostile("%s has %d bytes; must be at most %d", d.Digest, d.Size, maxJSON)
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func (s *Store) unpackOCI(ctx context.Context, w *workspace, f *found, p Progres
 		return nil, fmt.Errorf("its layers in %s: %w", f.from, err)
 	}
 	if len(layers) > s.limits.layers {
-		return nil, hostile("%d layers, more than %d", len(layers), s.limits.layers)
+		return nil, hostile("%d layers; must be at most %d", len(layers), s.limits.layers)
 	}
 	u, err := s.unpackTree(ctx, w)
 	if err != nil {
@@ -229,7 +229,7 @@ func (s *Store) unpackOCI(ctx context.Context, w *workspace, f *found, p Progres
 	return rec, u.complete(rec)
 }
 
-// withPath adds the PATH that container engines give to an image that has none.
+// withPath adds the PATH that container engines give an image without one.
 func withPath(env []string) []string {
 	if slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") }) {
 		return env
@@ -237,7 +237,7 @@ func withPath(env []string) []string {
 	return append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, env...)
 }
 
-// ociLayer unpacks one layer and checks its content against the digest that the configuration gives for it.
+// ociLayer unpacks one layer and checks its content against the digest in the configuration.
 func (u *unpacker) ociLayer(l v1.Layer, diffID string) (err error) {
 	if mt, err := l.MediaType(); err != nil {
 		return err
@@ -254,7 +254,7 @@ func (u *unpacker) ociLayer(l v1.Layer, diffID string) (err error) {
 		return err
 	}
 	if got := "sha256:" + hex.EncodeToString(sum.Sum(nil)); got != diffID {
-		return hostile("its content is %s and should be %s", got, diffID)
+		return hostile("its content is %s; must be %s", got, diffID)
 	}
 	return nil
 }

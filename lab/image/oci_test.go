@@ -257,7 +257,7 @@ func TestOCIDaemonThenRegistry(t *testing.T) {
 	}
 }
 
-// A registry that has gone is no reason to lose an image that the store has; one that says no is.
+// The store keeps an image whose registry does not answer, but not one that its registry refuses.
 func TestOCIRegistryGone(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
 	server := httptest.NewServer(ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0))))
@@ -419,15 +419,15 @@ func TestOCIBad(t *testing.T) {
 	}
 	s := newStore(t)
 	for _, tt := range []struct{ ref, want string }{
-		{"", "not a reference"}, {"UPPER CASE", "not"}, {"/nonexistent", "no such file"}, {"oci:/nonexistent:x", "there is no folder"},
+		{"", "must be a reference"}, {"UPPER CASE", "not"}, {"/nonexistent", "no such file"}, {"oci:/nonexistent:x", "there is no folder"},
 		{t.TempDir(), "it is not an OCI layout"}, {junk, "not an archive of an image"}, {other, "neither manifest.json nor oci-layout"},
 		{fifo, "neither an OCI layout folder"}, {"docker-archive:" + fifo, "there is no file"},
-		{otherLayer, "should be sha256:"}, {missing, "no such file"}, {linked, "escapes from parent"},
+		{otherLayer, "must be sha256:"}, {missing, "no such file"}, {linked, "escapes from parent"},
 		{broken(manifest.Layers[0].Digest, func(b []byte) []byte { return b[:len(b)/2] }), "unexpected EOF"},
-		{broken(manifest.Config.Digest, flip("A=1", "A=2")), "should be " + manifest.Config.Digest.String()},
-		{broken(manifest.Config.Digest, func(b []byte) []byte { return append(b, ' ') }), "bytes and should have"},
-		{broken(digest, flip("sha256", "sha255")), "should be " + digest.String()},
-		{broken(digest, func(b []byte) []byte { return []byte(strings.Repeat("[", len(b))) }), "should be " + digest.String()},
+		{broken(manifest.Config.Digest, flip("A=1", "A=2")), "must be " + manifest.Config.Digest.String()},
+		{broken(manifest.Config.Digest, func(b []byte) []byte { return append(b, ' ') }), "bytes; must be"},
+		{broken(digest, flip("sha256", "sha255")), "must be " + digest.String()},
+		{broken(digest, func(b []byte) []byte { return []byte(strings.Repeat("[", len(b))) }), "must be " + digest.String()},
 		{hugeManifest, "is not a file of at most"}, {selfLink, "too many levels of symbolic links"}, {noLayers, "layer"},
 		{writeLayout(t, imageOf(t, func(c *v1.ConfigFile) { c.OS = "windows" })), `for "windows/`},
 		{writeLayout(t, imageOf(t, func(c *v1.ConfigFile) { c.Config.User = "ghost" }, archiveOf(t, file("f", "")))), "unable to find user ghost"},

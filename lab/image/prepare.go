@@ -18,12 +18,11 @@ import (
 	"tare/lab/ruler"
 )
 
-// prepare makes the folders that every guest needs (see Image). What it replaces is told in a warning.
+// prepare makes the folders that every guest needs (see Image), and warns about what it replaces.
 //
-// /proc, /sys, /dev and /tmp are mounted on by every platform, some of which name them from outside of the guest: a
-// link there could send a mount anywhere, so anything that is not a folder is replaced by an empty one. Tare's
-// own folders must be missing or empty: an image that brings anything there is refused, for nobody
-// could say whether it is meant for the ruler.
+// Every platform mounts on /proc, /sys, /dev and /tmp, and some name them from outside of the guest. A link there could send a
+// mount anywhere, so prepare replaces anything that is not a folder by an empty one. Tare's own folders must be missing or empty.
+// prepare refuses an image with content there, because nobody could say whether it is meant for the ruler.
 func (u *unpacker) prepare() (warnings []string, err error) {
 	if err := u.leave(); err != nil {
 		return nil, err
@@ -37,7 +36,7 @@ func (u *unpacker) prepare() (warnings []string, err error) {
 			continue
 		}
 		if err == nil {
-			warnings = append(warnings, fmt.Sprintf("/%s was no folder (%s) and was replaced by an empty one", d.name, fi.Mode().Type()))
+			warnings = append(warnings, fmt.Sprintf("/%s was not a folder (%s) and was replaced by an empty one", d.name, fi.Mode().Type()))
 			err = u.root.Remove(d.name)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +77,7 @@ func (u *unpacker) prepare() (warnings []string, err error) {
 	return warnings, nil
 }
 
-// onlyOwn returns an error where the folder holds anything but Tare's own folders.
+// onlyOwn returns an error where the folder has anything except Tare's own folders.
 func (u *unpacker) onlyOwn(name, own string) error {
 	f, err := u.root.Open(name)
 	if err != nil {
@@ -91,13 +90,14 @@ func (u *unpacker) onlyOwn(name, own string) error {
 	for _, c := range children {
 		p := "/" + name + "/" + c
 		if name != own || p != ruler.WorkDir && p != ruler.ScratchDir && p != ruler.RunDir {
-			return hostile("%.200q lies in Tare's own place in a guest: remove it from the image", p)
+			return hostile("%.200q is in a folder reserved for Tare: remove it from the image", p)
 		}
 	}
 	return nil
 }
 
-// makeDir makes a folder that root owns, or gives an existing folder that mode and owner. Its path is physical, its name base in the folder in.
+// makeDir makes a folder that belongs to root, or gives an existing folder that mode and owner. Its path is physical, its name is
+// base in the folder in.
 func (u *unpacker) makeDir(in *os.Root, base, physical string, mode fs.FileMode) error {
 	if err := in.Mkdir(base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -112,7 +112,7 @@ func (u *unpacker) makeDir(in *os.Root, base, physical string, mode fs.FileMode)
 // maxPasswd bounds an image's passwd and group files, in bytes each.
 const maxPasswd = 4 << 20
 
-// workingDir makes the working directory of an image's configuration where the image does not have it, as container engines do.
+// workingDir makes the working directory of an image's configuration if the image lacks it, as container engines do.
 func (u *unpacker) workingDir(dir string) error {
 	if err := u.leave(); err != nil {
 		return err
@@ -123,15 +123,15 @@ func (u *unpacker) workingDir(dir string) error {
 	return nil
 }
 
-// identity is whom an image's programs run as.
+// identity is the user that an image's programs run as.
 type identity struct {
 	uid, gid uint32
-	groups   []uint32 // supplementary, as a container engine gives them
+	groups   []uint32 // supplementary, as from a container engine
 	home     string
 }
 
 // user resolves the User of an image's configuration: "", which is root, "name", "uid", "name:group", "uid:gid", in any mixture,
-// by the image's own /etc/passwd and /etc/group.
+// with the image's own /etc/passwd and /etc/group.
 func (u *unpacker) user(want string) (identity, error) {
 	passwd, err := u.text("etc/passwd")
 	if err != nil {
@@ -144,7 +144,7 @@ func (u *unpacker) user(want string) (identity, error) {
 	return resolveUser(want, passwd, group)
 }
 
-// text reads a file of the guest, following links inside the folder; a missing one is empty.
+// text reads a file of the guest, following links inside the folder. A missing file is empty.
 func (u *unpacker) text(name string) (text []byte, err error) {
 	var fi fs.FileInfo
 	physical, err := u.resolve(name, false)
@@ -158,7 +158,7 @@ func (u *unpacker) text(name string) (text []byte, err error) {
 	case !fi.Mode().IsRegular():
 		err = hostile("%.200q is not a regular file", name)
 	case fi.Size() > maxPasswd:
-		return nil, hostile("the image's /%s is longer than %d bytes", name, maxPasswd)
+		return nil, hostile("the image's /%s must be at most %d bytes long", name, maxPasswd)
 	default:
 		text, err = u.root.ReadFile(physical)
 	}
@@ -168,7 +168,7 @@ func (u *unpacker) text(name string) (text []byte, err error) {
 	return text, nil
 }
 
-// As is the configuration for another user than the image's own, named as an image names its user and found in its own files.
+// As is the configuration for another user, named as an image names its user and resolved with its own files.
 func (i *Image) As(who string) (Config, error) {
 	cfg := i.Config
 	root, err := os.OpenRoot(i.Dir)
@@ -187,7 +187,7 @@ func (i *Image) As(who string) (Config, error) {
 		defer f.Close()
 		text, err = io.ReadAll(io.LimitReader(f, maxPasswd+1))
 		if err == nil && len(text) > maxPasswd {
-			err = hostile("the image's /%s is longer than %d bytes", name, maxPasswd)
+			err = hostile("the image's /%s must be at most %d bytes long", name, maxPasswd)
 		}
 		return text, err
 	}
@@ -204,8 +204,9 @@ func (i *Image) As(who string) (Config, error) {
 	return cfg, err
 }
 
-// resolveUser does the work of user on the two files' contents. As in Docker, whose code it is, a number need not be in the
-// files; one that is has its group from there, one that is not has group 0 and the home "/". Who names a group has no other.
+// resolveUser does the work of user on the contents of the two files. It uses Docker's code: a number need not be in the files. One
+// that is there has its group from there; one that is not has group 0 and the home "/". A user with a named group has no other
+// group.
 func resolveUser(want string, passwd, group []byte) (who identity, err error) {
 	name, groupName, hasGroup := strings.Cut(want, ":")
 	if want != "" && name == "" || hasGroup && groupName == "" {
@@ -215,9 +216,9 @@ func resolveUser(want string, passwd, group []byte) (who identity, err error) {
 	if err != nil {
 		return who, fmt.Errorf("the image wants to run as user %.100q: %w", want, err)
 	}
-	// The largest number of 32 bits means "nobody in particular" to the kernel.
+	// To the kernel the largest number of 32 bits means "nobody in particular".
 	if !isOwner(found.Uid) || !isOwner(found.Gid) || slices.ContainsFunc(found.Sgids, func(g int) bool { return !isOwner(g) }) {
-		return who, fmt.Errorf("the image's user %.100q is %d:%d with groups %.200v; expected numbers from 0 to 2^32-2", want, found.Uid, found.Gid, found.Sgids)
+		return who, fmt.Errorf("the image's user %.100q is %d:%d with groups %.200v; must be numbers from 0 to 2^32-2", want, found.Uid, found.Gid, found.Sgids)
 	}
 	if strings.ContainsRune(found.Home, 0) {
 		return who, fmt.Errorf("the home of the image's user %.100q, %.200q, has a zero byte", want, found.Home)
@@ -229,10 +230,10 @@ func resolveUser(want string, passwd, group []byte) (who identity, err error) {
 		}
 	}
 	if len(who.groups) > ruler.MaxGroups {
-		return who, fmt.Errorf("the image's user %.100q is in %d groups, more than %d", want, len(who.groups), ruler.MaxGroups)
+		return who, fmt.Errorf("the image's user %.100q is in %d groups; must be at most %d", want, len(who.groups), ruler.MaxGroups)
 	}
 	return who, nil
 }
 
-// isOwner says whether a user's or group's number can own a file.
+// isOwner reports whether the number of a user or group can own a file.
 func isOwner(id int) bool { return 0 <= id && int64(id) < 1<<32-1 }

@@ -15,14 +15,13 @@ import (
 	"tare/lab/proc"
 )
 
-// killWait is how long the pipes of a killed program may stay open, held by something that it started.
+// killWait is how long a killed program's pipes may stay open, held by something that it started.
 const killWait = 10 * time.Second
 
-// run runs a program in a process group of its own, gives its standard output to consume (which may be nil), and
-// returns when the program is gone. The group is killed when ctx is done, when consume fails, and when this
-// process dies.
+// run runs a program in its own process group, passes its standard output to consume (which may be nil), and returns when the
+// program is gone. It kills the group when ctx is done, when consume fails, and when this process dies.
 func run(ctx context.Context, setup func(*exec.Cmd), consume func(io.Reader) error, tool string, args ...string) error {
-	// The kernel's parent-death signal is about the thread that started the program: keep it until the end.
+	// The kernel's parent-death signal depends on the thread that started the program, so keep the thread until the end.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -45,7 +44,7 @@ func run(ctx context.Context, setup func(*exec.Cmd), consume func(io.Reader) err
 	}
 	var consumed error
 	if consume != nil {
-		// A stream that ends too early is the program's own failure: it is left to end by itself and say why.
+		// A stream that ends too early is the program's own failure: let it end by itself and say why.
 		if consumed = consume(stdout); consumed != nil && !errors.Is(consumed, io.ErrUnexpectedEOF) {
 			cancel(consumed)
 		}
@@ -60,7 +59,7 @@ func run(ctx context.Context, setup func(*exec.Cmd), consume func(io.Reader) err
 	return consumed
 }
 
-// outputTail is the end of an error: the last lines that a program printed, or nothing.
+// outputTail is the end of an error: the last lines of a program's output, or nothing.
 func outputTail(said *proc.Tail) string {
 	lines := strings.FieldsFunc(said.String(), func(r rune) bool { return r == '\n' })
 	if len(lines) == 0 {

@@ -28,31 +28,31 @@ import (
 	"tare/lab/dockerapi"
 )
 
-// Waits on others.
+// Time limits for others.
 const (
-	daemonHeader = 5 * time.Minute // before it sends an image, the daemon gathers it
+	daemonHeader = 5 * time.Minute // the daemon collects an image before it sends it
 	stall        = time.Minute     // without a byte from a registry or daemon
 )
 
-// kind is a place that images are taken from.
+// kind is a kind of place that images come from.
 type kind int
 
 const (
-	anywhere kind = iota // daemon, then registry
+	anywhere kind = iota // the daemon, then a registry
 	registry
 	daemon
 	archive
 	layoutDir
 )
 
-// reference is a place and what to take there.
+// reference is a place and the image there.
 type reference struct {
 	kind kind
 	path string // of an archive or layout
 	name string // in a registry, the daemon, an archive or layout; may be empty in the last two
 }
 
-// Check says what is wrong in a reference, as far as that is known without a registry or a daemon.
+// Check checks a reference, as far as possible without a registry or a daemon.
 func Check(ref string) error {
 	if _, err := parseReference(ref); err != nil {
 		return fmt.Errorf("image %s: %w", ref, err)
@@ -62,7 +62,7 @@ func Check(ref string) error {
 
 func parseReference(ref string) (reference, error) {
 	if ref == "" || len(ref) > 4096 || strings.ContainsRune(ref, 0) {
-		return reference{}, fmt.Errorf("not a reference of an image, such as debian:trixie or oci:DIR")
+		return reference{}, fmt.Errorf("must be a reference of an image, such as debian:trixie or oci:DIR")
 	}
 	if n, ok := strings.CutPrefix(ref, "docker://"); ok {
 		return reference{kind: registry, name: n}, nil
@@ -96,7 +96,7 @@ func parseReference(ref string) (reference, error) {
 	return named(anywhere, ref)
 }
 
-// named is a reference by a name that the daemon's address can hold.
+// named is a reference by a name that the daemon's address can contain.
 func named(k kind, n string) (reference, error) {
 	if !daemonName.MatchString(n) || strings.Contains(n, "..") {
 		return reference{}, fmt.Errorf("%.200q is not the name of an image, such as debian:trixie", n)
@@ -104,7 +104,7 @@ func named(k kind, n string) (reference, error) {
 	return reference{kind: k, name: n}, nil
 }
 
-// onDisk takes PATH, PATH:NAME or PATH@DIGEST apart; the longest path that is there is meant.
+// onDisk splits PATH, PATH:NAME or PATH@DIGEST; the longest existing path counts.
 func onDisk(k kind, s string, right func(fs.FileInfo) bool, what string) (reference, error) {
 	for i := len(s); i > 0; i = strings.LastIndexAny(s[:i], ":@") {
 		if fi, err := os.Stat(s[:i]); err == nil && right(fi) {
@@ -114,7 +114,7 @@ func onDisk(k kind, s string, right func(fs.FileInfo) bool, what string) (refere
 	return reference{}, fmt.Errorf("there is no %s %s", what, s)
 }
 
-// unreachableError says that somebody else's service did not answer, which says nothing about the image.
+// unreachableError says that another service did not answer, which says nothing about the image.
 type unreachableError struct {
 	what string
 	err  error
@@ -140,7 +140,7 @@ func (r reference) find(ctx context.Context, s *Store, w *workspace, p Progress)
 		if absent := (*unreachableError)(nil); err == nil || !errors.As(err, &absent) && !errors.Is(err, errNotInDaemon) {
 			return f, err
 		}
-		p.say(fmt.Sprintf("not from the Docker daemon (%v), so from the registry", err))
+		p.say(fmt.Sprintf("not from the Docker daemon (%v); trying the registry", err))
 		return fromRegistry(ctx, r.name)
 	}
 }
@@ -148,7 +148,7 @@ func (r reference) find(ctx context.Context, s *Store, w *workspace, p Progress)
 func fromRegistry(ctx context.Context, ref string) (*found, error) {
 	n, err := name.ParseReference(ref)
 	if err != nil {
-		return nil, fmt.Errorf("not a reference of an image, such as debian:trixie or oci:DIR: %w", err)
+		return nil, fmt.Errorf("must be a reference of an image, such as debian:trixie or oci:DIR: %w", err)
 	}
 	from := "the registry " + n.Context().RegistryStr()
 	d, err := remote.Get(n, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
@@ -178,7 +178,7 @@ func fromRegistry(ctx context.Context, ref string) (*found, error) {
 	return inspect(img, from, smallEnough)
 }
 
-// stallTransport ends requests whose other side has fallen silent.
+// stallTransport ends requests whose other side no longer sends anything.
 type stallTransport struct {
 	base         http.RoundTripper
 	header, body time.Duration
@@ -214,7 +214,7 @@ type stallBody struct {
 func (b *stallBody) Read(p []byte) (int, error) {
 	b.timer.Reset(b.wait)
 	n, err := b.ReadCloser.Read(p)
-	b.timer.Stop() // how long the reader takes is its own affair
+	b.timer.Stop() // the reader may take any time
 	if err != nil && err != io.EOF {
 		if cause := context.Cause(b.ctx); errors.Is(cause, errStalled) {
 			err = cause
@@ -234,8 +234,8 @@ var (
 	daemonName     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]*$`)
 )
 
-// fromDaemon takes an image from the Docker daemon as `docker save` does. The daemon's own client would bring more
-// code than the two requests are worth.
+// fromDaemon takes an image from the Docker daemon as `docker save` does. The daemon's own client would be more code than the two
+// requests are worth.
 func fromDaemon(ctx context.Context, s *Store, w *workspace, ref string, p Progress) (*found, error) {
 	const from = "the Docker daemon"
 	_, socket, err := dockerapi.Host("")
@@ -290,7 +290,7 @@ func fromDaemon(ctx context.Context, s *Store, w *workspace, ref string, p Progr
 	return f, errors.Join(err, resp.Body.Close())
 }
 
-// fromArchiveFile is fromArchive of a file, which may be compressed.
+// fromArchiveFile is fromArchive for a file, which may be compressed.
 func (s *Store) fromArchiveFile(ctx context.Context, w *workspace, file, want string) (_ *found, err error) {
 	from := "the archive " + file
 	l, err := partial.CompressedToLayer(archiveFile(file))
@@ -305,8 +305,8 @@ func (s *Store) fromArchiveFile(ctx context.Context, w *workspace, file, want st
 	return s.fromArchive(ctx, w, r, want, from)
 }
 
-// fromArchive reads what `docker save` wrote, or an OCI layout as a tar stream. Both are unpacked into the workspace first: their
-// layers are read one after the other, each from its start.
+// fromArchive reads an archive of `docker save`, or an OCI layout as a tar stream. It first unpacks either into the workspace,
+// because the layers are read one after the other, each from its start.
 func (s *Store) fromArchive(ctx context.Context, w *workspace, archive io.Reader, want, from string) (_ *found, err error) {
 	dir := filepath.Join(w.dir, "archive")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -332,7 +332,7 @@ func (s *Store) fromArchive(ctx context.Context, w *workspace, archive io.Reader
 	return fromSaved(place{dir: dir, from: from}, want)
 }
 
-// fromSaved reads the manifest.json of an archive that was unpacked.
+// fromSaved reads the manifest.json of an unpacked archive.
 func fromSaved(p place, want string) (*found, error) {
 	text, err := p.small("manifest.json")
 	if err != nil {
@@ -372,7 +372,7 @@ type savedImage struct {
 	Layers   []string
 }
 
-// chooseSaved picks the one image of that name, or the only one.
+// chooseSaved picks the image of that name, or the only one.
 func chooseSaved(images []savedImage, want, from string) (savedImage, error) {
 	var tag name.Tag
 	if want != "" {
@@ -399,7 +399,7 @@ func chooseSaved(images []savedImage, want, from string) (savedImage, error) {
 	return savedImage{}, fmt.Errorf("%s has %d images; say which, as docker-archive:FILE:NAME:%s", from, len(images), names)
 }
 
-// archiveFile is an archive by its path. The library finds out whether it is compressed.
+// archiveFile is the path of an archive. The library finds out whether it is compressed.
 type archiveFile string
 
 func (a archiveFile) Compressed() (io.ReadCloser, error) {

@@ -30,9 +30,9 @@ import (
 //	locks/HEX                    held by whoever builds that, so that others wait and share
 //	tmp/NAME, tmp/NAME.lock      a build under way, and the lock that its process holds while it lives
 //
-// A tree is built in tmp and gets into kept.v1 by one rename, with its tree.json inside.
+// A tree is built in tmp, and one rename moves it into kept.v1 with its tree.json inside.
 const (
-	keptDir  = "kept.v1" // the number changes when trees are made in another way
+	keptDir  = "kept.v1" // raise the number when trees are made in another way
 	indexDir = "index"
 	locksDir = "locks"
 	tmpDir   = "tmp"
@@ -44,24 +44,24 @@ const (
 // maxRecord bounds the store's own JSON files, in bytes.
 const maxRecord = 16 << 20
 
-// record is what is known of a kept tree.
+// record is what the store knows of a tree.
 type record struct {
 	Digest   string    `json:"digest"`
-	Form     int       `json:"form,omitempty"` // of an OCI image: ociForm when it was made
+	Form     int       `json:"form,omitempty"` // for an OCI image: ociForm when it was made
 	Config   Config    `json:"config"`
 	Warnings []string  `json:"warnings,omitempty"`
 	Size     int64     `json:"size"` // bytes of file content
 	Made     time.Time `json:"made"`
 }
 
-// entry says what a recipe or reference was the last time.
+// entry says what a recipe or reference gave the last time.
 type entry struct {
 	Key    string    `json:"key"`
 	Digest string    `json:"digest"`
 	Time   time.Time `json:"time"`
 }
 
-// OpenStore opens the store in folder root, making it where it is not there.
+// OpenStore opens the store in the folder root, and makes it if necessary.
 func OpenStore(root string) (*Store, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
@@ -69,7 +69,7 @@ func OpenStore(root string) (*Store, error) {
 	}
 	s := &Store{root: abs, limits: defaultLimits}
 	for _, d := range []string{keptDir, indexDir, locksDir, tmpDir} {
-		// Roots of images hold setuid programs that nobody updates: only root may reach them from outside.
+		// Roots of images have setuid programs that nobody updates, so only root may reach them from outside.
 		if err := os.MkdirAll(filepath.Join(abs, d), 0o700); err != nil {
 			return nil, fmt.Errorf("image store %s cannot be made: %w", abs, err)
 		}
@@ -77,15 +77,15 @@ func OpenStore(root string) (*Store, error) {
 	return s, nil
 }
 
-// workspace is a temporary folder of a build under way. Programs that write into it inherit the lock's file: the
-// lock is free, and Sweep removes the folder, only when they are gone too.
+// workspace is a temporary folder of a running build. Programs that write into it inherit the lock's file. So the lock is free, and
+// Sweep removes the folder, only when they are gone too.
 type workspace struct {
 	dir  string
 	lock *os.File
 }
 
-// workspace makes a temporary folder that Sweep leaves alone while this process lives. The lock comes before the
-// folder, so a folder without a lock file is never ours.
+// workspace makes a temporary folder that Sweep leaves alone while this process lives. The lock is made before the folder, so a
+// folder without a lock file is never ours.
 func (s *Store) workspace() (*workspace, error) {
 	for {
 		name := strings.ToLower(rand.Text()[:16])
@@ -97,8 +97,8 @@ func (s *Store) workspace() (*workspace, error) {
 		if err != nil {
 			return nil, fmt.Errorf("temporary folder in the image store: %w", err)
 		}
-		// Between the two calls a sweep may have taken the new file for a dead one: then it holds the lock, or
-		// the file is gone from the folder. Another name is as good.
+		// Between the two calls a sweep may have taken the new file for a dead build's. Then it holds the lock, or the file is gone
+		// from the folder. Another name will do.
 		if ours, err := durable.TryLockNamed(f); err != nil {
 			f.Close()
 			return nil, err
@@ -122,8 +122,8 @@ func (w *workspace) close() error {
 	return errors.Join(err, w.lock.Close())
 }
 
-// Sweep removes what builds of dead processes left in the store's temporary folder, and returns the folders that
-// it removed. Sweep does not touch a build whose process lives.
+// Sweep removes what builds of dead processes left in the store's temporary folder, and returns the folders that it removed. Sweep
+// does not touch a build whose process lives.
 func (s *Store) Sweep() (removed []string, err error) {
 	defer func() {
 		if err != nil {
@@ -137,7 +137,7 @@ func (s *Store) Sweep() (removed []string, err error) {
 	for _, name := range locks {
 		f, err := os.OpenFile(name, os.O_RDWR, 0)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // its build has ended since
+			continue // its build has ended
 		}
 		if err != nil {
 			return removed, err
@@ -161,8 +161,7 @@ func (s *Store) Sweep() (removed []string, err error) {
 	return removed, nil
 }
 
-// lock takes the lock of that name, waiting for whoever holds it: another process, or goroutine, that makes the same. unlock
-// gives it back.
+// lock takes the lock of that name. It waits for another process or goroutine that makes the same. unlock releases it.
 func (s *Store) lock(ctx context.Context, key string) (unlock func() error, err error) {
 	unlock, err = durable.Lock(ctx, filepath.Join(s.root, locksDir, hashName(key)))
 	if err != nil {
@@ -182,7 +181,7 @@ func (s *Store) keptPath(digest string) string {
 	return filepath.Join(s.root, keptDir, strings.Replace(digest, ":", "-", 1))
 }
 
-// find gives the record of a kept tree, or nil where there is none.
+// find returns the record of a tree in the store; nil if it is not there.
 func (s *Store) find(digest string) (*record, error) {
 	if !digestForm.MatchString(digest) {
 		return nil, fmt.Errorf("digest %q is not sha256:… with 64 hexadecimal digits", digest)
@@ -202,7 +201,7 @@ func (s *Store) find(digest string) (*record, error) {
 	return &r, nil
 }
 
-// findOCI is find for an OCI image. One that was made in an earlier way counts as none: keep replaces it.
+// findOCI is find for an OCI image. It ignores one that was made in an earlier way, which keep replaces.
 func (s *Store) findOCI(digest string) (*record, error) {
 	r, err := s.find(digest)
 	if err != nil || r == nil || r.Form < ociForm {
@@ -219,8 +218,8 @@ func (s *Store) image(ref, from string, rec *record) *Image {
 	return &Image{Tree: *s.tree(rec.Digest), Reference: ref, From: from, Config: rec.Config, Warnings: rec.Warnings}
 }
 
-// keep moves the tree that was built in w.dir/root into the store, under its digest. Where another process was
-// quicker, the other's tree stands and ours goes with the workspace; one that was made in an earlier way goes with it instead.
+// keep moves the tree in w.dir/root into the store, under its digest. If another process was quicker, its tree stays and ours goes
+// with the workspace. A tree that was made in an earlier way goes instead.
 func (s *Store) keep(w *workspace, r record) error {
 	shelf := filepath.Join(w.dir, "kept")
 	if err := os.Mkdir(shelf, 0o755); err != nil {
@@ -237,8 +236,8 @@ func (s *Store) keep(w *workspace, r record) error {
 	if err := os.WriteFile(filepath.Join(shelf, recordName), b, 0o600); err != nil {
 		return noSpace(err, s.root)
 	}
-	// To the disk before it gets its name: a tree in the store is whole even after a power failure, and no
-	// write-back of ours disturbs the trials that follow.
+	// Write it to the disk before it gets its name: a tree in the store is then whole even after a power failure, and no write-back
+	// disturbs the trials that follow.
 	if err := syncFS(shelf); err != nil {
 		return noSpace(err, s.root)
 	}
@@ -268,7 +267,7 @@ func syncFS(path string) error {
 	return nil
 }
 
-// remember notes what digest a recipe or reference gave.
+// remember records the digest that a recipe or reference gave.
 func (s *Store) remember(key, digest string) error {
 	b, err := json.Marshal(entry{Key: key, Digest: digest, Time: time.Now().UTC()})
 	if err != nil {
@@ -277,7 +276,7 @@ func (s *Store) remember(key, digest string) error {
 	return noSpace(durable.WriteFile(filepath.Join(s.root, indexDir, hashName(key)+".json"), b, 0o600), s.root)
 }
 
-// recall gives what remember noted and the kept tree's record; both nil where the store has it not (any more).
+// recall returns what remember recorded and the tree's record; both nil if the store does not have it.
 func (s *Store) recall(key string) (*entry, *record, error) {
 	path := filepath.Join(s.root, indexDir, hashName(key)+".json")
 	var e entry
@@ -309,24 +308,24 @@ func readJSON(path string, v any) error {
 		return err
 	}
 	if len(b) > maxRecord {
-		return fmt.Errorf("longer than %d bytes", maxRecord)
+		return fmt.Errorf("must be at most %d bytes long", maxRecord)
 	}
 	return json.Unmarshal(b, v)
 }
 
-// How many files (inodes) can still be made on a file system when Tare stops making some: others need them too.
+// The limits of files (inodes) and space that Tare leaves on a file system, because others need them too.
 const (
 	reserveInodes = 10_000
-	reserveShare  = 20 // of a small file system, one in so many
+	reserveShare  = 20 // a share of a small file system: one in this many
 )
 
-// room returns an error where the file system of path does not keep reserve bytes free once so many more are written, or has few inodes left.
+// room returns an error where the file system of path would not keep reserve bytes free after more bytes, or has few inodes left.
 func room(path string, more, reserve int64) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(path, &st); err != nil {
 		return fmt.Errorf("free space of %s: %w", path, err)
 	}
-	// A file system that makes inodes as it needs them counts none.
+	// A file system that makes inodes when needed reports none.
 	if least := min(reserveInodes, st.Files/reserveShare); st.Ffree < least {
 		return fmt.Errorf("%w in %s: %d more files can be made there (inodes) and Tare leaves %d: remove some, or use a store on another file system",
 			ErrNoSpace, path, st.Ffree, least)
@@ -343,11 +342,10 @@ func room(path string, more, reserve int64) error {
 		ErrNoSpace, path, have>>20, wanted, reserve>>20)
 }
 
-// ErrNoSpace is in the chain of every error that means: the store's file system is full, or as full as Tare may
-// make it.
+// ErrNoSpace is in the chain of every error that means: the store's file system is full, or as full as Tare may make it.
 var ErrNoSpace = errors.New("no space left for images")
 
-// noSpace gives ENOSPC and EDQUOT an error that says what to do, and returns others as they are.
+// noSpace gives ENOSPC and EDQUOT an error that says what to do, and returns other errors unchanged.
 func noSpace(err error, root string) error {
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		return fmt.Errorf("%w in %s (%w): free some, or use a store on another file system", ErrNoSpace, root, err)

@@ -15,24 +15,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unpacking of tar streams that nobody vouches for.
+// Unpacking of untrusted tar streams.
 //
-// Names and link targets are those of the guest, whose root is the folder: an absolute name or link means the
-// folder's root. A name with "..", a hard link to a place outside, are errors.
-// A symbolic link is kept as it is, whatever it says, and is followed only where an entry is to be put below it,
-// and then inside the folder: one that climbs above the root ends at the root, as in the guest. An entry's own last name is never followed: what is there is replaced. Behind all
-// that stands os.Root, which cannot leave the folder even if this code were wrong.
+// Names and link targets are those of the guest, whose root is the folder: an absolute name or link starts at the folder's root. A
+// name with "..", and a hard link to a place outside, are errors. A symbolic link is kept unchanged, whatever its target. It is
+// followed only where an entry is below it, and then inside the folder: one that climbs above the root ends at the root, as in the
+// guest. An entry's own last name is never followed: an existing thing is replaced. In addition os.Root cannot leave the folder
+// even if this code were wrong.
 
-// limits bound what one image may bring. The defaults are far above any image seen, and below what would harm a
-// host.
+// limits bound the content of one image. The defaults are far above any image seen, and below what would harm a host.
 type limits struct {
 	entries int   // tar entries, over all layers
 	total   int64 // bytes of file content, over all layers
 	file    int64 // bytes of one file
 	headers int64 // bytes of the streams that are not content: headers, padding, skipped entries
 	trailer int64 // bytes after a stream's end mark
-	names   int64 // bytes of names in the entries, together: they are held in memory
-	path    int   // bytes of one path; what PATH_MAX leaves for the path of the store is 1 KiB
+	names   int64 // bytes of all entries' names together: they are held in memory
+	path    int   // bytes of one path; PATH_MAX leaves 1 KiB for the path of the store
 	depth   int   // folders in one path
 	layers  int   // of one OCI image
 	reserve int64 // bytes that stay free on the file system
@@ -60,8 +59,7 @@ const (
 	copyBuffer   = 256 << 10 // bytes
 )
 
-// ErrHostile is in the chain of every error about an archive that does what no honest archive does, or more of
-// it than Tare allows.
+// ErrHostile is in the chain of every error about an archive that does what no honest archive does, or more than Tare allows.
 var ErrHostile = errors.New("archive refused")
 
 func hostile(format string, a ...any) error {
@@ -77,21 +75,21 @@ type unpacker struct {
 	buf  []byte
 
 	entries   int
-	total     int64 // bytes of content announced
+	total     int64 // bytes of announced content
 	raw       int64 // bytes read from the streams
-	content   int64 // of these, file content
+	content   int64 // file content among them
 	names     int64
 	unchecked int64 // bytes written since the free space was last checked
 
-	dirTimes map[string]time.Time // of folders, set at the end: what is put in one changes its time
-	seen     map[string]struct{}  // paths of the present layer, folders above them included; nil: no whiteouts
+	dirTimes map[string]time.Time // times of folders, set at the end, because adding to a folder changes its time
+	seen     map[string]struct{}  // paths of the current layer, including parent folders; nil: no whiteouts
 
-	// The folder that the last entry went to. Archives come folder by folder.
+	// The folder of the last entry. Archives are ordered by folders.
 	parentName string
 	parentPath string
 	parent     *os.Root
 
-	devices, fifos, others, attributes int // left out
+	devices, fifos, others, attributes int // omitted
 }
 
 func newUnpacker(ctx context.Context, dir string, lim limits) (*unpacker, error) {
@@ -102,7 +100,7 @@ func newUnpacker(ctx context.Context, dir string, lim limits) (*unpacker, error)
 	u := &unpacker{ctx: ctx, dir: dir, root: root, lim: lim, buf: make([]byte, copyBuffer), dirTimes: map[string]time.Time{}}
 	err = u.space()
 	if err == nil {
-		err = root.Chmod(".", 0o755) // whatever the umask; an archive may bring another
+		err = root.Chmod(".", 0o755) // sets the mode whatever the umask; an archive may set another
 	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
@@ -111,10 +109,10 @@ func newUnpacker(ctx context.Context, dir string, lim limits) (*unpacker, error)
 	return u, nil
 }
 
-// close gives the unpacker's files back; the folder stays.
+// close closes the unpacker's files; the folder stays.
 func (u *unpacker) close() error { return errors.Join(u.leave(), u.root.Close()) }
 
-// leave forgets the cached folder.
+// leave closes the cached folder.
 func (u *unpacker) leave() error {
 	var err error
 	if u.parent != nil {
@@ -124,7 +122,7 @@ func (u *unpacker) leave() error {
 	return err
 }
 
-// warnings says what was left out, in one line for each kind.
+// warnings says what was omitted, a line for each kind.
 func (u *unpacker) warnings() []string {
 	var w []string
 	add := func(n int, what string) {
@@ -139,10 +137,10 @@ func (u *unpacker) warnings() []string {
 	return w
 }
 
-// layer unpacks one tar stream, to its very end, over what is there. With whiteouts, names with the prefix ".wh."
-// remove what lower layers brought, as the OCI image specification says.
+// layer unpacks one tar stream completely, over what exists. With whiteouts, names with the prefix ".wh." remove what lower layers
+// brought, as the OCI image specification says.
 func (u *unpacker) layer(r io.Reader, whiteouts bool) error {
-	if err := u.leave(); err != nil { // entering a folder is what marks it as seen
+	if err := u.leave(); err != nil { // entering a folder marks it as seen
 		return err
 	}
 	u.seen = nil
@@ -170,7 +168,7 @@ func (u *unpacker) layer(r io.Reader, whiteouts bool) error {
 	}
 	n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, io.LimitReader(m, u.lim.trailer+1), u.buf)
 	if err == nil && n > u.lim.trailer {
-		err = hostile("more than %d bytes after the end mark", u.lim.trailer)
+		err = hostile("more than the allowed %d bytes after the end mark", u.lim.trailer)
 	}
 	return err
 }
@@ -185,7 +183,7 @@ func (m *meter) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	m.u.raw += int64(n)
 	if m.u.raw-m.u.content > m.u.lim.headers {
-		return n, hostile("more than %d bytes of headers and padding", m.u.lim.headers)
+		return n, hostile("more than the allowed %d bytes of headers and padding", m.u.lim.headers)
 	}
 	return n, err
 }
@@ -196,10 +194,10 @@ func (u *unpacker) space() error {
 	return room(u.dir, 0, u.lim.reserve)
 }
 
-// clean takes a name of the archive apart and puts it together without "", "." and a leading "/". The root is "".
+// clean removes "", "." and a leading "/" from a name of the archive. The root is "".
 func (u *unpacker) clean(name string) (string, error) {
 	if len(name) > u.lim.path {
-		return "", hostile("a name of %d bytes, more than %d", len(name), u.lim.path)
+		return "", hostile("a name of %d bytes; must be at most %d", len(name), u.lim.path)
 	}
 	var parts []string
 	for _, c := range strings.Split(name, "/") {
@@ -208,7 +206,7 @@ func (u *unpacker) clean(name string) (string, error) {
 		case c == "..":
 			return "", hostile(`a name with ".."`)
 		case len(c) > maxComponent:
-			return "", hostile("a name with a part of %d bytes, more than %d", len(c), maxComponent)
+			return "", hostile("a name with a part of %d bytes; must be at most %d", len(c), maxComponent)
 		case strings.ContainsRune(c, 0):
 			return "", hostile("a name with a zero byte")
 		default:
@@ -216,13 +214,13 @@ func (u *unpacker) clean(name string) (string, error) {
 		}
 	}
 	if len(parts) > u.lim.depth {
-		return "", hostile("a name %d folders deep, more than %d", len(parts), u.lim.depth)
+		return "", hostile("a name %d folders deep; must be at most %d", len(parts), u.lim.depth)
 	}
 	return strings.Join(parts, "/"), nil
 }
 
-// resolve follows symbolic links as the guest's kernel would and gives the path, free of links, of what a path of the guest
-// names; the root is ".". With create, folders that are missing are made.
+// resolve follows symbolic links as the guest's kernel would. It returns the path, free of links, of what a path of the guest
+// names; the root is ".". With create it makes missing folders.
 func (u *unpacker) resolve(name string, create bool) (physical string, err error) {
 	w := walk{u.root}
 	defer w.up(maxDepth)
@@ -242,7 +240,7 @@ func (u *unpacker) resolve(name string, create bool) (physical string, err error
 			physical = path.Dir(physical)
 			continue
 		case len(c) > maxComponent:
-			return "", hostile("the path %.200q has a part of %d bytes, more than %d", name, len(c), maxComponent)
+			return "", hostile("the path %.200q has a part of %d bytes; must be at most %d", name, len(c), maxComponent)
 		}
 		next := path.Join(physical, c)
 		if len(next) > u.lim.path || strings.Count(next, "/") >= u.lim.depth {
@@ -289,8 +287,8 @@ func (u *unpacker) resolve(name string, create bool) (physical string, err error
 	return physical, nil
 }
 
-// walk is the folders from the root down to where a path has led so far. Each is opened in the one above: by its whole path it would be looked up
-// again from the root, which takes long in deep folders.
+// walk is the open folders from the root down to the end of a path. Each is opened in the one above, because opening it by its
+// whole path takes long in deep folders.
 type walk []*os.Root
 
 const maxDepth = 1 << 20 // more than any walk has
@@ -305,7 +303,7 @@ func (w *walk) down(name string) error {
 	return err
 }
 
-// up leaves the last n folders, and never the root.
+// up leaves the last n folders, but never the root.
 func (w *walk) up(n int) (err error) {
 	for ; n > 0 && len(*w) > 1; n-- {
 		err = errors.Join(err, w.here().Close())
@@ -314,7 +312,7 @@ func (w *walk) up(n int) (err error) {
 	return err
 }
 
-// makeParent makes a folder for an entry below it that the archive did not bring itself.
+// makeParent makes a folder for an entry whose parent the archive does not contain.
 func (u *unpacker) makeParent(in *os.Root, base, physical string) error {
 	if err := u.spaceForEntry(); err != nil {
 		return err
@@ -322,11 +320,11 @@ func (u *unpacker) makeParent(in *os.Root, base, physical string) error {
 	if err := u.hold(physical); err != nil {
 		return err
 	}
-	// Of mode 0755 whatever the umask, and whatever a setgid folder above hands down.
+	// Of mode 0755 whatever the umask, and whatever a setgid folder above passes on.
 	return u.makeDir(in, base, physical, 0o755)
 }
 
-// enter makes the folder of that name the present one.
+// enter makes the folder of that name the current one.
 func (u *unpacker) enter(name string) error {
 	if u.parent != nil && u.parentName == name {
 		return nil
@@ -346,7 +344,7 @@ func (u *unpacker) enter(name string) error {
 	return nil
 }
 
-// spaceForEntry counts one more thing in the file system.
+// spaceForEntry counts one more entry of the file system.
 func (u *unpacker) spaceForEntry() error {
 	u.entries++
 	if u.entries > u.lim.entries {
@@ -413,7 +411,7 @@ func (u *unpacker) entry(hdr *tar.Header, content io.Reader) error {
 	}
 	physical := path.Join(u.parentPath, base)
 	if len(physical) > u.lim.path {
-		return hostile("a path of %d bytes, more than %d", len(physical), u.lim.path)
+		return hostile("a path of %d bytes; must be at most %d", len(physical), u.lim.path)
 	}
 	if err := u.hold(physical); err != nil {
 		return err
@@ -433,7 +431,7 @@ func (u *unpacker) entry(hdr *tar.Header, content io.Reader) error {
 	}
 }
 
-// replace removes what has that name in the present folder.
+// replace removes the thing with that name from the current folder.
 func (u *unpacker) replace(base string) error {
 	fi, err := u.parent.Lstat(base)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -448,8 +446,8 @@ func (u *unpacker) replace(base string) error {
 	return u.removeAll(base)
 }
 
-// removeAll removes base, a folder or link, from the present folder. Names may mean other places afterwards, so
-// the present folder is looked up again under its own path.
+// removeAll removes base, a folder or link, from the current folder. Names may mean other places afterwards, so it looks up the
+// current folder again under its own path.
 func (u *unpacker) removeAll(base string) error {
 	if err := u.parent.RemoveAll(base); err != nil {
 		return err
@@ -490,7 +488,7 @@ func (u *unpacker) dirAttributes(r *os.Root, base, physical string, hdr *tar.Hea
 
 func (u *unpacker) file(base string, hdr *tar.Header, content io.Reader) error {
 	if hdr.Size > u.lim.file {
-		return hostile("a file of %d bytes, more than %d", hdr.Size, u.lim.file)
+		return hostile("a file of %d bytes; must be at most %d", hdr.Size, u.lim.file)
 	}
 	if u.total += hdr.Size; u.total > u.lim.total {
 		return hostile("files of more than %d bytes together", u.lim.total)
@@ -521,7 +519,7 @@ func (u *unpacker) fill(f *os.File, hdr *tar.Header, content io.Reader) error {
 		if n > hdr.Size {
 			return hostile("more content than the %d bytes announced", hdr.Size)
 		}
-		if _, err := f.Write(u.buf[:k]); err != nil { // nothing for k = 0
+		if _, err := f.Write(u.buf[:k]); err != nil { // with k = 0 this writes nothing
 			return err
 		}
 		if u.unchecked += int64(k); u.unchecked >= spaceEvery {
@@ -536,7 +534,7 @@ func (u *unpacker) fill(f *os.File, hdr *tar.Header, content io.Reader) error {
 			return rerr
 		}
 	}
-	// In this order: a change of owner clears the setuid bit and the capabilities.
+	// In this order, because a change of owner clears the setuid bit and the capabilities.
 	if err := f.Chown(hdr.Uid, hdr.Gid); err != nil {
 		return needRoot(err)
 	}
@@ -547,7 +545,7 @@ func (u *unpacker) fill(f *os.File, hdr *tar.Header, content io.Reader) error {
 	return nil
 }
 
-// Keys of extended attributes in PAX records, as GNU tar and Go, and as libarchive write them.
+// Keys of extended attributes in PAX records: by GNU tar and Go, and by libarchive.
 const (
 	xattrPrefix     = "SCHILY.xattr."
 	libarchiveXattr = "LIBARCHIVE.xattr."
@@ -625,7 +623,7 @@ func (u *unpacker) hardLink(base, physical string, hdr *tar.Header) error {
 	return u.root.Link(from, physical)
 }
 
-// storable is the time, or 1970 where file systems cannot hold it.
+// storable is the time, or 1970 where file systems cannot store it.
 func storable(t time.Time) time.Time {
 	if t.Year() < 1970 || t.Year() > 2400 {
 		return time.Unix(0, 0)
@@ -642,7 +640,7 @@ func (u *unpacker) finish() error {
 		if u.ctx.Err() != nil {
 			return context.Cause(u.ctx)
 		}
-		// One that was removed or replaced since, or a folder above it, has no time to be set.
+		// A folder that was removed or replaced, or whose parent was, has no time to be set.
 		if physical, err := u.resolve(name, false); err != nil || physical != name {
 			continue
 		}
@@ -654,11 +652,11 @@ func (u *unpacker) finish() error {
 	return nil
 }
 
-// Names of whiteouts, from the OCI image specification and the aufs file system that they come from.
+// Names of whiteouts, from the OCI image specification and aufs, which invented them.
 const (
 	whiteoutPrefix = ".wh."
 	whiteoutMeta   = ".wh..wh." // aufs's own files
-	whiteoutOpaque = ".wh..opq" // the rest of ".wh..wh..opq": nothing of the lower layers' folder shows
+	whiteoutOpaque = ".wh..opq" // the rest of ".wh..wh..opq": nothing of the lower layers' folder is visible
 )
 
 func (u *unpacker) whiteout(dir, base string) error {
@@ -678,7 +676,7 @@ func (u *unpacker) whiteout(dir, base string) error {
 	return u.hideChildren(u.parentPath)
 }
 
-// hide removes what lower layers have at base in the folder of that path; what the present layer brought stays.
+// hide removes what lower layers have at base in the folder of that path; what the current layer brought stays.
 func (u *unpacker) hide(dir, base string) error {
 	if err := u.ctx.Err(); err != nil {
 		return context.Cause(u.ctx)

@@ -775,9 +775,9 @@ func TestUser(t *testing.T) {
 		// Who names a group has that one.
 		{"u:g", identity{1000, 5, nil, "/h"}, ""}, {"u:7", identity{1000, 7, nil, "/h"}, ""},
 		{"nobody", identity{65534, 65534, nil, "/"}, ""}, {"12", identity{12, 0, nil, "/"}, ""}, {"homeless", identity{90, 91, nil, "/"}, ""},
-		{"ghost", identity{}, "no matching entries in passwd"}, {"u:ghosts", identity{}, "no matching entries in group"}, {"bad", identity{}, "expected numbers"},
-		{"worse", identity{}, "expected numbers"}, {"u:huge", identity{}, "expected numbers"}, {":g", identity{}, "is not name"}, {"u:", identity{}, "is not name"},
-		{"-1", identity{}, "must be"}, {"zero", identity{}, "zero byte"}, {"hugely", identity{}, "expected numbers"},
+		{"ghost", identity{}, "no matching entries in passwd"}, {"u:ghosts", identity{}, "no matching entries in group"}, {"bad", identity{}, "must be numbers"},
+		{"worse", identity{}, "must be numbers"}, {"u:huge", identity{}, "must be numbers"}, {":g", identity{}, "is not name"}, {"u:", identity{}, "is not name"},
+		{"-1", identity{}, "must be"}, {"zero", identity{}, "zero byte"}, {"hugely", identity{}, "must be numbers"},
 	} {
 		who, err := resolveUser(tt.want, []byte(passwd), []byte(group))
 		if tt.err == "" && (err != nil || !reflect.DeepEqual(who, tt.who)) || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
@@ -794,7 +794,7 @@ func TestUser(t *testing.T) {
 	for i := range ruler.MaxGroups + 1 {
 		fmt.Fprintf(&many, "g%d:x:%d:u\n", i, i)
 	}
-	if _, err := resolveUser("u", []byte(passwd), []byte(many.String())); err == nil || !strings.Contains(err.Error(), "groups, more than") {
+	if _, err := resolveUser("u", []byte(passwd), []byte(many.String())); err == nil || !strings.Contains(err.Error(), "groups; must be at most") {
 		t.Errorf("too many groups: %v", err)
 	}
 }

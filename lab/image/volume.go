@@ -20,26 +20,26 @@ import (
 	"time"
 )
 
-// Volume is a folder or a file of the host that an image gets a copy of.
+// Volume is a folder or file of the host that is copied into an image.
 type Volume struct {
 	Host  string
 	Guest string // its place in the image, an absolute path
 }
 
-// Bounds on what the volumes of one image hold together.
+// Limits on all volumes of one image together.
 const (
 	volumeBytes   = 8 << 30
 	volumeEntries = 200_000
 	volumesMost   = 64
 )
 
-// volumesForm is hashed first: an image with volumes never has the digest of something else.
+// volumesForm is hashed first, so that an image with volumes never has the digest of something else.
 const volumesForm = "tare image with volumes 1\n"
 
 // closedPlaces are mounted over in every guest.
 var closedPlaces = []string{"/proc", "/sys", "/dev", "/tmp", "/.tare"}
 
-// CheckVolumes says what is wrong in volumes, as far as that is known without a look at the host.
+// CheckVolumes checks volumes, as far as possible without looking at the host.
 func CheckVolumes(volumes []Volume) error {
 	if len(volumes) > volumesMost {
 		return fmt.Errorf("%d volumes; at most %d are allowed", len(volumes), volumesMost)
@@ -58,16 +58,16 @@ func CheckVolumes(volumes []Volume) error {
 		}
 		for _, other := range volumes[:i] {
 			if path.Clean(other.Guest) == path.Clean(v.Guest) {
-				return fmt.Errorf("volume at %q: two volumes are there; one is allowed", v.Guest)
+				return fmt.Errorf("volume at %q: only one volume is allowed at a place", v.Guest)
 			}
 		}
 	}
 	return nil
 }
 
-// WithVolumes is the image with copies of the volumes in the place of what it has there, made or found in the store. Owners, modes and
-// symbolic links are the host's, times are not. What is neither a file, a folder nor a link is left out, with a warning. The digest is
-// over the image's and the names, owners, modes and content of the volumes.
+// WithVolumes is the image with copies of the volumes, which replace what the image has at their places; made, or found in the
+// store. The copies keep the host's owners, modes and symbolic links, but not its times. It omits anything other than files,
+// folders and links, with a warning. The digest covers the image's and the names, owners, modes and content of the volumes.
 func (s *Store) WithVolumes(ctx context.Context, base *Image, volumes []Volume, p Progress) (_ *Image, err error) {
 	if len(volumes) == 0 {
 		return base, nil
@@ -107,7 +107,7 @@ func (s *Store) WithVolumes(ctx context.Context, base *Image, volumes []Volume, 
 	return img, nil
 }
 
-// addVolumes makes the image with volumes, of which the digest is known.
+// addVolumes makes the image with volumes, whose digest is known.
 func (s *Store) addVolumes(ctx context.Context, base *Image, volumes []Volume, digest string, left map[string]int) (_ *record, err error) {
 	w, err := s.workspace()
 	if err != nil {
@@ -122,14 +122,14 @@ func (s *Store) addVolumes(ctx context.Context, base *Image, volumes []Volume, d
 	if err := piped(func(w io.Writer) error { return base.Tar(ctx, w) }, func(r io.Reader) error { return u.layer(r, false) }); err != nil {
 		return nil, err
 	}
-	u.devices, u.fifos, u.others, u.attributes = 0, 0, 0, 0 // the image's own warnings say it
+	u.devices, u.fifos, u.others, u.attributes = 0, 0, 0, 0 // the image's own warnings say so already
 	sum := sha256.New()
 	io.WriteString(sum, volumesForm+base.Digest+"\n")
 	for _, v := range volumes {
 		if err := u.clear(v.Guest); err != nil {
 			return nil, fmt.Errorf("volume at %s: %w", v.Guest, err)
 		}
-		// Hashed again while it is copied: what is kept is what the digest says, should a file have changed since.
+		// Hash again during the copy, because a file may have changed: the digest must be that of the copy.
 		err := piped(func(w io.Writer) error { _, err := v.write(ctx, w, volumeBytes, map[string]int{}); return err },
 			func(r io.Reader) error { return u.layer(io.TeeReader(r, sum), false) })
 		if err != nil {
@@ -149,13 +149,13 @@ func (s *Store) addVolumes(ctx context.Context, base *Image, volumes []Volume, d
 	return rec, s.keep(w, *rec)
 }
 
-// piped has one function read what another writes.
+// piped lets one function read what another writes.
 func piped(write func(io.Writer) error, read func(io.Reader) error) error {
 	r, w := io.Pipe()
 	written := make(chan error, 1)
 	go func() {
 		err := write(w)
-		w.CloseWithError(err) // the reader sees it; without one, the end
+		w.CloseWithError(err) // the reader sees it; without an error, it sees the end
 		written <- err
 	}()
 	err := read(r)
@@ -166,7 +166,7 @@ func piped(write func(io.Writer) error, read func(io.Reader) error) error {
 	return err
 }
 
-// clear empties the place of a volume: as a mount would, it hides what the image has there.
+// clear empties the place of a volume: like a mount, a volume hides what the image has there.
 func (u *unpacker) clear(guest string) error {
 	guest = strings.Trim(path.Clean(guest), "/")
 	var b bytes.Buffer
@@ -180,7 +180,7 @@ func (u *unpacker) clear(guest string) error {
 	return u.layer(&b, true)
 }
 
-// write writes the volume as a tar stream: the same content gives the same bytes. left counts what is left out, by kind.
+// write writes the volume as a tar stream: the same content gives the same bytes. left counts what is omitted, by kind.
 func (v Volume) write(ctx context.Context, to io.Writer, most int64, left map[string]int) (size int64, err error) {
 	t := tar.NewWriter(to)
 	name := strings.Trim(path.Clean(v.Guest), "/")
@@ -188,7 +188,7 @@ func (v Volume) write(ctx context.Context, to io.Writer, most int64, left map[st
 	if err != nil {
 		return 0, fmt.Errorf("volume %s: %w", v.Host, err)
 	}
-	// Its own folder is opened once, so that nothing outside it is read, even if somebody changes names in between.
+	// Open the volume's folder once, so that nothing outside it is read, even if somebody changes names in between.
 	in, of := host, "."
 	if fi, err := os.Lstat(host); err != nil {
 		return 0, fmt.Errorf("volume %s: %w", v.Host, err)
@@ -272,7 +272,7 @@ func (c *volumeCopy) entry(p, name string) error {
 	return c.t.WriteHeader(h)
 }
 
-// tarMode are the permissions of a file, as a tar stream has them.
+// tarMode are the permissions of a file in a tar stream.
 func tarMode(m fs.FileMode) int64 {
 	mode := int64(m.Perm())
 	for bit, of := range map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {

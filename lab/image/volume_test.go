@@ -108,7 +108,7 @@ func TestWhatIsWrongWithAVolume(t *testing.T) {
 		{[]Volume{{conf, ""}}, "must be HOST:GUEST"},
 		{[]Volume{{conf, "/.tare/run/ruler"}}, "/.tare is the guest's own"},
 		{[]Volume{{conf, "/tmp/x"}}, "/tmp is the guest's own"},
-		{[]Volume{{conf, "/a"}, {conf, "/a/"}}, "two volumes are there"},
+		{[]Volume{{conf, "/a"}, {conf, "/a/"}}, "only one volume is allowed"},
 		{[]Volume{{filepath.Join(dir, "none"), "/a"}}, "none: no such file or directory"},
 		{[]Volume{{"/dev/null", "/a"}}, "volume /dev/null: must be a folder or a regular file"},
 	} {

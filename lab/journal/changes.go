@@ -9,26 +9,26 @@ import (
 	"slices"
 )
 
-// Changes are what was changed on the host for one purpose, a guest say: journaled before they are made, undone together in
-// reverse order. Not for use by several goroutines at once.
+// Changes are the changes to the host for one purpose, such as a guest: recorded in the journal before they are made, and undone
+// together in reverse order. Only one goroutine at a time may use them.
 type Changes struct {
 	journal *Journal
 	undo    map[string]Undo
 	open    []numbered
 }
 
-// NewChanges keeps changes in the journal j. undo are the ways of undoing them.
+// NewChanges keeps changes in the journal j. undo has the functions that undo them, by kind.
 func NewChanges(j *Journal, undo map[string]Undo) *Changes {
 	return &Changes{journal: j, undo: undo}
 }
 
-// Announce journals changes that are about to be made, in one write. When it returns an error none of them must be made. What is
-// there already must not be announced: its undoing would take away what is not ours. A process can be announced only once it lives
-// (see ProcessEntry): start it so that it ends by itself when its starter dies in between.
+// Announce records changes in the journal before they are made, in one write. If it returns an error, make none of them. Do not
+// announce what exists already: undoing it would remove what is not ours. A process can be announced only once it lives (see
+// ProcessEntry), so start it in a way that it ends by itself if its starter dies first.
 func (c *Changes) Announce(entries ...Entry) error {
 	for _, e := range entries {
 		if c.undo[e.Kind] == nil {
-			return fmt.Errorf("no way is known to undo a change of kind %q: %q", e.Kind, e.Target)
+			return fmt.Errorf("no function can undo a change of kind %q: %q", e.Kind, e.Target)
 		}
 	}
 	id, err := c.journal.record(entries...)
@@ -42,8 +42,8 @@ func (c *Changes) Announce(entries ...Entry) error {
 	return nil
 }
 
-// Undo takes all changes back, the last one first. What could not be undone stays, for another call or for
-// Recover, and is named in the error.
+// Undo undoes all changes, the last one first. A change that could not be undone stays, for another call or for Recover, and the
+// error names it.
 func (c *Changes) Undo(ctx context.Context) error {
 	var kept []numbered
 	var done []int
@@ -58,7 +58,7 @@ func (c *Changes) Undo(ctx context.Context) error {
 	}
 	if len(done) > 0 {
 		if err := c.journal.done(done...); err != nil {
-			return errors.Join(append(errs, err)...) // all stay: what is undone a second time is not there any more
+			return errors.Join(append(errs, err)...) // all stay: undoing them again does nothing
 		}
 	}
 	slices.Reverse(kept)

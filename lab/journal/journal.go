@@ -1,7 +1,6 @@
 //go:build linux
 
-// Package journal keeps the undo journal of everything that Tare changes on the host, and undoes what dead processes
-// left.
+// Package journal keeps the undo journal of everything that Tare changes on the host, and undoes the changes of dead processes.
 package journal
 
 import (
@@ -28,7 +27,7 @@ import (
 	"tare/notebook/durable"
 )
 
-// KindProcess is the kind of a process by its pid and start time (see ProcessEntry and KillProcess).
+// KindProcess is the kind of a process, by its pid and start time (see ProcessEntry and KillProcess).
 const KindProcess = "process"
 
 // Entry is one change, written before it is made.
@@ -37,22 +36,22 @@ type Entry struct {
 	Target string            `json:"target"` // path, "PID START", engine's id
 	Detail map[string]string `json:"detail,omitempty"`
 
-	// State is the state folder of the journal, absolute and without links. It is set for an Undo, and never read from a journal:
-	// what an entry says of itself cannot decide what may be removed.
+	// State is the state folder of the journal, absolute and without links. The journal sets it for an Undo, and never reads it
+	// from a file: an entry must not decide what may be removed.
 	State string `json:"-"`
 }
 
-// ErrUnreachable is in the error of an Undo that needs a program or a service that is not there. In an error of Recover it says
-// that nothing else failed.
-var ErrUnreachable = errors.New("what would undo it cannot be reached")
+// ErrUnreachable is in the error of an Undo that needs a program or service that is missing. In an error of Recover it says that
+// nothing else failed.
+var ErrUnreachable = errors.New("the program or service that would undo it cannot be reached")
 
-// Undo takes one change back. It succeeds when the change is not there (any more).
+// Undo undoes one change. It succeeds if the change does not exist (any more).
 type Undo func(ctx context.Context, e Entry) error
 
-// undoTimeout bounds one undo in Recover, so that one that hangs does not keep the others from being tried.
+// undoTimeout bounds one undo in Recover, so that one that hangs does not block the others.
 const undoTimeout = 30 * time.Second
 
-// journalLimit is the largest journal that is read, in bytes. A real one has some hundred bytes a change.
+// journalLimit is the size of the largest journal that is read, in bytes. A real one has some hundred bytes a change.
 const journalLimit = 64 << 20
 
 const (
@@ -61,33 +60,32 @@ const (
 	journalFormat = 1
 )
 
-// Journal is this process's list of changes not yet undone, kept on disk (promise 3): each entry is synced before
-// Changes.Announce returns. While the process lives it holds a lock on the file; a journal without a living holder is
-// somebody's who died, and Recover undoes it. Its methods may be called from several goroutines.
+// Journal is this process's list of changes that are not yet undone, kept on disk (promise 3). Each entry is synced before
+// Changes.Announce returns. The process holds a lock on the file while it lives. Recover undoes a journal that nobody holds,
+// because its process is dead. The methods may be called from several goroutines.
 type Journal struct {
 	state string // the folder, without links
 
 	mu    sync.Mutex
 	file  *os.File
 	lines *durable.Lines // of file; nil once closed
-	last  int            // id given last
+	last  int            // the last id
 	open  map[int]Entry
 }
 
-// journalLine is one line of a journal. Op is "head" (first line: Format, Boot and PID), "open" (ID and Entry)
-// or "done" (ID).
+// journalLine is a line of a journal. Op is "head" (first line: Format, Boot and PID), "open" (ID and Entry) or "done" (ID).
 type journalLine struct {
 	Op     string `json:"op"`
 	Format int    `json:"format,omitempty"`
 	Boot   string `json:"boot,omitempty"` // the kernel's boot id: processes end with the boot
 	PID    int    `json:"pid,omitempty"`
-	Since  int64  `json:"since,omitempty"` // head: when it was begun, in ns since the host was booted; whoever sets its clock changes nothing of that
+	Since  int64  `json:"since,omitempty"` // head: when it was begun, in ns since the host was booted, so that setting the clock does not matter
 	ID     int    `json:"id,omitempty"`
 	Entry  *Entry `json:"entry,omitempty"`
 }
 
-// Open begins this process's journal, a file of its own under stateDir/journal. Folders that are missing
-// are made. The journal is locked until Close or the end of the process.
+// Open begins this process's journal, a file of its own under stateDir/journal. It makes missing folders. The journal is locked
+// until Close or the end of the process.
 func Open(stateDir string) (j *Journal, err error) {
 	defer func() {
 		if err != nil {
@@ -132,12 +130,12 @@ func Open(stateDir string) (j *Journal, err error) {
 	return &Journal{state: state, file: file, lines: lines, open: make(map[int]Entry)}, nil
 }
 
-// createLocked makes a new journal file and locks it. A Recover elsewhere may see the new file before it is
-// locked, take it for a dead process's empty journal and remove it; then another is made.
+// createLocked makes a new journal file and locks it. A Recover elsewhere may see the new file before it is locked, and remove it
+// as a dead process's empty journal. Then createLocked makes another.
 func createLocked(dir *os.Root) (*os.File, error) {
 	for range 100 {
 		file, err := durable.OpenFile(dir, fmt.Sprintf("%d-%s%s", os.Getpid(), rand.Text(), journalSuffix), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-		if errors.Is(err, fs.ErrNotExist) { // made, and removed by a Recover before it was looked at
+		if errors.Is(err, fs.ErrNotExist) { // a Recover removed it before it was locked
 			continue
 		}
 		if err != nil {
@@ -152,7 +150,7 @@ func createLocked(dir *os.Root) (*os.File, error) {
 		if err != nil {
 			return nil, errors.Join(err, os.Remove(file.Name()), file.Close())
 		}
-		// Whoever holds it removes it.
+		// The Recover that holds its lock removes it.
 		if err := file.Close(); err != nil {
 			return nil, err
 		}
@@ -182,8 +180,8 @@ func writeLines(lines *durable.Lines, all ...journalLine) error {
 	return lines.Append(texts...)
 }
 
-// record writes down changes that are about to be made, in their order, and returns when they are on the disk. The first one's id
-// is for done, and the others' follow it.
+// record writes changes to the journal before they are made, in order, and returns when they are on the disk. The first one's id is
+// for done; the ids of the others follow it.
 func (j *Journal) record(entries ...Entry) (id int, err error) {
 	for _, e := range entries {
 		if e.Kind == "" || e.Target == "" {
@@ -210,7 +208,7 @@ func (j *Journal) record(entries ...Entry) (id int, err error) {
 	return id, nil
 }
 
-// writable says why an entry would not be read as it was written: JSON has no text but UTF-8.
+// writable says why an entry could not be read back unchanged: JSON can only contain UTF-8.
 func writable(e Entry) error {
 	texts := []string{e.Kind, e.Target}
 	for k, v := range e.Detail {
@@ -224,7 +222,7 @@ func writable(e Entry) error {
 	return nil
 }
 
-// done writes down that the changes with these ids are undone.
+// done records that the changes with these ids are undone.
 func (j *Journal) done(ids ...int) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -244,8 +242,8 @@ func (j *Journal) done(ids ...int) error {
 	return nil
 }
 
-// Close ends the journal. Its file is removed when every change is undone; otherwise the file stays, Recover will
-// undo what it names, and the error names it too. A second Close does nothing.
+// Close ends the journal. It removes the file if every change is undone. Otherwise the file stays, Recover will undo its changes,
+// and the error names them. A second Close does nothing.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -255,7 +253,7 @@ func (j *Journal) Close() error {
 	file := j.file
 	j.lines = nil
 	if len(j.open) == 0 {
-		// Removed while locked: a Recover that waits to read it then finds it without a name and passes by.
+		// Remove it while it is locked: a Recover that waits to read it then finds that the file has no name, and skips it.
 		return errors.Join(os.Remove(file.Name()), file.Close())
 	}
 	var names []string
@@ -273,13 +271,12 @@ type numbered struct {
 	Entry
 }
 
-// parseJournal reads a journal's bytes: its head and the changes still open, in the order in which they were
-// recorded. A last line that is not ended was never a finished record, so it is passed over: Announce had not
-// returned, and the change was not made. Anything else that is not a line of a journal is an error that names the
-// line; what could be read is returned with it.
+// parseJournal parses a journal: its head and the changes that are still open, in the order of their records. It ignores a last
+// line without an end: Announce had not returned, so the change was not made. Any other line that is not a journal's is an error
+// that names the line; the readable part is returned with it.
 func parseJournal(b []byte) (head journalLine, open []numbered, err error) {
 	var errs []error
-	at := map[int]int{} // where an open change is in all
+	at := map[int]int{} // index in all of each open change
 	var all []struct {
 		numbered
 		done bool
@@ -292,13 +289,13 @@ func parseJournal(b []byte) (head journalLine, open []numbered, err error) {
 		b = rest
 		var l journalLine
 		if err := json.Unmarshal(line, &l); err != nil {
-			errs = append(errs, fmt.Errorf("line %d: expected one JSON object: %w", n, err))
+			errs = append(errs, fmt.Errorf("line %d: must be one JSON object: %w", n, err))
 			continue
 		}
 		switch {
 		case l.Op == "head" && n == 1:
 			if l.Format != journalFormat {
-				return l, nil, fmt.Errorf("line 1: format %d, expected %d; it was written by another version of tare, which can undo it", l.Format, journalFormat)
+				return l, nil, fmt.Errorf("line 1: format %d; must be %d; another version of tare wrote it, and can undo it", l.Format, journalFormat)
 			}
 			head = l
 		case l.Op == "open" && l.Entry != nil:
@@ -328,16 +325,15 @@ func parseJournal(b []byte) (head journalLine, open []numbered, err error) {
 	return head, open, errors.Join(errs...)
 }
 
-// Recover undoes what processes that died left open in the journals under stateDir, newest journal first, each in
-// reverse order. Journals whose process lives, this one's included, are left alone. undo has the way to undo each kind of
-// change.
+// Recover undoes the open changes of dead processes in the journals under stateDir, newest journal first, each in reverse order. It
+// leaves alone the journals of living processes, including this one. undo has the function for each kind of change.
 //
-// Of a journal that another boot of the host left, only the lasting kinds are undone. Everything else ended with that boot: a
-// setting has the new boot's value, and a number of a process, a link or an interrupt is another's.
+// From a journal of another boot of the host it undoes only the lasting kinds. Everything else ended with that boot: a setting has
+// the new boot's value, and the number of a process, a link or an interrupt belongs to something else.
 //
-// A change whose undo fails, or whose kind has no function, stays in its journal and is named by the error; the
-// others are undone nevertheless, and returned. ErrUnreachable is in the error where all that failed lacks something that
-// is not there. No undo takes longer than half a minute.
+// A change whose undo fails, or whose kind has no function, stays in its journal, and the error names it. Recover undoes the others
+// nevertheless, and returns them. ErrUnreachable is in the error if everything that failed needs something that is missing. No undo
+// takes longer than half a minute.
 func Recover(ctx context.Context, stateDir string, undo map[string]Undo, lasting ...string) (undone []Entry, err error) {
 	state, err := filepath.EvalSymlinks(stateDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -380,7 +376,7 @@ func Recover(ctx context.Context, stateDir string, undo map[string]Undo, lasting
 	return undone, worst(hard, absent)
 }
 
-// worst joins errors. ErrUnreachable is in what it gives only where all are of that kind.
+// worst joins errors. ErrUnreachable is in the result only if it is in all of them.
 func worst(hard, absent []error) error {
 	if len(hard) == 0 {
 		return errors.Join(absent...)
@@ -391,10 +387,10 @@ func worst(hard, absent []error) error {
 	return errors.Join(hard...)
 }
 
-// sinceBoot is the time since the host was booted, in ns, also while it was suspended.
+// sinceBoot is the time since the host was booted, in ns, including time in suspension.
 func sinceBoot() int64 {
 	var t unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil { // a kernel before 2.6.39: then the file's time orders it
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil { // a kernel before 2.6.39: the file's time gives the order
 		return 0
 	}
 	return t.Nano()
@@ -404,7 +400,7 @@ func sinceBoot() int64 {
 func begun(dir *os.Root, name string) int64 {
 	file, err := durable.OpenFile(dir, name, os.O_RDONLY, 0)
 	if err != nil {
-		return 0 // who recovers it says why it cannot be read
+		return 0 // Recover says why it cannot be read
 	}
 	defer file.Close()
 	head, err := readHead(file)
@@ -420,7 +416,7 @@ func readHead(file io.ReaderAt) (head journalLine, err error) {
 	return head, err
 }
 
-// journalsIn opens the folder of journals and gives their names, the newest first. There may be none.
+// journalsIn opens the folder of journals and returns their names, the newest first. There may be none.
 func journalsIn(state string) (dir *os.Root, names []string, err error) {
 	root, err := durable.OpenFolder(state)
 	if err != nil {
@@ -456,7 +452,8 @@ func journalsIn(state string) (dir *os.Root, names []string, err error) {
 	for _, info := range journals {
 		since[info.Name()] = begun(dir, info.Name())
 	}
-	// The time of a file is by a clock that may have been set since. Journals of versions that did not write when they were begun are older.
+	// A file's time comes from a clock that may have been set. Journals of versions that did not record when they were begun are
+	// older.
 	slices.SortStableFunc(journals, func(a, b fs.FileInfo) int {
 		return cmp.Or(cmp.Compare(since[b.Name()], since[a.Name()]), b.ModTime().Compare(a.ModTime()))
 	})
@@ -469,9 +466,9 @@ func journalsIn(state string) (dir *os.Root, names []string, err error) {
 // lastFork bounds the wait for the lock of a process that has died.
 const lastFork = 2 * time.Second
 
-// lockOfDead locks a journal that may be a dead process's, and says whether it got it and the file still has its name. A
-// process that was killed while it started another leaves the lock, for a moment, with the child that has not yet got to its
-// program; that is waited for.
+// lockOfDead locks a journal that may be a dead process's, and reports whether it got the lock and the file still has its name. If
+// a process was killed while it started another, the child keeps the lock for a moment, until it runs its program; lockOfDead waits
+// for that.
 func lockOfDead(ctx context.Context, file *os.File) (bool, error) {
 	for deadline := time.Now().Add(lastFork); ; {
 		locked, err := durable.TryLockNamed(file)
@@ -495,7 +492,7 @@ type recovery struct {
 	lasting     []string
 }
 
-// file undoes what one journal has open.
+// file undoes the open changes of one journal.
 func (r recovery) file(ctx context.Context, dir *os.Root, name string) (undone []Entry, err error) {
 	file, err := durable.OpenFile(dir, name, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -513,15 +510,15 @@ func (r recovery) file(ctx context.Context, dir *os.Root, name string) (undone [
 		return nil, err
 	}
 	if len(b) > journalLimit {
-		return nil, fmt.Errorf("it is larger than %d MiB, so it was not written by tare; examine it, and remove it by hand", journalLimit>>20)
+		return nil, fmt.Errorf("it is larger than %d MiB, so tare did not write it; examine it, and remove it by hand", journalLimit>>20)
 	}
 	head, open, damage := parseJournal(b)
 	var hard, absent []error
 	if damage != nil {
-		hard = append(hard, fmt.Errorf("%w; examine it, undo by hand what it names, and remove it", damage))
+		hard = append(hard, fmt.Errorf("%w; examine it, undo its changes by hand, and remove it", damage))
 	}
 	left := len(open)
-	lines, err := durable.NewLines(file, journalLimit) // a torn last line is cut off
+	lines, err := durable.NewLines(file, journalLimit) // this cuts off a torn last line
 	if err != nil {
 		return nil, err
 	}
@@ -545,7 +542,7 @@ func (r recovery) file(ctx context.Context, dir *os.Root, name string) (undone [
 		}
 		left--
 		if err := writeLines(lines, journalLine{Op: "done", ID: e.id}); err != nil {
-			// Not fatal: what is undone twice is not there the second time. But it must be known.
+			// Not fatal, because undoing a change again does nothing. But the user must know.
 			hard = append(hard, err)
 		}
 	}
@@ -560,7 +557,7 @@ func (r recovery) file(ctx context.Context, dir *os.Root, name string) (undone [
 func (r recovery) undoOne(ctx context.Context, e Entry) error {
 	f := r.undo[e.Kind]
 	if f == nil {
-		return fmt.Errorf("this tare does not know how to undo a change of kind %q; use the version that made it", e.Kind)
+		return fmt.Errorf("this version of tare cannot undo a change of kind %q; use the version that made it", e.Kind)
 	}
 	ctx, cancel := context.WithTimeout(ctx, undoTimeout)
 	defer cancel()
@@ -571,11 +568,11 @@ func (r recovery) undoOne(ctx context.Context, e Entry) error {
 	return nil
 }
 
-// bootID is the kernel's name for the time since it was started.
+// bootID is the kernel's id of the present boot.
 func bootID() (string, error) {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return "", fmt.Errorf("which boot this is: %w", err)
+		return "", fmt.Errorf("the id of this boot: %w", err)
 	}
 	return strings.TrimSpace(string(b)), nil
 }

@@ -20,12 +20,12 @@ import (
 	"tare/lab/ruler/empty"
 )
 
-// retryPause is between two attempts where the kernel tells nobody when the next would succeed.
+// retryPause is the pause between two attempts where the kernel gives no notice.
 const retryPause = 5 * time.Millisecond
 
-// RemoveDir removes the folder path, which lies below stateDir, with all in it; neither path has symbolic links in it. Symbolic
-// links are removed, never followed, and nothing behind a mount is touched: a mount in it, or on it, is an error, and then
-// nothing was removed. A folder that is not there is no error.
+// RemoveDir removes the folder path below stateDir with everything in it. Neither path may contain symbolic links. It removes
+// symbolic links without following them, and touches nothing behind a mount: if something is mounted on it or in it, RemoveDir
+// returns an error and removes nothing. A missing folder is not an error.
 func RemoveDir(ctx context.Context, stateDir, path string) error {
 	if err := removeDir(ctx, stateDir, path); err != nil {
 		return fmt.Errorf("journal: remove %s: %w", path, err)
@@ -35,11 +35,11 @@ func RemoveDir(ctx context.Context, stateDir, path string) error {
 
 func removeDir(ctx context.Context, state, path string) error {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
-		return errors.New(`expected an absolute path without "." or ".." in it`)
+		return errors.New(`must be an absolute path without "." or ".." in it`)
 	}
 	rel, ok := strings.CutPrefix(path, strings.TrimSuffix(state, "/")+"/")
 	if !ok || rel == "" {
-		return fmt.Errorf("it does not lie below %q, and nothing else is ours to remove", state)
+		return fmt.Errorf("it is not below %q, and Tare removes nothing else", state)
 	}
 	mounts, err := proc.MountsBelow(path)
 	if err != nil {
@@ -73,7 +73,7 @@ func removeDir(ctx context.Context, state, path string) error {
 	case err == unix.ENOENT:
 		return nil
 	case err == unix.ELOOP || err == unix.ENOTDIR:
-		return errors.New("it is not a folder, so it is not what was made there")
+		return errors.New("it is not a folder, so Tare did not make it")
 	case err != nil:
 		return err
 	}
@@ -87,11 +87,11 @@ func removeDir(ctx context.Context, state, path string) error {
 	return nil
 }
 
-// Unmount takes away what is mounted at target, a path without symbolic links; nothing mounted there is no error.
-// Something that was mounted below it is not ours to take away, and an error. A mount that stays busy is, as a last
-// resort, detached: it is gone from the tree and ends with its last user.
+// Unmount unmounts target, a path without symbolic links. It is not an error if nothing is mounted there. A mount below it is not
+// ours, and an error. As a last resort Unmount detaches a mount that stays busy: it is gone from the tree and ends with its last
+// user.
 func Unmount(ctx context.Context, target string) error {
-	// Half of the time that there is goes to waiting until it is not busy.
+	// Half of the available time is for waiting until it is not busy.
 	wait := proc.EndTimeout
 	if d, ok := ctx.Deadline(); ok {
 		wait = min(wait, time.Until(d)/2)
@@ -116,16 +116,16 @@ func Unmount(ctx context.Context, target string) error {
 		if err == unix.EBUSY {
 			err = unix.Unmount(target, unix.UMOUNT_NOFOLLOW|unix.MNT_DETACH)
 		}
-		// EINVAL: no mount (any more); the next turn of the loop finds out.
+		// EINVAL: not a mount (any more); the next iteration finds out.
 		if err != nil && err != unix.EINVAL && err != unix.ENOENT {
 			return fmt.Errorf("journal: unmount %s: %w", target, err)
 		}
 	}
-	return fmt.Errorf("journal: unmount %s: after 1000 times something is still mounted there", target)
+	return fmt.Errorf("journal: unmount %s: something is still mounted there after 1000 attempts", target)
 }
 
-// ProcessEntry is the journal's entry for the living process pid: with its start time, so that another process
-// that has got the same pid later is never mistaken for it.
+// ProcessEntry is the journal's entry for the living process pid. It contains the start time, so that another process that later
+// gets the same pid is never mistaken for it.
 func ProcessEntry(pid int) (Entry, error) {
 	start, err := proc.StartTime(pid)
 	if err != nil {
@@ -139,12 +139,12 @@ func parseProcess(target string) (pid int, start uint64, err error) {
 	pid, perr := strconv.Atoi(p)
 	start, serr := strconv.ParseUint(s, 10, 64)
 	if !ok || perr != nil || serr != nil || pid <= 1 || pid > math.MaxInt32 {
-		return 0, 0, fmt.Errorf("%q: expected a pid above 1, a space and a start time, as ProcessEntry makes it", target)
+		return 0, 0, fmt.Errorf("%q: must be a pid above 1, a space and a start time", target)
 	}
 	return pid, start, nil
 }
 
-// KillProcess kills the process that target ("PID START", see ProcessEntry) names, as proc.Kill does.
+// KillProcess kills the process in target ("PID START", see ProcessEntry), as proc.Kill does.
 func KillProcess(ctx context.Context, target string) error {
 	pid, start, err := parseProcess(target)
 	if err == nil {

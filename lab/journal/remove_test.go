@@ -135,7 +135,7 @@ func TestRemoveDirRefuses(t *testing.T) {
 	for _, path := range []string{outside, outside + "/dir", state, state + "/", state + "/../x", "relative", "",
 		state + "/link", state + "/link/dir", state + "/file", state + "x"} {
 		if err := RemoveDir(testContext(t), state, path); err == nil {
-			t.Errorf("RemoveDir(%q) is no error", path)
+			t.Errorf("RemoveDir(%q): got no error", path)
 		}
 	}
 	if !exists(outside+"/precious") || !exists(outside+"/dir") || !exists(state+"/link") || !exists(state+"/file") {
@@ -259,7 +259,7 @@ func TestKillProcess(t *testing.T) {
 	}
 	for _, bad := range []string{"", "x", "1 5", "0 0", "-1 5", "12", "12 x", "99999999999999 1"} {
 		if err := KillProcess(testContext(t), bad); err == nil {
-			t.Errorf("KillProcess(%q) is no error", bad)
+			t.Errorf("KillProcess(%q): got no error", bad)
 		}
 	}
 }

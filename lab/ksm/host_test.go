@@ -193,7 +193,8 @@ func idleHost(t *testing.T) (says func() string) {
 	return says
 }
 
-// frames gives the frames of a holder's pages of a sort, all of which are to be of this kind, with how often each was found; of these pages alone.
+// frames returns the frames of a sort of a holder's pages, which must all be of this kind, and how often each was found among these
+// pages.
 func frames(t *testing.T, s *memory.Snapshot, h holder, sort int, kind memory.Kind, found map[uint64]int) {
 	t.Helper()
 	n := 0
@@ -215,7 +216,7 @@ func frames(t *testing.T, s *memory.Snapshot, h holder, sort int, kind memory.Ki
 	}
 }
 
-// merged says whether pages of the holders that are alike and may be merged are one, and all others are apart.
+// merged reports whether the holders' mergeable identical pages are one, and all others are separate.
 func merged(t *testing.T, two [2]holder, are bool) {
 	t.Helper()
 	s, err := memory.Scan(t.Context(), []int{two[0].pid, two[1].pid}, memory.Options{})
@@ -307,7 +308,7 @@ func TestNothingToMerge(t *testing.T) {
 	}
 }
 
-// An advisor refuses that anyone else sets how much is scanned. It is off meanwhile, and on again afterwards.
+// While an advisor is on, nobody else can set how much is scanned. The advisor is off during the test, and on again afterwards.
 func TestAnAdvisorIsOffMeanwhile(t *testing.T) {
 	says := idleHost(t)
 	is, err := proc.Setting(Host.path(advisor))
@@ -386,6 +387,6 @@ func TestKilledWhileItMerges(t *testing.T) {
 	}
 	merged(t, two, false)
 	if n, err := Host.number("pages_shared"); err != nil || n != 0 {
-		t.Errorf("%d pages are merged still, %v", n, err)
+		t.Errorf("%d pages are still merged, %v", n, err)
 	}
 }

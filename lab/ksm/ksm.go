@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package ksm makes the kernel merge identical pages while guests' memory is measured, and splits them again. What its files mean
-// stands in the kernel's Documentation/admin-guide/mm/ksm.rst.
+// Package ksm makes the kernel merge identical pages while guests' memory is measured, and splits them again. The kernel's
+// Documentation/admin-guide/mm/ksm.rst explains the files.
 package ksm
 
 import (
@@ -25,10 +25,10 @@ import (
 	"tare/notebook"
 )
 
-// folder has the kernel's files.
+// folder contains the kernel's files.
 const folder = "/sys/kernel/mm/ksm"
 
-// Files that are written.
+// Files that Tare writes.
 const (
 	advisor   = "advisor_mode" // Linux 6.8
 	smartScan = "smart_scan"   // Linux 6.7
@@ -41,28 +41,29 @@ const (
 // Values of run.
 const (
 	merging    = "1"
-	unmergeAll = "2" // the kernel splits every merged page, forgets what it knew of pages, and stops merging
+	unmergeAll = "2" // the kernel splits every merged page, forgets what it knows of pages, and stops merging
 )
 
-// file is one of them with what is written to it.
+// file is one of the kernel's files and the value to write to it.
 type file struct{ name, value string }
 
-// settings are what each of notebook.KSMSettings writes, in this order; it is put back in the reverse order. No value of pages_to_scan is taken as
-// long as an advisor sets it. The paper's kernel passed no page over, as a smart scan does, and kept merged zero pages in PSS: it had no use_zero_pages.
+// settings are what each of notebook.KSMSettings writes, in this order; Undo restores in the reverse order. The kernel refuses any
+// value of pages_to_scan while an advisor sets it. The paper's kernel skipped no page, unlike a smart scan, and counted merged zero
+// pages in PSS: it had no use_zero_pages.
 var settings = map[string][]file{
 	notebook.KSMPaper:  {{advisor, "none"}, {smartScan, "0"}, {zeroPages, "0"}, {pages, "500"}, {sleep, "10"}, {run, unmergeAll}},
 	notebook.KSMKernel: {{run, unmergeAll}},
 }
 
-// Tree is the root of the file tree that the kernel's files are in.
+// Tree is the root of the file tree with the kernel's files.
 type Tree string
 
-// Host is this machine's own.
+// Host is the tree of this machine.
 const Host Tree = "/"
 
 func (t Tree) path(name string) string { return filepath.Join(string(t), folder, name) }
 
-// number reads a file that has one.
+// number reads a file that contains a number.
 func (t Tree) number(name string) (int64, error) {
 	text, err := proc.Setting(t.path(name))
 	if err != nil {
@@ -75,7 +76,7 @@ func (t Tree) number(name string) (int64, error) {
 	return n, nil
 }
 
-// state is how far the kernel has come.
+// state is the progress of the kernel.
 type state struct{ scans, shared, sharing int64 }
 
 func (t Tree) state() (s state, err error) {
@@ -90,7 +91,7 @@ func (t Tree) state() (s state, err error) {
 	return s, nil
 }
 
-// Merging is the kernel at work on pages that are alike.
+// Merging is the kernel at work on merging identical pages.
 type Merging struct {
 	tree    Tree
 	changes *journal.Changes
@@ -98,11 +99,11 @@ type Merging struct {
 	ksmd    int    // the kernel's thread
 	began   time.Time
 	start   state
-	used    time.Duration // by ksmd before
+	used    time.Duration // CPU time of ksmd before
 }
 
-// Merge has the host's kernel merge pages that are alike, as one of notebook.KSMSettings says, until End. What it changes stands in the journal
-// before. A host that merges pages already is an error: what was weighed there without merging was not weighed without.
+// Merge makes the host's kernel merge identical pages until End, with the setting of notebook.KSMSettings. It records its changes
+// in the journal first. A host that already merges pages is an error, because memory measured there was never without merging.
 func Merge(j *journal.Journal, setting string) (*Merging, error) { return Host.merge(j, setting) }
 
 func (t Tree) merge(j *journal.Journal, setting string) (*Merging, error) {
@@ -119,7 +120,7 @@ func (t Tree) merge(j *journal.Journal, setting string) (*Merging, error) {
 	for _, f := range files {
 		from, err := proc.Setting(t.path(f.name))
 		if errors.Is(err, fs.ErrNotExist) && (f.name == advisor || f.name == smartScan || f.name == zeroPages) {
-			continue // an older kernel does what would be written
+			continue // an older kernel already does what would be written
 		}
 		if err != nil {
 			return nil, err
@@ -128,7 +129,7 @@ func (t Tree) merge(j *journal.Journal, setting string) (*Merging, error) {
 			advised = from != f.value
 		}
 		write = append(write, f)
-		if f.name != pages || !advised { // else the advisor sets it anew, when that is put back
+		if f.name != pages || !advised { // otherwise the advisor sets it again when it is restored
 			entries = append(entries, journal.Entry{Kind: Kind, Target: t.path(f.name), Detail: map[string]string{detailFrom: from}})
 		}
 	}
@@ -147,7 +148,7 @@ func (t Tree) merge(j *journal.Journal, setting string) (*Merging, error) {
 // undoTimeout bounds the undoing of a part.
 const undoTimeout = 30 * time.Second
 
-// idle says why pages cannot be merged, or are merged already.
+// idle says why pages cannot be merged, or that they are merged already.
 func (t Tree) idle() error {
 	is, err := proc.Setting(t.path(run))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -170,8 +171,8 @@ func (m *Merging) begin(write []file) (err error) {
 			return err
 		}
 	}
-	// Where no process has pages that may be merged, the kernel does not scan at all, and its scans could not be waited for. So there is one page,
-	// which is like no other.
+	// The kernel scans only if some process has mergeable pages; without a scan Settle would wait forever. So there is one
+	// mergeable page, unlike any other.
 	if m.own, err = unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
 		return fmt.Errorf("a page that may be merged: mmap: %w", err)
 	}
@@ -192,7 +193,8 @@ func (m *Merging) begin(write []file) (err error) {
 	return proc.Set(m.tree.path(run), merging)
 }
 
-// thread is the kernel's thread that merges. Any process may have its name, but only the kernel's threads are kthreadd's children.
+// thread finds the kernel's thread that merges. Any process may have its name, but only the kernel's threads are children of
+// kthreadd.
 func thread() (int, error) {
 	const kthreadd = 2
 	pids, err := proc.All()
@@ -206,23 +208,24 @@ func thread() (int, error) {
 			}
 		}
 	}
-	return 0, errors.New("there is no thread ksmd among the kernel's, whose CPU time is what merging costs: run tare on the host itself, not in a container")
+	return 0, errors.New("the kernel's thread ksmd, whose CPU time is the cost of merging, is not visible: run tare on the host itself, not in a container")
 }
 
 const (
-	// pause is how often it is looked how far the kernel has come. It tells nobody: it gives no notice of these files (poll(2)).
+	// pause is the interval between two looks at the kernel's progress. The kernel gives no notice of these files (poll(2)).
 	pause = 100 * time.Millisecond
-	// The kernel merges no page before its second scan: in the first it learns which pages stay as they are.
+	// The kernel merges no page before its second scan: in the first it learns which pages do not change.
 	firstScans = 2
-	// For so many scans what is merged must not have changed by more than this share.
+	// For this many scans the merged memory must not have changed by more than this share.
 	stillScans = 2
 	still      = 0.01
 )
 
-// Settle waits until the kernel has scanned all memory twice more and what is merged has changed by less than 1 %, and says how it went. Where
-// the time of ctx is over first the record says so; an error is that ctx was cancelled, or that somebody else changes settings.
+// Settle waits until the kernel has scanned all memory twice more and the merged memory has changed by less than 1 %, and reports
+// how it went. Where ctx's time is over first, the record says so. An error means that ctx was cancelled, or that somebody else
+// changes settings.
 func (m *Merging) Settle(ctx context.Context) (*notebook.KSM, error) {
-	var base *state // that later scans are compared with
+	var base *state // the state that later scans are compared with
 	for last := m.start; ; {
 		now, err := m.tree.state()
 		if err != nil {
@@ -233,7 +236,7 @@ func (m *Merging) Settle(ctx context.Context) (*notebook.KSM, error) {
 			return nil, err
 		}
 		if is != merging {
-			return nil, fmt.Errorf("something else changes how pages are merged (%s says %q, %s was written): end it (ksmtuned, say)", m.tree.path(run), is, merging)
+			return nil, fmt.Errorf("something else changes how pages are merged (%s says %q, Tare wrote %s): stop it (for example ksmtuned)", m.tree.path(run), is, merging)
 		}
 		if now.scans != last.scans && now.scans-m.start.scans >= firstScans { // a scan has just ended
 			switch {
@@ -255,7 +258,7 @@ func (m *Merging) Settle(ctx context.Context) (*notebook.KSM, error) {
 	}
 }
 
-// like says whether about as much is merged.
+// like reports whether about as much is merged.
 func (s state) like(base state) bool {
 	near := func(a, b int64) bool { return float64(max(a, b)-min(a, b)) <= still*float64(max(a, b)) }
 	return near(s.shared, base.shared) && near(s.sharing, base.sharing)
@@ -303,7 +306,7 @@ const Kind = "ksm"
 // detailFrom is the key under which an entry keeps what the file said.
 const detailFrom = "from"
 
-// Undo gives the way to undo what Merge journals, for journal.Recover.
+// Undo returns the functions that undo the journal entries of Merge, for journal.Recover.
 func (t Tree) Undo() map[string]journal.Undo {
 	return map[string]journal.Undo{Kind: t.putBack}
 }
@@ -331,8 +334,8 @@ func (t Tree) putBack(ctx context.Context, e journal.Entry) error {
 
 // unmerge makes the kernel split all merged pages, which needs as much memory as merging saved.
 func (t Tree) unmerge(ctx context.Context) error {
-	if err := proc.Set(t.path(run), unmergeAll); err != nil { // it writes for as long as the kernel does it
-		return fmt.Errorf("merged pages stay merged: %w; free memory for a copy of each, then: echo %s >%s", err, unmergeAll, t.path(run))
+	if err := proc.Set(t.path(run), unmergeAll); err != nil { // the write returns when the kernel has split all pages
+		return fmt.Errorf("merged pages could not be split: %w; free memory for a copy of each, then: echo %s >%s", err, unmergeAll, t.path(run))
 	}
 	for {
 		n, err := t.number("pages_shared")
@@ -341,7 +344,7 @@ func (t Tree) unmerge(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d pages are merged still (%s): %w", n, t.path("pages_shared"), ctx.Err())
+			return fmt.Errorf("%d pages are still merged (%s): %w", n, t.path("pages_shared"), ctx.Err())
 		case <-time.After(pause):
 		}
 	}

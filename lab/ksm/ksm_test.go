@@ -214,7 +214,7 @@ func TestWhatIsPutBack(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*pause)
 	defer cancel()
-	if err := back(ctx, tree.path(run)); err == nil || !strings.Contains(err.Error(), "3 pages are merged still") || !strings.Contains(err.Error(), "; echo 0 >"+tree.path(run)) {
+	if err := back(ctx, tree.path(run)); err == nil || !strings.Contains(err.Error(), "3 pages are still merged") || !strings.Contains(err.Error(), "; echo 0 >"+tree.path(run)) {
 		t.Errorf("pages that stay merged: %v", err)
 	}
 	if err := os.RemoveAll(tree.path("")); err != nil {
@@ -292,7 +292,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// The end of a run is no result, and neither is what somebody else set.
+// Neither the end of a run nor a setting by somebody else is a result.
 func TestSettleIsDisturbed(t *testing.T) {
 	tree := plant(t, nil)
 	j, _ := openJournal(t)
@@ -306,7 +306,7 @@ func TestSettleIsDisturbed(t *testing.T) {
 		t.Errorf("%+v, %v; want that it was cancelled", k, err)
 	}
 	tree.put(t, run, "0")
-	if k, err := m.Settle(t.Context()); err == nil || !strings.Contains(err.Error(), `/run says "0", 1 was written): end it`) {
+	if k, err := m.Settle(t.Context()); err == nil || !strings.Contains(err.Error(), `/run says "0", Tare wrote 1): stop it`) {
 		t.Errorf("%+v, %v; want that somebody else set it", k, err)
 	}
 	if err := errors.Join(m.End(t.Context()), j.Close()); err != nil {

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package live finds what runs on the host now, whoever started it: containers, by the cgroups of their processes, and VMs, by QEMU's
-// command line.
+// Package live finds the containers and VMs that run on the host now, whoever started them: containers by the cgroups of their
+// processes, VMs by QEMU's command line.
 package live
 
 import (
@@ -27,14 +27,14 @@ import (
 	"tare/notebook"
 )
 
-// Guest is what runs: a container, a VM, or a process that is neither. Its name is that by which its engine knows it, or else its short id; of a
-// process its program's and its pid.
+// Guest is a running container, a VM, or a process that is neither. Its name is the name that its engine uses, or else its short
+// id. For a process it is the program's name and the pid.
 type Guest struct {
 	memory.Guest
-	ID string // a container's, as its engine gives it
+	ID string // of a container, as its engine gives it
 }
 
-// Now lists the containers and VMs that run, and all of the host's processes but this one.
+// Now lists the running containers and VMs, and all of the host's processes except this one.
 func Now(ctx context.Context) (guests []Guest, pids []int, err error) {
 	if pids, err = proc.All(); err != nil {
 		return nil, nil, err
@@ -58,7 +58,7 @@ func Now(ctx context.Context) (guests []Guest, pids []int, err error) {
 		}
 		if containers[id] == nil {
 			containers[id] = &Guest{memory.Guest{Name: id[:min(len(id), 12)], Kind: notebook.MemoryContainer}, id}
-			if len(id) < 64 { // LXC's, which are known by their names
+			if len(id) < 64 { // LXC's containers have only names
 				containers[id].Name = id
 			}
 		}
@@ -80,10 +80,10 @@ func Now(ctx context.Context) (guests []Guest, pids []int, err error) {
 	return guests, pids, nil
 }
 
-// inContainer matches the cgroups of containers: those of OCI engines have the container's id in their names, LXC's its name.
+// inContainer matches the cgroups of containers. Those of OCI engines contain the container's id, those of LXC its name.
 var inContainer = regexp.MustCompile(`(?:^|/)(?:(?:docker-|libpod-|crio-|cri-containerd-|nerdctl-)?([0-9a-f]{64})(?:\.scope)?|lxc\.payload\.([^/]+)|lxc/([^/]+))(?:/|$)`)
 
-// container is the id of the innermost container that a process with these cgroups is in, or "".
+// container is the id of the innermost container of a process with these cgroups, or "".
 func container(paths []string) string {
 	for _, p := range paths {
 		if all := inContainer.FindAllStringSubmatch(p, -1); all != nil {
@@ -94,7 +94,7 @@ func container(paths []string) string {
 	return ""
 }
 
-// vm says whether a process is QEMU with a machine, and the name of its guest; without one it is "qemu-" and its pid.
+// vm reports whether a process is QEMU with a machine, and the name of its guest; without a name it is "qemu-" and the pid.
 func vm(pid int) (name string, is bool) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {
@@ -112,7 +112,7 @@ func guestName(args []string, unnamed string) (name string, is bool) {
 	if i < 0 || i+1 >= len(args) {
 		return unnamed, true
 	}
-	const comma = "\x00" // a comma that is part of the name is doubled
+	const comma = "\x00" // QEMU doubles a comma that is part of the name
 	for _, option := range strings.Split(strings.ReplaceAll(args[i+1], ",,", comma), ",") {
 		key, value, keyed := strings.Cut(option, "=")
 		switch {
@@ -128,8 +128,8 @@ func guestName(args []string, unnamed string) (name string, is bool) {
 // askTime bounds the wait for Docker Engine's answer.
 const askTime = 5 * time.Second
 
-// names are those of containers by their ids, as far as their engines say them: Docker in its answer, Podman and CRI-O in the file that they
-// keep. An engine that is not there or does not answer has none; its containers are known by their ids.
+// names are the names of containers by their ids, as far as their engines give them: Docker in its answer, Podman and CRI-O in
+// their files. Containers of an engine that is missing or does not answer keep their ids.
 func names(ctx context.Context) map[string]string {
 	all := map[string]string{}
 	files, _ := filepath.Glob("/var/lib/containers/storage/*-containers/containers.json")
@@ -141,7 +141,7 @@ func names(ctx context.Context) map[string]string {
 		if b, err := io.ReadAll(io.LimitReader(f, mostListed+1)); err == nil {
 			maps.Copy(all, named(b))
 		}
-		f.Close() // only read: a failing close loses nothing
+		f.Close() // only read: an error of Close loses nothing
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -154,7 +154,7 @@ func names(ctx context.Context) map[string]string {
 // mostListed bounds an engine's list of containers, in bytes.
 const mostListed = 16 << 20
 
-// named are the names of the containers of an engine's list, by their ids. A list of another form has none.
+// named are the names in an engine's list of containers, by id. It ignores a list of another form.
 func named(list []byte) map[string]string {
 	var containers []struct {
 		ID    string
@@ -174,7 +174,7 @@ func named(list []byte) map[string]string {
 	return all
 }
 
-// askDocker has Docker Engine list its containers.
+// askDocker asks Docker Engine for its containers.
 func askDocker(ctx context.Context) ([]byte, error) {
 	_, socket, err := dockerapi.Host("")
 	if err != nil {
@@ -192,8 +192,8 @@ func askDocker(ctx context.Context) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(answer.Body, mostListed+1))
 }
 
-// Choose gives the guests that are named: by a pid, a container's name or the beginning of its id, or a VM's name; or all where none is.
-// others are the guests that are not, without processes that are.
+// Choose selects guests by args: a pid, a container's name or the beginning of its id, or a VM's name; all guests if args is empty.
+// others are the guests that are not chosen, without processes that are.
 func Choose(guests []Guest, pids []int, args []string) (chosen, others []memory.Guest, err error) {
 	in := map[int]string{}
 	for _, arg := range args {
@@ -246,11 +246,11 @@ func choose(guests []Guest, pids []int, arg string) (Guest, error) {
 	case len(exact) == 0 && len(begins) == 1:
 		return begins[0], nil
 	case len(exact)+len(begins) > 1:
-		return Guest{}, fmt.Errorf("%q is the name of several: %s; name one by its pid, or by its whole id", arg, list(append(exact, begins...)))
+		return Guest{}, fmt.Errorf("%q is ambiguous: %s; write the pid or the whole id of one", arg, list(append(exact, begins...)))
 	case err == nil:
-		return Guest{}, fmt.Errorf("there is no process %d, and no container or VM of this name; containers and VMs that run: %s", pid, list(guests))
+		return Guest{}, fmt.Errorf("%d is neither a process nor the name of a container or VM; running containers and VMs: %s", pid, list(guests))
 	}
-	return Guest{}, fmt.Errorf("no container or VM %q runs here; those that do: %s", arg, list(guests))
+	return Guest{}, fmt.Errorf("no container or VM %q is running; running containers and VMs: %s", arg, list(guests))
 }
 
 func list(guests []Guest) string {

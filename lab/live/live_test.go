@@ -75,9 +75,9 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"db":       `"db" is the name of several: db (container, process 20), db (vm, process 30); name one by its pid, or by its whole id`,
-		"ap":       `no container or VM "ap" runs here; those that do: web (container, process 10), db (container, process 20), db (vm, process 30)`,
-		"77":       `there is no process 77, and no container or VM of this name; containers and VMs that run: web (container, process 10), db (container, process 20), db (vm, process 30)`,
+		"db":       `"db" is ambiguous: db (container, process 20), db (vm, process 30); write the pid or the whole id of one`,
+		"ap":       `no container or VM "ap" is running; running containers and VMs: web (container, process 10), db (container, process 20), db (vm, process 30)`,
+		"77":       `77 is neither a process nor the name of a container or VM; running containers and VMs: web (container, process 10), db (container, process 20), db (vm, process 30)`,
 		"web 11":   "process 11 is named twice: in web and in ",
 		"web abab": "process 10 is named twice: in web and in web",
 	} {

@@ -11,17 +11,17 @@ import (
 	"tare/notebook"
 )
 
-// Guest is a set of processes that are accounted for together.
+// Guest is a set of processes with one account.
 type Guest struct {
 	Name, Kind string // notebook.MemoryContainer, …
 	PIDs       []int
-	RAM        *RAM // of a virtual machine that was asked what its memory is to it; nil: none was
+	RAM        *RAM // of a virtual machine that was asked about its memory; nil: none
 }
 
 // share is what a page adds to PSS, in 1/4096 bytes as the kernel counts (fs/proc/task_mmu.c, PSS_SHIFT).
 func (p *Page) share() int64 { return PageSize << 12 / max(1, int64(p.Count)) }
 
-// weight is a footprint while it is summed: PSS is in 1/4096 bytes.
+// weight is a footprint during summation: PSS is in 1/4096 bytes.
 type weight struct{ notebook.MemoryWeight }
 
 func (w *weight) add(p *Page) {
@@ -43,7 +43,7 @@ func (w *weight) bytes() notebook.MemoryWeight {
 	return b
 }
 
-// weigh gives the footprint of each process, in their order.
+// weigh returns the footprint of each process, in order.
 func (s *Snapshot) weigh() []notebook.MemoryWeight {
 	sums := make([]weight, len(s.Processes))
 	for i := range s.Pages {
@@ -57,26 +57,27 @@ func (s *Snapshot) weigh() []notebook.MemoryWeight {
 	return all
 }
 
-// fileKey is a file as a guest maps it.
+// fileKey identifies a file as a guest maps it.
 type fileKey struct {
 	device string
 	inode  uint64
 	path   string
 }
 
-// tally is what is counted of one guest.
+// tally holds the counts of one guest.
 type tally struct {
 	kinds [kinds]struct{ pages, pss, own int64 }
 	files map[fileKey]*notebook.MemoryPart
 	size  [Huge + 1]int64
 	own   int64
-	clean int64   // of own, of files
-	with  []int64 // pages shared with each guest, and last with processes that were not scanned
+	clean int64   // the part of own in files' pages
+	with  []int64 // pages shared with each guest and, last, with processes that were not scanned
 	dup   notebook.MemoryDuplicates
-	guest notebook.MemoryDuplicates // the same by what pages are to the guests that they are of
+	guest notebook.MemoryDuplicates // the same, by the kind that the pages have inside their guests
 }
 
-// Account says what each guest takes, and shares with the others. Processes that were scanned and are in no guest are the host's, the last in the list.
+// Account says what each guest uses and shares with the others. Scanned processes that are in no guest belong to the host, which is
+// last in the list.
 func (s *Snapshot) Account(guests []Guest) []notebook.MemoryGuest {
 	host := len(guests)
 	owner := make([]int, len(s.Processes))
@@ -127,7 +128,7 @@ func (s *Snapshot) Account(guests []Guest) []notebook.MemoryGuest {
 	return all
 }
 
-// tally counts the pages of each owner by kind, file and size, and which are whose.
+// tally counts the pages of each owner by kind, file and size, and who shares them.
 func (s *Snapshot) tally(sums []tally, ownerOf func(*Page) int) {
 	s.sortByFrame()
 	var owners []int
@@ -186,7 +187,8 @@ func (s *Snapshot) tally(sums []tally, ownerOf func(*Page) int) {
 	})
 }
 
-// duplicates counts what is in several frames, where filed says which are files', marks it, and says whether any content is known.
+// duplicates counts contents that are in several frames, and marks them. filed says which pages are files'. known reports whether
+// any content is known.
 func (s *Snapshot) duplicates(sums []tally, ownerOf func(*Page) int, filed func(*Page) bool, to func(*tally) *notebook.MemoryDuplicates) (known bool) {
 	s.byContent()
 	zero := contentHash(s.seed, make([]byte, PageSize))
@@ -207,7 +209,7 @@ func (s *Snapshot) duplicates(sums []tally, ownerOf func(*Page) int, filed func(
 		slices.Sort(owners)
 		owners = slices.Compact(owners)
 		for i := range class {
-			if len(owners) > 1 || class[i].Frame != class[0].Frame { // one stays
+			if len(owners) > 1 || class[i].Frame != class[0].Frame { // one copy stays
 				class[i].flags |= flagAlike
 			}
 		}
@@ -216,7 +218,7 @@ func (s *Snapshot) duplicates(sums []tally, ownerOf func(*Page) int, filed func(
 			groups(class, sameFrame, func(frame []Page) {
 				kind, mine, theirs, the := 0, false, false, false
 				for i := range frame {
-					if filed(&frame[i]) { // merged pages may be a file's to one guest, and not to another
+					if filed(&frame[i]) { // a merged page may be a file's in one guest, and not in another
 						kind = 1
 					}
 					g := ownerOf(&frame[i])
@@ -246,7 +248,7 @@ func (s *Snapshot) duplicates(sums []tally, ownerOf func(*Page) int, filed func(
 	return known
 }
 
-// within counts the frames of one content that are more than one. What is anonymous and a file's meets once.
+// within counts the surplus frames of one content. Anonymous frames and files' frames share one copy.
 func within(a *notebook.MemoryAlike, own [2]int64) {
 	a.AnonAnon += max(0, own[0]-1) * PageSize
 	a.FileFile += max(0, own[1]-1) * PageSize
@@ -255,7 +257,7 @@ func within(a *notebook.MemoryAlike, own [2]int64) {
 	}
 }
 
-// beside counts the one frame of a content that is left, which others have as well; a file's is the one that stays.
+// beside counts the last frame of a content that others also have. A file's frame is the one that stays.
 func beside(a *notebook.MemoryAlike, own, theirs [2]int64) {
 	switch {
 	case own[1] > 0 && theirs[1] > 0:
@@ -309,12 +311,12 @@ func (t *tally) fill(g *notebook.MemoryGuest, compared bool, name func(int) stri
 	}
 }
 
-// Missing says why a process is not in an account.
+// Missing says why an account lacks a process.
 func Missing(pid int, err error) string {
 	return fmt.Sprintf("Process %d is not in the account: %v.", pid, err)
 }
 
-// Rollups is the account of guests where the kernel withholds frames: its own sums.
+// Rollups is the account of guests where the kernel hides frames: the kernel's own sums.
 func Rollups(guests []Guest) (all []notebook.MemoryGuest, missing []string) {
 	for _, guest := range guests {
 		g := notebook.MemoryGuest{Name: guest.Name, Kind: guest.Kind}

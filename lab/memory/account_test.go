@@ -122,7 +122,7 @@ func TestDuplicatesAreCountedOnce(t *testing.T) {
 		want [2]notebook.MemoryDuplicates // of a and b, in pages
 	}{
 		{"no two alike", func(m made) { m.add(1, 5, anonymous, 0, a); m.add(10, 5, ofFile, 0, b) }, [2]notebook.MemoryDuplicates{}},
-		{"a frame of several is no duplicate", func(m made) { m.add(1, 1, anonymous, 7, a, b) }, [2]notebook.MemoryDuplicates{}},
+		{"a frame of several is not a duplicate", func(m made) { m.add(1, 1, anonymous, 7, a, b) }, [2]notebook.MemoryDuplicates{}},
 		{"within", func(m made) { m.add(1, 5, anonymous, 7, a) }, [2]notebook.MemoryDuplicates{{Within: alike{AnonAnon: 4}}}},
 		{"between guests", func(m made) { m.add(1, 1, anonymous, 7, a); m.add(2, 1, anonymous, 7, b) },
 			[2]notebook.MemoryDuplicates{{Guests: alike{AnonAnon: 1}}, {Guests: alike{AnonAnon: 1}}}},

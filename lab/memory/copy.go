@@ -16,11 +16,12 @@ import (
 	"tare/lab/proc"
 )
 
-// Span is a range of addresses in a process; End is the first behind it.
+// Span is a range of addresses in a process; End is the first address after it.
 type Span struct{ Start, End uint64 }
 
-// FindCopy finds where a process has a copy of the content in memory of its own, and gives the pages that hold nothing else. It compares all of the content.
-// An empty span means that the process has none. It reads only pages that are there, the smallest mappings first.
+// FindCopy finds a copy of the content in a process's own memory, and returns the pages that contain nothing else. It compares the
+// whole content. An empty span means that the process has no copy. It reads only pages that are in memory, the smallest mappings
+// first.
 func FindCopy(pid int, content []byte) (Span, error) {
 	if int64(len(content)) < 2*PageSize {
 		return Span{}, fmt.Errorf("a copy of %d bytes fills no page", len(content))
@@ -53,7 +54,7 @@ func FindCopy(pid int, content []byte) (Span, error) {
 		for _, r := range runs {
 			at, err := search(memory, r, content)
 			if errors.Is(err, unix.EIO) {
-				continue // it has been unmapped since
+				continue // it has been unmapped
 			}
 			if err != nil {
 				return Span{}, err
@@ -67,7 +68,7 @@ func FindCopy(pid int, content []byte) (Span, error) {
 	return Span{}, nil
 }
 
-// present gives the parts of a mapping whose pages are in memory. Reading others would make pages.
+// present returns the parts of a mapping whose pages are in memory. Reading others would allocate pages.
 func present(pagemap io.ReaderAt, m proc.Mapping) (runs []Span, err error) {
 	const entry, inMemory = 8, 1 << 63
 	entries := make([]byte, 1<<16)
@@ -91,9 +92,9 @@ func present(pagemap io.ReaderAt, m proc.Mapping) (runs []Span, err error) {
 	return runs, nil
 }
 
-// search gives the address of the content in a part of a process's memory; 0: it is not there.
+// search returns the address of the content in a part of a process's memory; 0 if it is not there.
 func search(memory io.ReaderAt, in Span, content []byte) (uint64, error) {
-	const head = 64 // bytes that are looked for before all are compared
+	const head = 64 // bytes to search for before comparing the whole content
 	buffer := make([]byte, 1<<20)
 	whole := []byte(nil)
 	for at := in.Start; at+uint64(len(content)) <= in.End; at += uint64(len(buffer) - head + 1) {
@@ -125,7 +126,7 @@ func search(memory io.ReaderAt, in Span, content []byte) (uint64, error) {
 	return 0, nil
 }
 
-// Without takes pages out of the snapshot, and says how many bytes they are.
+// Without removes pages from the snapshot, and returns their size in bytes.
 func (s *Snapshot) Without(pid int, of Span) (taken int64) {
 	s.Pages = slices.DeleteFunc(s.Pages, func(p Page) bool {
 		at := s.Address(&p)
@@ -138,8 +139,8 @@ func (s *Snapshot) Without(pid int, of Span) (taken int64) {
 	return taken
 }
 
-// ProtectedMode gives what a boot loader copies of a kernel's file as the kernel itself: the rest of a bzImage behind its real-mode part, whose
-// length the file says (the kernel's Documentation/arch/x86/boot.rst).
+// ProtectedMode returns the kernel itself from a kernel's file, as a boot loader copies it: the part of a bzImage after its
+// real-mode part, whose length the file says (the kernel's Documentation/arch/x86/boot.rst).
 func ProtectedMode(image []byte) ([]byte, error) {
 	const sectors, magic, sector = 0x1f1, 0x202, 512
 	if len(image) < magic+4 || string(image[magic:magic+4]) != "HdrS" {
@@ -152,5 +153,5 @@ func ProtectedMode(image []byte) ([]byte, error) {
 	if setup := (n + 1) * sector; setup < len(image) {
 		return image[setup:], nil
 	}
-	return nil, errors.New("not a bzImage: it is no longer than its boot header says that its first part is")
+	return nil, errors.New("not a bzImage: it is not longer than the first part that its boot header describes")
 }

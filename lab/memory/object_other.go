@@ -2,5 +2,5 @@
 
 package memory
 
-// object is none: where the kernel has all of physical memory is found as x86-64 has it.
+// object is empty: the search for the kernel's map of physical memory works only on x86-64.
 var object []byte

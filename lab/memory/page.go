@@ -1,8 +1,9 @@
 //go:build linux
 
-// Package memory reads which physical pages processes have: every mapped page with its frame, flags, kind, size, how often it is
-// mapped and, on request, a hash of its content. It is Algorithms 1 and 2 of "virtualization-overheads" (section 6.2) with what the
-// kernel has today. It changes nothing but the pages' accessed bits. A page is 4 KiB; parts of larger ones are listed one by one.
+// Package memory reads which physical pages processes use: every mapped page with its frame, flags, kind, size, number of mappings
+// and, on request, a hash of its content. It implements Algorithms 1 and 2 of "virtualization-overheads" (section 6.2) with the
+// interfaces of today's kernels. It changes nothing but the pages' accessed bits. A page has 4 KiB; parts of larger ones are listed
+// one by one.
 package memory
 
 import "os"
@@ -10,19 +11,19 @@ import "os"
 // PageSize is the size of a page, in bytes.
 var PageSize = int64(os.Getpagesize())
 
-// Kind is what a page holds.
+// Kind is what a page contains.
 type Kind uint8
 
 // Kinds of pages. The kernel counts the first five in RSS, and not the others (smaps).
 const (
-	Anonymous Kind = iota // the process's own, also what it wrote to a private mapping of a file
-	Merged                // anonymous, one copy for all that were alike: KSM
+	Anonymous Kind = iota // the process's own, including what it wrote to a private mapping of a file
+	Merged                // anonymous, one copy of several identical pages: KSM
 	File                  // of a file, in the page cache
 	Shared                // shared memory: tmpfs, memfd, a shared mapping of no file
 	Kernel                // the kernel's own, such as [vdso]
-	Zero                  // the page, or huge page, of zeros that all have who read before they wrote
+	Zero                  // the page, or huge page, of zeros that processes share if they read before they write
 	Hugetlb               // of the pool of huge pages
-	Device                // no memory of the host, or none that it accounts for
+	Device                // not the host's memory, or not accounted for
 	Swapped               // not in memory
 	kinds
 )
@@ -32,10 +33,10 @@ var kindNames = [kinds]string{"anonymous", "merged by KSM", "file", "shared memo
 // String names the kind.
 func (k Kind) String() string { return kindNames[k] }
 
-// resident says whether the kernel counts pages of this kind in RSS.
+// resident reports whether the kernel counts pages of this kind in RSS.
 func (k Kind) resident() bool { return k <= Kernel }
 
-// Size is how large the page is of which this is all, or a part.
+// Size is the size of the page that this page is, or is a part of.
 type Size uint8
 
 // Sizes of pages.
@@ -47,15 +48,15 @@ const (
 
 // Page is a page that a process maps, in 32 bytes.
 type Page struct {
-	Frame  uint64 // its number in physical memory; 0 where it is in none
+	Frame  uint64 // its number in physical memory; 0 if it is not in memory
 	hash   uint64
-	at     uint32 // its place in the mapping, pages
+	at     uint32 // its offset in the mapping, in pages
 	region uint32
-	Count  uint32 // how often it is mapped, by all processes together; 0 where the kernel does not count
+	Count  uint32 // how often all processes together map it; 0 where the kernel does not count
 	flags  uint32
 }
 
-// Flags of /proc/kpageflags (Documentation/admin-guide/mm/pagemap.rst), kept at the same bits.
+// Flags of /proc/kpageflags (Documentation/admin-guide/mm/pagemap.rst), at the same bits.
 const (
 	kpfAnon         = 1 << 12
 	kpfSwapBacked   = 1 << 14
@@ -67,7 +68,7 @@ const (
 	kpfBits         = 1<<27 - 1
 )
 
-// What is known from elsewhere is kept above them.
+// Facts from elsewhere are in the bits above them.
 const (
 	flagFile    = 1 << (27 + iota) // pagemap: of a file, or shared anonymous
 	flagMapped                     // PAGEMAP_SCAN: mapped as a whole huge page
@@ -88,14 +89,14 @@ const (
 	entrySwapType = 31
 )
 
-// swapTypes is how many types of swap entries stand for areas of swap, at the least; the other types of the 32 are the kernel's own marks, on pages
-// that are just being moved (include/linux/swap.h).
+// swapTypes is the least number of types of swap entries that stand for swap areas. The other types of the 32 are the kernel's own
+// marks, for pages that are being moved (include/linux/swap.h).
 const swapTypes = 23
 
-// Flags are those of /proc/kpageflags, as far as they are documented.
+// Flags are the documented flags of /proc/kpageflags.
 func (p *Page) Flags() uint32 { return p.flags & kpfBits }
 
-// Kind is what the page holds.
+// Kind is what the page contains.
 func (p *Page) Kind() Kind {
 	switch f := p.flags; {
 	case f&flagSwapped != 0:
@@ -118,7 +119,7 @@ func (p *Page) Kind() Kind {
 	return Kernel
 }
 
-// Size is how large the page is of which this is all, or a part.
+// Size is the size of the page that this page is, or is a part of.
 func (p *Page) Size() Size {
 	switch {
 	case p.flags&flagMapped != 0:
@@ -129,8 +130,8 @@ func (p *Page) Size() Size {
 	return Small
 }
 
-// filed says whether the page is a file's: no anonymous one, for the count of duplicates.
+// filed reports whether the page is a file's, not anonymous, for the count of duplicates.
 func (p *Page) filed() bool { return p.Kind() != Anonymous && p.Kind() != Merged }
 
-// Hash is a hash of the content, which is equal for equal contents of one snapshot; known is false where it was not read, or changed.
+// Hash is a hash of the content, equal for equal contents in one snapshot; known is false where it was not read, or changed.
 func (p *Page) Hash() (hash uint64, known bool) { return p.hash, p.hash != 0 }

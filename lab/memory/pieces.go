@@ -13,13 +13,13 @@ import (
 	"tare/lab/proc"
 )
 
-// piece is what is read of each page at first, by which most are known to be unlike all others.
+// piece is the part of each page that is read first. It shows for most pages that they are unlike all others.
 const (
-	pieceAt    = 1024 // where in a page it begins, bytes
+	pieceAt    = 1024 // its offset in a page, in bytes
 	pieceBytes = 64
 )
 
-// pieceHash is the hash of a piece as bpf/pieces.c has it, which is 0 for none.
+// pieceHash is the hash of a piece, as in bpf/pieces.c. 0 stands for none.
 func pieceHash(seed uint64, piece []byte) uint64 {
 	h := seed
 	for i := 0; i < pieceBytes; i += 8 {
@@ -29,11 +29,11 @@ func pieceHash(seed uint64, piece []byte) uint64 {
 	return max(1, h)
 }
 
-// frameReader reads pieces of the host's memory by the numbers of frames, with a program in the kernel: to read them of the processes takes the kernel several times as
-// long, which has to find each page again and to hold it, with the process's own lock.
+// frameReader reads pieces of the host's memory by the numbers of frames, with a program in the kernel. Reading them through the
+// processes takes several times as long, because the kernel must find and hold each page again, with the process's own lock.
 type frameReader struct {
 	coll   *ebpf.Collection
-	direct uint64 // where the kernel has all of physical memory
+	direct uint64 // where the kernel maps all of physical memory
 	seed   uint64
 }
 
@@ -43,13 +43,13 @@ type frameBlock struct {
 	Of              [block]uint64
 }
 
-// openFrames loads the program for so many workers. The error says why this host has none of it.
+// openFrames loads the program for this many workers. The error says why this host does not support it.
 func openFrames(seed uint64, workers int) (f *frameReader, err error) {
 	if len(object) == 0 {
-		return nil, errors.New("not on this kind of machine")
+		return nil, errors.New("not on this architecture")
 	}
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
-	if err != nil { // it is this program's own
+	if err != nil { // the object is embedded, so this is a defect of the program
 		panic(err)
 	}
 	spec.Maps["blocks"].MaxEntries = uint32(workers)
@@ -65,10 +65,10 @@ func openFrames(seed uint64, workers int) (f *frameReader, err error) {
 	return f, nil
 }
 
-// Close lets go of the program.
+// Close releases the program.
 func (f *frameReader) Close() { f.coll.Close() }
 
-// place finds where the kernel has all of physical memory: there this process's own page has the content that it has.
+// place finds where the kernel maps all of physical memory: there it finds the content of a page of this process.
 func (f *frameReader) place() (direct uint64, err error) {
 	page, err := proc.NewPage()
 	if err != nil {
@@ -90,7 +90,7 @@ func (f *frameReader) place() (direct uint64, err error) {
 		return b.Of[0] == want, err
 	})
 	if err == nil && direct == 0 {
-		err = errors.New("where the kernel has all of physical memory was not found")
+		err = errors.New("the kernel's map of physical memory was not found")
 	}
 	return direct, err
 }
@@ -105,7 +105,7 @@ func (f *frameReader) ask(worker uint32, b *frameBlock) error {
 	return f.coll.Maps["blocks"].Lookup(worker, b)
 }
 
-// hash puts the hashes of the pieces of at most a block of frames where their numbers are; 0 for one that cannot be read.
+// hash replaces the numbers of at most a block of frames by the hashes of their pieces; 0 for one that cannot be read.
 func (f *frameReader) hash(worker int, of []uint64) error {
 	b := frameBlock{Direct: f.direct, Seed: f.seed, N: uint64(len(of))}
 	copy(b.Of[:], of)

@@ -10,16 +10,17 @@ import (
 	"tare/notebook"
 )
 
-// RAM is the memory that a process of the host has for a virtual machine, and what its guest says of it (paper "virtualization-overheads", section 6.5).
+// RAM is the memory of a virtual machine in a process of the host, and how its guest uses it (paper "virtualization-overheads",
+// section 6.5).
 type RAM struct {
 	PID    int
-	Pieces []frames.Piece // of the guest's frames, in their order
-	Codes  []frames.Code  // of each of these frames
-	Kept   int64          // frames that are free and that the guest's CPUs keep at hand: some of those that are frames.Kernel
-	Files  []frames.Named // which of them hold which files; nil: nobody asked
+	Pieces []frames.Piece // pieces of the guest's frames, in their order
+	Codes  []frames.Code  // for each of these frames
+	Kept   int64          // free frames that the guest's CPUs keep in reserve: a part of those that are frames.Kernel
+	Files  []frames.Named // which frames contain which files; nil: unknown
 }
 
-// index is the place in Codes of what the process has at an address.
+// index is the index in Codes of an address in the process.
 func (r *RAM) index(address uint64) (int, bool) {
 	before := uint64(0)
 	for _, p := range r.Pieces {
@@ -31,7 +32,7 @@ func (r *RAM) index(address uint64) (int, bool) {
 	return 0, false
 }
 
-// place is the place in Codes of a frame by its number in the guest.
+// place is the index in Codes of a frame, by its number in the guest.
 func (r *RAM) place(frame uint64) (int, bool) {
 	before := uint64(0)
 	for _, p := range r.Pieces {
@@ -43,7 +44,7 @@ func (r *RAM) place(frame uint64) (int, bool) {
 	return 0, false
 }
 
-// backed is what the host has for a frame of a guest, or for several.
+// backed is the host's memory for a frame of a guest, or for several.
 type backed struct {
 	pages, pss          int64 // pss in 1/4096 bytes
 	own, alike, idle, n int64 // pages; n: frames of the guest
@@ -59,7 +60,7 @@ func (b *backed) part(name string) notebook.MemoryFrames {
 	}
 }
 
-// inside finds, of a page of a process with a guest's memory, which frame of the guest it is.
+// inside finds the guest's frame of a page of a process with a guest's memory.
 type inside []*RAM // by index of Snapshot.Processes
 
 func (s *Snapshot) inside(guests []Guest) (in inside, any bool) {
@@ -74,7 +75,7 @@ func (s *Snapshot) inside(guests []Guest) (in inside, any bool) {
 	return in, any
 }
 
-// of is the frame of a guest that the page is; ram is nil where it is none.
+// of is the guest's frame of the page; ram is nil if the page is not a guest's.
 func (in inside) of(s *Snapshot, p *Page) (ram *RAM, index int) {
 	if ram = in[s.Region(p).Process]; ram == nil {
 		return nil, 0
@@ -86,7 +87,7 @@ func (in inside) of(s *Snapshot, p *Page) (ram *RAM, index int) {
 	return ram, index
 }
 
-// filed says whether the page is a file's: to the guest, where it is of a guest's memory.
+// filed reports whether the page is a file's: inside the guest, if it is a guest's memory.
 func (in inside) filed(s *Snapshot, p *Page) bool {
 	if ram, i := in.of(s, p); ram != nil {
 		return ram.Codes[i].Kind().Cache()
@@ -94,7 +95,7 @@ func (in inside) filed(s *Snapshot, p *Page) bool {
 	return p.filed()
 }
 
-// ram says what each guest's memory is to it, after the pages that have their like are marked. A page is a guest's own where no process outside maps it.
+// ram says how each guest uses its memory, after duplicates are marked. A page is a guest's own if no process outside maps it.
 func (s *Snapshot) ram(in inside, guests []Guest, ownerOf func(*Page) int) []*notebook.MemoryRAM {
 	all := make([]*notebook.MemoryRAM, len(guests))
 	frame, rest := make([][]backed, len(guests)), make([]backed, len(guests))
@@ -125,7 +126,7 @@ func (s *Snapshot) ram(in inside, guests []Guest, ownerOf func(*Page) int) []*no
 			}
 			b.pages++
 			b.pss += p.share()
-			if !own || i > 0 || p.Kind() == Kernel { // a frame is one's own once
+			if !own || i > 0 || p.Kind() == Kernel { // count a frame as own only once
 				continue
 			}
 			b.own++
@@ -144,7 +145,7 @@ func (s *Snapshot) ram(in inside, guests []Guest, ownerOf func(*Page) int) []*no
 	return all
 }
 
-// fill sums up what the host has for each frame.
+// fill sums up the host's memory for all frames.
 func (r *RAM) fill(frame []backed, rest *backed) *notebook.MemoryRAM {
 	out := &notebook.MemoryRAM{Bytes: int64(len(r.Codes)) * PageSize, AtHand: r.Kept * PageSize, Emulator: rest.part("emulator")}
 	var kinds [frames.Kinds]backed
@@ -161,14 +162,14 @@ func (r *RAM) fill(frame []backed, rest *backed) *notebook.MemoryRAM {
 	if r.Files == nil {
 		return out
 	}
-	named := make([]bool, len(frame)) // a frame is one file's, whoever claims it as well
+	named := make([]bool, len(frame)) // a frame belongs to one file, even if several claim it
 	for _, f := range r.Files {
 		var sum backed
 		for _, run := range f.Frames {
 			for n := range run.N {
 				i, ok := r.place(run.First + n)
 				if !ok || i >= len(frame) || named[i] || !r.Codes[i].Kind().Cache() {
-					continue // read or gone since the frames were looked at
+					continue // read or gone after the frames were listed
 				}
 				named[i] = true
 				sum.n++

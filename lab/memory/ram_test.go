@@ -79,7 +79,7 @@ func TestWhatAGuestsMemoryIsToIt(t *testing.T) {
 	a := guest("a", 0)
 	a.RAM = vm(0)
 	a.RAM.Files = []frames.Named{
-		{Name: "/bin/sh", Frames: []frames.Range{{First: 4, N: 3}, {First: 30, N: 9}, {First: 1<<20 + 1, N: 1}}}, // the second range is no file's any more
+		{Name: "/bin/sh", Frames: []frames.Range{{First: 4, N: 3}, {First: 30, N: 9}, {First: 1<<20 + 1, N: 1}}}, // the second range no longer belongs to a file
 		{Name: "/lib/libc", Frames: []frames.Range{{First: 6, N: 4}, {First: 1 << 40, N: 2}}},
 		{Name: "/gone", Frames: []frames.Range{{First: 20, N: 2}}},
 	}

@@ -25,19 +25,19 @@ import (
 	"tare/lab/proc"
 )
 
-// Options say what is read.
+// Options say what to read.
 type Options struct {
-	Contents bool  // hash what is in the pages
-	Most     int64 // bytes of the scanner's own memory that may be taken for pages, beyond which they lie in a file; 0: DefaultMost
+	Contents bool  // hash the contents of pages
+	Most     int64 // bytes of memory for the scanner's pages; the rest goes to a file; 0: DefaultMost
 }
 
-// DefaultMost is the memory that a scan takes at most for its pages, in bytes, if nothing else is said: it is enough for 100 GiB that processes map.
+// DefaultMost is the default limit of a scan's memory for pages, in bytes. It is enough for 100 GiB that processes map.
 const DefaultMost = 1 << 30
 
-// Process is one that was scanned.
+// Process is a scanned process.
 type Process struct {
 	PID   int
-	Err   error // why none of its pages are listed: it ended, or may not be read
+	Err   error // why none of its pages are listed: it has ended, or may not be read
 	start uint64
 }
 
@@ -47,19 +47,19 @@ type Region struct {
 	Process int // index in Snapshot.Processes
 }
 
-// Snapshot is what processes mapped while they were scanned. It does not show one instant: it counts pages that changed during the scan.
+// Snapshot is what processes mapped during a scan. It does not show one instant: it counts pages that changed during the scan.
 type Snapshot struct {
 	Processes []Process
 	Regions   []Region
-	Pages     []Page // in no order
-	Changed   int64  // pages that were other ones when they were looked at again: they moved, went away, or got another content
+	Pages     []Page // in no particular order
+	Changed   int64  // pages that differed at the second look: they moved, went away, or got another content
 	Unread    int64  // pages whose content cannot be read
-	Spilled   int64  // bytes that lay in a file, beyond Options.Most: 0, if there was room in memory
+	Spilled   int64  // bytes that went to a file, beyond Options.Most; 0 if there was room in memory
 	store     *store
-	seed      uint64 // of the contents' hashes
+	seed      uint64 // of the hashes of contents
 }
 
-// Close gives the memory of the pages back.
+// Close frees the memory of the pages.
 func (s *Snapshot) Close() error {
 	s.Pages = nil
 	return s.store.Close()
@@ -73,26 +73,26 @@ func (s *Snapshot) Address(p *Page) uint64 {
 // Region is the mapping that the page is in.
 func (s *Snapshot) Region(p *Page) *Region { return &s.Regions[p.region] }
 
-// Withheld is the error where the kernel does not say which frames a process has.
+// Withheld is the error where the kernel hides the frames of processes.
 type Withheld struct{ Why error }
 
-// Error says so, and what to do.
+// Error says what is wrong, and what to do.
 func (e *Withheld) Error() string {
-	return fmt.Sprintf("the kernel withholds the frames of pages (%v): run tare as root on the host itself (sudo tare …)", e.Why)
+	return fmt.Sprintf("the kernel hides the frames of pages (%v): run tare as root on the host itself (sudo tare …)", e.Why)
 }
 
 // Unwrap is the reason.
 func (e *Withheld) Unwrap() error { return e.Why }
 
-// Full is the error where the pages are more than fit.
+// Full is the error where there are too many pages.
 type Full struct {
-	Most int64 // bytes of the scanner's memory that may be taken
-	Why  error // no more lie in a file
+	Most int64 // limit of the scanner's memory, in bytes
+	Why  error // why no more go to a file
 }
 
-// Error says so, and what to do.
+// Error says what is wrong, and what to do.
 func (e *Full) Error() string {
-	return fmt.Sprintf("what is to be kept of the processes' pages takes more than the %.3g MiB of memory that it may take, and a file cannot have the rest (%v): raise --max-memory, name fewer processes, or set TMPDIR to a folder on a disk with room",
+	return fmt.Sprintf("the list of the processes' pages needs more than the limit of %.3g MiB, and a file cannot take the rest (%v): raise --max-memory, name fewer processes, or set TMPDIR to a folder on a disk with room",
 		float64(e.Most)/(1<<20), e.Why)
 }
 
@@ -100,29 +100,29 @@ func (e *Full) Error() string {
 func (e *Full) Unwrap() error { return e.Why }
 
 const (
-	chunk     = 1 << 14 // pages that one worker looks at together
-	block     = 256     // pages that are listed, classified and read together: what the kernel keeps of each is in a core's cache from then on
-	together  = 64      // pages whose content is read together: they stay in a core's cache until they are hashed
+	chunk     = 1 << 14 // pages that one worker reads together
+	block     = 256     // pages that are listed, classified and read together, so that the kernel's data about each stays in a CPU's cache
+	together  = 64      // pages whose contents are read together, so that they stay in a CPU's cache until they are hashed
 	partPages = 1024    // pages that one worker reads again together
-	gap       = 4       // frames that nobody asked for, which are read all the same to save a call
+	gap       = 4       // unwanted frames that are read anyway to save a call
 	pageSize  = int(unsafe.Sizeof(Page{}))
-	perPage   = 40 // bytes that a page takes at most: with what is needed to find those that are alike
+	perPage   = 40 // bytes that a page needs at most, including the search for duplicates
 )
 
-// scanner is a scan under way.
+// scanner is a running scan.
 type scanner struct {
 	*Snapshot
 	Options
 	flags, counts *kernelFile
-	holes         bool         // the kernel lists what is populated: PAGEMAP_SCAN
-	frames        *frameReader // nil: pieces of pages are read of the processes
+	holes         bool         // the kernel lists populated ranges: PAGEMAP_SCAN
+	frames        *frameReader // nil: pieces of pages are read through the processes
 	mu            sync.Mutex
 	changed       atomic.Int64
 	unread        atomic.Int64
 	stop          atomic.Pointer[error]
 }
 
-// process is a process being scanned.
+// process is a process during the scan.
 type process struct {
 	pid     int
 	pagemap *kernelFile
@@ -140,13 +140,13 @@ type task struct {
 	huge       bool
 }
 
-// Scan reads the pages of processes, each of which is listed in the snapshot, whatever came of it. The error is a *Withheld where the kernel
-// does not tell frames, and a *Full where there are too many pages.
+// Scan reads the pages of processes. The snapshot lists each process, whatever happened to it. The error is a *Withheld where the
+// kernel hides frames, and a *Full where there are too many pages.
 func Scan(ctx context.Context, pids []int, o Options) (*Snapshot, error) {
 	return scan(ctx, pids, o, true, true)
 }
 
-// scan is Scan, with what not every kernel has or without: PAGEMAP_SCAN, and pieces read by their frames.
+// scan is Scan with or without what some kernels lack: PAGEMAP_SCAN, and reading pieces by their frames.
 func scan(ctx context.Context, pids []int, o Options, holes, frames bool) (snapshot *Snapshot, err error) {
 	o.Most = cmp.Or(o.Most, DefaultMost)
 	s := &scanner{Snapshot: &Snapshot{seed: rand.Uint64()}, Options: o, holes: holes}
@@ -192,7 +192,7 @@ func scan(ctx context.Context, pids []int, o Options, holes, frames bool) (snaps
 	return s.Snapshot, nil
 }
 
-// lookAt lists the processes and has their pages looked at, by as many workers.
+// lookAt lists the processes and has their pages read, by one worker for each CPU.
 func (s *scanner) lookAt(ctx context.Context, pids []int, cpus int) (all []*process) {
 	tasks := make(chan task)
 	var workers, ends sync.WaitGroup
@@ -235,7 +235,7 @@ func (s *scanner) lookAt(ctx context.Context, pids []int, cpus int) (all []*proc
 	return all
 }
 
-// shown is a *Withheld where the kernel shows no frame of a page that is certainly there.
+// shown returns a *Withheld if the kernel hides the frame of a page that certainly exists.
 func shown() error {
 	page, err := proc.NewPage()
 	if err == nil {
@@ -250,7 +250,7 @@ func shown() error {
 
 func (s *scanner) fail(err error) { s.stop.CompareAndSwap(nil, &err) }
 
-// plan lists a process's regions and hands out what is in them.
+// plan lists a process's regions and hands out tasks for them.
 func (s *scanner) plan(index int, of *process, tasks chan<- task) error {
 	maps, err := proc.Maps(of.pid)
 	if err != nil {
@@ -276,7 +276,7 @@ func (s *scanner) plan(index int, of *process, tasks chan<- task) error {
 			start = max(start, r.Start)
 			stop := min(end, r.End, start+chunk*uint64(PageSize))
 			if start >= stop {
-				break // between mappings: they changed since they were listed
+				break // between mappings: they have changed since they were listed
 			}
 			of.work.Add(1)
 			tasks <- task{of, *r, uint32(at), start, stop, huge}
@@ -302,7 +302,7 @@ func (s *scanner) plan(index int, of *process, tasks chan<- task) error {
 	return nil
 }
 
-// What PAGEMAP_SCAN takes and gives (include/uapi/linux/fs.h); kernels before 6.7 do not know it.
+// The arguments and results of PAGEMAP_SCAN (include/uapi/linux/fs.h), which kernels before 6.7 do not have.
 const (
 	pagemapScan  = 0xc0606610
 	scanPresent  = 1 << 3
@@ -319,7 +319,7 @@ type scanArg struct {
 	inverted, mask, anyOf, wanted                           uint64
 }
 
-// populated calls f for each range of addresses that has pages, in ascending order, until f returns false.
+// populated calls f for each range of addresses with pages, in ascending order, until f returns false.
 func populated(pagemap *kernelFile, start, end uint64, f func(start, end uint64, huge bool) bool) error {
 	found := make([]pageRegion, scanRegions)
 	for start < end {
@@ -327,7 +327,7 @@ func populated(pagemap *kernelFile, start, end uint64, f func(start, end uint64,
 		n, _, errno := unix.Syscall(unix.SYS_IOCTL, pagemap.fd, pagemapScan, uintptr(unsafe.Pointer(&a)))
 		runtime.KeepAlive(found)
 		if errno != 0 {
-			return errno // ESRCH: it ended
+			return errno // ESRCH: it has ended
 		}
 		for _, r := range found[:n] {
 			if !f(r.start, r.end, r.categories&scanHuge != 0) {
@@ -342,7 +342,7 @@ func populated(pagemap *kernelFile, start, end uint64, f func(start, end uint64,
 	return nil
 }
 
-// worker is one of those that look at pages, with its buffers.
+// worker is one of the goroutines that read pages, with its buffers.
 type worker struct {
 	*scanner
 	entries []byte
@@ -370,7 +370,7 @@ func (w *worker) lookAt(t task, start, end uint64) {
 		if err != io.EOF && !errors.Is(err, unix.ESRCH) {
 			w.fail(fmt.Errorf("pagemap of process %d: %w", t.of.pid, err))
 		}
-		t.of.ended.Store(true) // or is another program now
+		t.of.ended.Store(true) // or it is another program now
 		return
 	}
 	first := uint32((start - r.Start) / uint64(PageSize))
@@ -395,8 +395,8 @@ func (w *worker) lookAt(t task, start, end uint64) {
 	w.Pages = pages
 }
 
-// kernelFile is a file of /proc that the kernel answers from at once. It is read so often that Go's overhead costs as much as the system call.
-// Reads therefore use the descriptor directly, without Go's scheduler.
+// kernelFile is a file of /proc whose reads the kernel answers at once. They are so frequent that Go's overhead costs as much as
+// the system call, so reads use the descriptor directly, without Go's scheduler.
 type kernelFile struct {
 	*os.File
 	fd uintptr
@@ -423,8 +423,8 @@ func (f *kernelFile) ReadAt(to []byte, offset int64) (int, error) {
 	return int(n), nil
 }
 
-// decode appends the pages that entries of /proc/PID/pagemap stand for, the first of which is page first of a region; moving is how many
-// are just being moved.
+// decode appends the pages of entries of /proc/PID/pagemap, the first of which is page first of a region. moving is the number of
+// pages that are being moved.
 func decode(pages []Page, entries []byte, first Page, inFile, huge bool) (all []Page, moving int) {
 	always := uint32(0)
 	if inFile {
@@ -460,7 +460,7 @@ func decode(pages []Page, entries []byte, first Page, inFile, huge bool) (all []
 	return pages, moving
 }
 
-// classify has the kernel's flags of the batch's frames, and how often those are mapped that are not mapped once.
+// classify reads the kernel's flags of the batch's frames, and the number of mappings where it is not 1.
 func (w *worker) classify() error {
 	err := w.about(w.flags, func(p *Page) bool { return p.flags&flagSwapped == 0 }, func(p *Page, v uint64) { p.flags |= uint32(v) & kpfBits })
 	if err != nil {
@@ -468,12 +468,13 @@ func (w *worker) classify() error {
 	}
 	err = w.about(w.counts, func(p *Page) bool { return p.Count == 0 && p.flags&(flagSwapped|kpfZeroPage) == 0 }, func(p *Page, v uint64) { p.Count = uint32(v) })
 	before := len(w.batch)
-	w.batch = slices.DeleteFunc(w.batch, func(p Page) bool { return p.Count == 0 && p.Kind().resident() }) // nobody's any more
+	w.batch = slices.DeleteFunc(w.batch, func(p Page) bool { return p.Count == 0 && p.Kind().resident() }) // nobody maps them any more
 	w.changed.Add(int64(before - len(w.batch)))
 	return err
 }
 
-// about reads a file that has 8 bytes for each frame, with one call for frames in a row. (To sort them first joins more, and costs as much.)
+// about reads a file with 8 bytes for each frame, with one call for consecutive frames. (Sorting them first joins more, but costs
+// as much.)
 func (w *worker) about(file *kernelFile, which func(*Page) bool, set func(*Page, uint64)) error {
 	for i := 0; i < len(w.batch); i++ {
 		if !which(&w.batch[i]) {
@@ -494,7 +495,7 @@ func (w *worker) about(file *kernelFile, which func(*Page) bool, set func(*Page,
 		if got, err := file.ReadAt(values, int64(first)*8); got < len(values) && err != io.EOF {
 			return fmt.Errorf("%s: of frame %#x: %w", file.Name(), first, err)
 		} else {
-			clear(values[got:]) // of frames that are not memory of the host
+			clear(values[got:]) // frames that are not memory of the host
 		}
 		for j := start; j <= i; j++ {
 			if p := &w.batch[j]; which(p) {
@@ -538,7 +539,7 @@ func (w *worker) contents(t task, start uint64, first uint32, entries []byte) {
 	}
 }
 
-// readable says whether the page has a content that says something.
+// readable reports whether the page has a meaningful content.
 func (p *Page) readable() bool {
 	switch p.Kind() {
 	case Swapped, Zero, Device, Kernel:
@@ -547,21 +548,21 @@ func (p *Page) readable() bool {
 	return true
 }
 
-// several says whether the page may be several processes' copy-on-write page, or KSM's. process_vm_readv would give the process that it reads
-// a copy of its own of such a page (FAULT_FLAG_UNSHARE in the kernel, since 5.19), and so make the memory grow that is measured.
+// several reports whether the page may be several processes' copy-on-write page, or KSM's. process_vm_readv would give the process
+// a copy of such a page (FAULT_FLAG_UNSHARE, since Linux 5.19), and so increase the memory that it measures.
 func (p *Page) several() bool { return p.Count != 1 || p.Kind() == Merged }
 
 // reader reads other processes' memory.
 type reader struct {
 	seed       uint64
-	frames     *frameReader // nil: there is none
-	worker     int          // which of those that read frames
+	frames     *frameReader // nil: no frame reader
+	worker     int          // number of this worker for the frame reader
 	buffer     []byte
 	remote     []unix.RemoteIovec
-	some, full []uint64 // hashes, of pieces and of all that is in the pages
+	some, full []uint64 // hashes of pieces and of whole pages
 }
 
-// ready makes room for n pages, none of whose hashes is known yet.
+// ready makes room for n pages, whose hashes are unknown.
 func (r *reader) ready(n int) {
 	if r.buffer == nil {
 		r.buffer = make([]byte, together*int(PageSize))
@@ -569,7 +570,7 @@ func (r *reader) ready(n int) {
 	r.unknown(n)
 }
 
-// unknown makes room for n pages' hashes.
+// unknown makes room for the hashes of n pages.
 func (r *reader) unknown(n int) {
 	for _, hashes := range []*[]uint64{&r.some, &r.full} {
 		*hashes = slices.Grow((*hashes)[:0], n)[:n]
@@ -577,7 +578,8 @@ func (r *reader) unknown(n int) {
 	}
 }
 
-// pieces gives the hashes of n pages' pieces, in the order of their addresses; 0 for one that cannot be read. None is several processes' page if there are no frames.
+// pieces returns the hashes of n pages' pieces, in the order of their addresses; 0 for one that cannot be read. Without a frame
+// reader no page may be shared by several processes.
 func (r *reader) pieces(pid, n int, address, frame func(i int) uint64) ([]uint64, error) {
 	if r.frames == nil {
 		pieces, _ := r.hash(pid, n, false, address)
@@ -595,7 +597,8 @@ func (r *reader) pieces(pid, n int, address, frame func(i int) uint64) ([]uint64
 	return r.some, nil
 }
 
-// hash gives the hashes of n pages' pieces and, if whole, of all that is in them, in the order of their addresses; 0 for one that cannot be read.
+// hash returns the hashes of n pages' pieces and, if whole, of their whole contents, in the order of their addresses; 0 for one
+// that cannot be read.
 func (r *reader) hash(pid, n int, whole bool, address func(i int) uint64) (pieces, wholes []uint64) {
 	r.ready(n)
 	most, at, size := block, uintptr(pieceAt), pieceBytes
@@ -614,7 +617,8 @@ func (r *reader) hash(pid, n int, whole bool, address func(i int) uint64) (piece
 			}
 		}
 		local := unix.Iovec{Base: &r.buffer[0], Len: uint64(pages) * uint64(size)}
-		// Not unix.ProcessVMReadv: a call takes so long that Go's scheduler would give the worker's place away, and so short that it should not.
+		// Not unix.ProcessVMReadv: a call is long enough for Go's scheduler to give the worker's CPU to others, but too short for
+		// that to be worth it.
 		got, _, errno := unix.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(pid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&r.remote[0])), uintptr(len(r.remote)), 0)
 		if errno != 0 {
 			got = 0
@@ -628,18 +632,18 @@ func (r *reader) hash(pid, n int, whole bool, address func(i int) uint64) (piece
 			}
 		}
 		if i += read; read < pages {
-			i++ // this one cannot be read; the next perhaps
+			i++ // this page cannot be read; maybe the next can
 		}
 	}
 	return r.some, r.full
 }
 
-// hashShared is hash, of whole pages, for those of which the process is not to get copies.
+// hashShared is hash of whole pages for those of which the process must not get copies.
 func (r *reader) hashShared(pid, n int, address func(i int) uint64) (pieces, wholes []uint64) {
 	r.ready(n)
 	memory, err := openKernel(fmt.Sprintf("/proc/%d/mem", pid))
 	if err != nil {
-		return r.some, r.full // it ended, or may not be read
+		return r.some, r.full // it has ended, or may not be read
 	}
 	defer memory.Close()
 	for i := 0; i < n; {
@@ -650,13 +654,13 @@ func (r *reader) hashShared(pid, n int, address func(i int) uint64) (pieces, who
 			r.digest(i+j, r.buffer[j*int(PageSize):(j+1)*int(PageSize)])
 		}
 		if i += read; read < pages {
-			i++ // this one cannot be read; the next perhaps
+			i++ // this page cannot be read; maybe the next can
 		}
 	}
 	return r.some, r.full
 }
 
-// digest hashes page i, which was read.
+// digest hashes page i, which has been read.
 func (r *reader) digest(i int, page []byte) {
 	r.some[i], r.full[i] = pieceHash(r.seed, page[pieceAt:]), contentHash(r.seed, page)
 }
@@ -670,16 +674,16 @@ func consecutive(n int, address func(i int) uint64) int {
 	return row
 }
 
-// contentHash is never 0, which stands for a content that is not known.
+// contentHash is never 0, which stands for an unknown content.
 func contentHash(seed uint64, b []byte) uint64 { return max(1, xxh3.HashSeed(b, seed)) }
 
-// dropEnded takes out the pages of processes that ended meanwhile: of what they had, the host has got some back.
+// dropEnded removes the pages of processes that have ended: the host may have reused them.
 func (s *scanner) dropEnded(all []*process) {
 	dropped := false
 	for i, of := range all {
 		p := &s.Processes[i]
 		start, err := proc.StartTime(p.PID)
-		_, none := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.PID)) // of what has no memory: ended and not waited for, or the kernel's own
+		_, none := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.PID)) // missing for a process without memory: one that has ended but was not waited for, or the kernel's own
 		bare := errors.Is(none, fs.ErrNotExist)
 		switch {
 		case err != nil || start != p.start || of.ended.Load() || bare && of.planned:
@@ -694,7 +698,7 @@ func (s *scanner) dropEnded(all []*process) {
 	}
 }
 
-// sortByFrame puts the pages in the order of their frames; those in swap, which have none, come first.
+// sortByFrame sorts the pages by their frames; those in swap, which have none, come first.
 func (s *Snapshot) sortByFrame() {
 	slices.SortFunc(s.Pages, func(a, b Page) int {
 		if a.Frame != b.Frame {
@@ -704,7 +708,7 @@ func (s *Snapshot) sortByFrame() {
 	})
 }
 
-// byContent puts the pages in the order of their contents; those whose content is not known come first.
+// byContent sorts the pages by their contents; those with an unknown content come first.
 func (s *Snapshot) byContent() {
 	slices.SortFunc(s.Pages, func(a, b Page) int {
 		if c := byHash(&a, &b); c != 0 {
@@ -714,7 +718,7 @@ func (s *Snapshot) byContent() {
 	})
 }
 
-// Orders of pages. Each compares the field that decides most often first, and by itself.
+// Orders of pages. Each compares first, and separately, the field that decides most often.
 
 func byHash(a, b *Page) int {
 	if a.hash != b.hash {
@@ -730,7 +734,7 @@ func byAddress(a, b *Page) int {
 	return cmp.Compare(a.at, b.at)
 }
 
-// groups calls f for each run of pages that are alike; they have to be in such an order.
+// groups calls f for each run of pages that are alike. The pages must be sorted accordingly.
 func groups(pages []Page, alike func(a, b *Page) bool, f func(group []Page)) {
 	for len(pages) > 0 {
 		n := 1
@@ -745,7 +749,7 @@ func groups(pages []Page, alike func(a, b *Page) bool, f func(group []Page)) {
 func sameFrame(a, b *Page) bool { return a.Frame == b.Frame }
 func sameHash(a, b *Page) bool  { return a.hash == b.hash }
 
-// which lists pages, by their places in Pages, in an order. free gives the list back.
+// which lists some pages, by their indexes in Pages, in an order. free frees the list.
 func (s *Snapshot) which(is func(p *Page) bool, compare func(a, b *Page) int) (which []uint32, free func() error, err error) {
 	n := 0
 	for i := range s.Pages {
@@ -766,7 +770,7 @@ func (s *Snapshot) which(is func(p *Page) bool, compare func(a, b *Page) int) (w
 	return which, free, nil
 }
 
-// readShared reads each frame that is mapped more than once, once.
+// readShared reads each frame that is mapped more than once, only once.
 func (s *scanner) readShared() (err error) {
 	all, free, err := s.which(func(p *Page) bool { return p.several() && p.readable() }, func(a, b *Page) int { return cmp.Compare(a.Frame, b.Frame) })
 	if err != nil {
@@ -777,7 +781,7 @@ func (s *scanner) readShared() (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, freeOnce()) }() // before the other
+	defer func() { err = errors.Join(err, freeOnce()) }() // before the other list
 	copy(once, all)
 	same := func(a, b uint32) bool { return s.Pages[a].Frame == s.Pages[b].Frame }
 	err = s.read(slices.CompactFunc(once, same), s.frames == nil, func(p *Page, piece, _ uint64, moved bool) {
@@ -801,8 +805,8 @@ func (s *scanner) readShared() (err error) {
 	return nil
 }
 
-// compare finds the pages that are alike: it reads those whole whose pieces are like another frame's, since the others are like none, and then again what
-// has the same content. A page of zeros is read even if there is no other.
+// compare finds identical pages. It reads whole those pages whose pieces equal another frame's, because the others are unlike any.
+// Then it reads again those with the same content. It reads a page of zeros even if there is no other.
 func (s *scanner) compare() (err error) {
 	zeros := pieceHash(s.seed, make([]byte, pieceBytes))
 	such := func(hash uint64) bool { return hash == zeros }
@@ -816,7 +820,7 @@ func (s *scanner) compare() (err error) {
 		case moved || whole != 0 && piece != p.hash:
 			p.hash = 0
 			s.Changed++
-		case whole == 0: // its piece was read by its frame, which asks nobody
+		case whole == 0: // its piece was read by its frame, which needs no permission of a process
 			p.hash = 0
 			s.Unread++
 		default:
@@ -829,7 +833,8 @@ func (s *scanner) compare() (err error) {
 	return s.verify(all)
 }
 
-// verify reads again what has the same content as another frame, of these pages, and what has another one by now has changed.
+// verify reads again those of these pages that have the same content as another frame. A page whose content is now different has
+// changed.
 func (s *scanner) verify(all []uint32) error {
 	return s.again(all, none, func(p *Page, _, whole uint64, moved bool) {
 		if moved || whole != p.hash {
@@ -841,7 +846,7 @@ func (s *scanner) verify(all []uint32) error {
 
 func none(uint64) bool { return false }
 
-// again reads each frame again that has the hash of another one, or such a hash, once. The pages lie in the order of their hashes and frames.
+// again reads each frame again, once, whose hash equals another one's or meets such. The pages are sorted by hashes and frames.
 func (s *scanner) again(all []uint32, such func(hash uint64) bool, set func(p *Page, piece, whole uint64, moved bool)) (err error) {
 	again, free, err := s.store.list(len(all))
 	if err != nil {
@@ -852,7 +857,7 @@ func (s *scanner) again(all []uint32, such func(hash uint64) bool, set func(p *P
 	for i := 0; i < len(all); {
 		p, next := &s.Pages[all[i]], i+1
 		for next < len(all) && s.Pages[all[next]].Frame == p.Frame {
-			if q := &s.Pages[all[next]]; !sameHash(p, q) && p.hash != 0 { // the frame got another content, or another page
+			if q := &s.Pages[all[next]]; !sameHash(p, q) && p.hash != 0 { // the frame got another content, or the page another frame
 				q.hash = 0
 				s.Changed++
 			}
@@ -866,7 +871,7 @@ func (s *scanner) again(all []uint32, such func(hash uint64) bool, set func(p *P
 	if err := s.read(again, true, set); err != nil {
 		return err
 	}
-	for i := 1; i < len(all); i++ { // the first of a frame stands for all
+	for i := 1; i < len(all); i++ { // the first page of a frame stands for all
 		if p, q := &s.Pages[all[i-1]], &s.Pages[all[i]]; p.Frame == q.Frame && q.hash != 0 {
 			q.hash = p.hash
 		}
@@ -874,8 +879,9 @@ func (s *scanner) again(all []uint32, such func(hash uint64) bool, set func(p *P
 	return nil
 }
 
-// possibleDuplicates lists the pages whose content another page may have, in the order of contents and frames. A page that it does not list certainly differs from
-// all others, and has no such hash. It uses up to 2 bytes a page while it makes the list, and does not sort all pages.
+// possibleDuplicates lists the pages whose content another page may have, sorted by contents and frames. A page that it omits
+// certainly differs from all others, and its hash does not meet such. It uses up to 2 bytes a page while it makes the list, and
+// does not sort all pages.
 func (s *Snapshot) possibleDuplicates(such func(hash uint64) bool) (all []uint32, free func() error, err error) {
 	size := max(6, bits.Len(uint(len(s.Pages))*4))
 	words := 1 << (size - 5)
@@ -902,10 +908,10 @@ func (s *Snapshot) possibleDuplicates(such func(hash uint64) bool) (all []uint32
 	return all, free, errors.Join(err, freeSeen())
 }
 
-// read hashes these pages, whole or only their pieces, on all CPUs. It says of each page whether it moved: whether another
-// frame, or none, is there now. It reports one page at a time.
+// read hashes these pages, whole or only their pieces, on all CPUs. It reports for each page whether it moved: whether it now has
+// another frame, or none. It reports one page at a time.
 func (s *scanner) read(which []uint32, whole bool, set func(p *Page, piece, whole uint64, moved bool)) error {
-	slices.Sort(which) // as they were listed: block by block in the order of addresses
+	slices.Sort(which) // in the order of their listing: block by block, by addresses
 	parts := make(chan []uint32)
 	var workers sync.WaitGroup
 	var saying sync.Mutex
@@ -940,7 +946,7 @@ func (s *scanner) read(which []uint32, whole bool, set func(p *Page, piece, whol
 	return failed
 }
 
-// readPart hashes pages of one process that are all of several, or none.
+// readPart hashes pages of one process, which are either all shared by several processes, or none.
 func (s *scanner) readPart(r *reader, part []uint32, whole bool) (pieces, wholes []uint64, moved []bool, err error) {
 	first := &s.Pages[part[0]]
 	pid, address := s.Processes[s.Region(first).Process].PID, func(i int) uint64 { return s.Address(&s.Pages[part[i]]) }

@@ -58,7 +58,7 @@ func start(t testing.TB) *child {
 	require.Root(t)
 	require.Program(t, "cc")
 	if _, err := os.Stat(program); err != nil {
-		// Static: its pages are its own, and not those of libraries that others map and unmap meanwhile.
+		// Static, so that its pages are its own, not those of libraries that others map and unmap.
 		if said, err := exec.CommandContext(t.Context(), "cc", "-O1", "-static", "-Wall", "-Werror", "-o", program, "testdata/pages.c").CombinedOutput(); err != nil {
 			t.Fatalf("cc: %v: %s", err, said)
 		}
@@ -408,7 +408,7 @@ func TestOneByteDiffers(t *testing.T) {
 	}
 }
 
-// The program in the kernel reads the pieces that lie in the pages, and gives none of a frame that is no memory.
+// The program in the kernel reads the same pieces as the pages contain, and none of a frame without memory.
 func TestPiecesOfFrames(t *testing.T) {
 	r, err := openFrames(3, 1)
 	require.That(t, err == nil, fmt.Sprintf("a program that reads frames (%v)", err))
@@ -440,7 +440,7 @@ func TestOneOfZeros(t *testing.T) {
 	}
 }
 
-// A page that is another one, or holds something else, when it is looked at again is counted as changed, and is no duplicate.
+// A page that has changed at the second look counts as changed, and is not a duplicate.
 func TestChangedIsCounted(t *testing.T) {
 	c := start(t)
 	pages := c.ask("anon 40 5 0")

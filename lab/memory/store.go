@@ -11,34 +11,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// store is where a scan has its pages, and what it needs to find those that are alike: in memory up to a bound, beyond it in a file without a name,
-// which the kernel writes out and keeps in memory only as far as nobody else needs that. So what is found is the same, and takes longer.
+// store has a scan's pages, and the lists for finding duplicates. They are in memory up to a limit, and beyond it in a file without
+// a name. The kernel writes the file out, and keeps it in memory only as far as nobody else needs that. So the result is the same,
+// but takes longer.
 type store struct {
-	most    int64 // bytes of memory for all
+	most    int64 // limit of memory for everything, in bytes
 	all     unsafe.Pointer
-	ready   int64 // bytes of the range that can be written
-	inside  int64 // of these in memory, and of lists
+	ready   int64 // bytes of the range that are writable
+	inside  int64 // bytes in memory, for pages and lists
 	file    *os.File
-	spilled int64 // bytes of the file that are taken
-	largest int64 // the most that were
+	spilled int64 // bytes of the file in use
+	largest int64 // the greatest number of these
 }
 
 const (
-	reach     = 256 << 30 // addresses that are kept free for pages, bytes
+	reach     = 256 << 30 // bytes of addresses reserved for pages
 	spillStep = 16 << 20  // by which the file grows
-	spillFree = 0.05      // of the disk, which are left
+	spillFree = 0.05      // share of the disk that stays free
 	tmpfs     = 0x01021994
 	ramfs     = 0x858458f6
 )
 
-// newStore has room for pages in most bytes of memory, less what lists of them may take.
+// newStore has room for pages in most bytes of memory, minus the room for lists of them.
 func newStore(most int64) (*store, error) {
 	if most < chunk*perPage {
 		return nil, &Full{Most: most, Why: fmt.Errorf("%d KiB are the least", chunk*perPage>>10)}
 	}
 	s := &store{most: most}
 	var err error
-	// Not on the heap: what is not touched takes no memory, and what is bounded stays so.
+	// Not on the heap: untouched memory is not used, and the limit holds.
 	if s.all, err = unix.MmapPtr(-1, 0, nil, reach, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE); err != nil {
 		return nil, fmt.Errorf("memory for the pages: mmap: %w", err)
 	}
@@ -50,7 +51,7 @@ func newStore(most int64) (*store, error) {
 	return s, nil
 }
 
-// pages are n pages, which begin where those of every other call begin.
+// pages returns n pages. Every call returns the same memory from the beginning.
 func (s *store) pages(n int) ([]Page, error) {
 	for int64(n)*int64(pageSize) > s.ready {
 		if s.ready+spillStep > reach {
@@ -64,7 +65,7 @@ func (s *store) pages(n int) ([]Page, error) {
 	return unsafe.Slice((*Page)(s.all), n), nil
 }
 
-// list is one of n numbers, which are 0; free gives it back.
+// list returns n zeros; free frees it.
 func (s *store) list(n int) (list []uint32, free func() error, err error) {
 	size := (4*int64(n) + PageSize) &^ (PageSize - 1)
 	var at unsafe.Pointer
@@ -80,20 +81,20 @@ func (s *store) list(n int) (list []uint32, free func() error, err error) {
 	if inside {
 		s.inside += size
 	} else {
-		clear(unsafe.Slice((*uint32)(at), n)) // another had this part of the file
+		clear(unsafe.Slice((*uint32)(at), n)) // another list had this part of the file
 	}
 	end := s.spilled
 	return unsafe.Slice((*uint32)(at), n), func() error {
 		if inside {
 			s.inside -= size
-		} else if end == s.spilled { // else the file keeps it to the end
+		} else if end == s.spilled { // otherwise the file keeps it to the end
 			s.spilled -= size
 		}
 		return unix.MunmapPtr(at, uintptr(size))
 	}, nil
 }
 
-// spill maps size more bytes of the file, at an address if there is one.
+// spill maps size more bytes of the file, at an address if one is given.
 func (s *store) spill(at unsafe.Pointer, size int64) (unsafe.Pointer, error) {
 	full := func(err error) (unsafe.Pointer, error) { return nil, &Full{Most: s.most, Why: err} }
 	if s.file == nil {
@@ -108,9 +109,9 @@ func (s *store) spill(at unsafe.Pointer, size int64) (unsafe.Pointer, error) {
 		return full(err)
 	}
 	if left := float64(fs.Bavail) * float64(fs.Bsize); left-float64(size) < spillFree*float64(fs.Blocks)*float64(fs.Bsize) {
-		return full(fmt.Errorf("the disk of %s has %.0f MiB left, and %.0f %% of it are not taken", s.file.Name(), left/(1<<20), 100*spillFree))
+		return full(fmt.Errorf("the disk of %s has %.0f MiB left, and Tare leaves %.0f %% of it free", s.file.Name(), left/(1<<20), 100*spillFree))
 	}
-	// The file's blocks are allocated before it is written to through memory, where a full disk would end the program.
+	// Allocate the file's blocks before writing to them through memory, where a full disk would end the program.
 	if err := unix.Fallocate(int(s.file.Fd()), 0, s.spilled, size); err != nil {
 		return full(fmt.Errorf("%s: fallocate: %w", s.file.Name(), err))
 	}
@@ -152,7 +153,7 @@ func spillFile(dirs []string) (*os.File, error) {
 	return nil, errors.Join(errs...)
 }
 
-// Close gives everything back.
+// Close frees everything.
 func (s *store) Close() error {
 	err := unix.MunmapPtr(s.all, reach)
 	if s.file != nil {

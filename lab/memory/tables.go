@@ -9,21 +9,22 @@ import (
 	"tare/notebook"
 )
 
-// Flags of /proc/kpageflags that say how recently a page was used, as the kernel's reclaim keeps it.
+// Flags of /proc/kpageflags that say how recently a page was used, by the kernel's reclaim.
 const (
 	kpfLRU    = 1 << 5
 	kpfActive = 1 << 6
 )
 
-// Tables counts the page-table entries of guests' processes by whether others have the same (paper "characterization", section 5.2.1). An entry is a
-// page that is mapped: one of a huge page counts as its 4 KiB pages. Pages in swap have no frame, and those of processes that are in no guest are not
-// counted.
+// Tables counts the page-table entries of guests' processes, by whether others have the same (paper "characterization", section
+// 5.2.1). An entry is a mapped page; a huge page counts as its 4 KiB pages. It does not count pages in swap, which have no frame,
+// and those of processes in no guest.
 //
-// It is groupable if a process of another guest has the same frame at the same address. The paper says "across multiple processes", and its
-// containers have one process each but httpd's: entries that processes of one guest alone have in common are counted apart (Within).
+// An entry is groupable if a process of another guest has the same frame at the same address. The paper says "across multiple
+// processes", and its containers have one process each, except httpd's. Tables counts entries that only processes of one guest
+// share separately (Within).
 func (s *Snapshot) Tables(guests []Guest) (t notebook.PageTables) {
 	t.Guests = len(guests)
-	owner := make([]int, len(s.Processes)) // by process: a guest from 1
+	owner := make([]int, len(s.Processes)) // by process: the guest, from 1
 	for i, p := range s.Processes {
 		owner[i] = 1 + slices.IndexFunc(guests, func(g Guest) bool { return slices.Contains(g.PIDs, p.PID) })
 		if owner[i] > 0 && p.Err == nil {
@@ -31,7 +32,7 @@ func (s *Snapshot) Tables(guests []Guest) (t notebook.PageTables) {
 		}
 	}
 	s.sortByFrame()
-	var of []entry // the pages of a frame
+	var of []entry // pages with the same frame
 	groups(s.Pages, sameFrame, func(g []Page) {
 		of = of[:0]
 		for i := range g {
@@ -53,7 +54,7 @@ type entry struct {
 	*Page
 }
 
-// several says whether entries are of more than one guest, and of more than one process.
+// several reports whether entries belong to more than one guest, and to more than one process.
 func several(all []entry) (guests, processes bool) {
 	for _, e := range all[1:] {
 		guests, processes = guests || e.guest != all[0].guest, processes || e.process != all[0].process

@@ -19,9 +19,8 @@ import (
 // guestLink is the name of a cable's end in a guest.
 const guestLink = "eth0"
 
-// Plug puts one end of a virtual cable into the network namespace of the process, as eth0 with the address, and the
-// other on the bridge; the loopback there is up then, too. The cable goes with the namespace, or when the changes are
-// undone, on error too.
+// Plug puts one end of a virtual cable into the network namespace of the process, as eth0 with the address, and the other on the
+// bridge. It also sets the loopback up. The cable goes with the namespace, or when the changes are undone, also after an error.
 func (b *Bridge) Plug(c *journal.Changes, pid int, p netip.Prefix) error {
 	ns, err := namespaceOf(pid)
 	if err != nil {
@@ -42,7 +41,7 @@ func (b *Bridge) plug(c *journal.Changes, ns netns.NsHandle, p netip.Prefix) err
 	return nil
 }
 
-// Unplug removes the cable of the guest with the address, where it is there. When it returns it is gone.
+// Unplug removes the cable of the guest with the address, if it exists. When it returns the cable is gone.
 func (b *Bridge) Unplug(p netip.Prefix) error {
 	l, err := netlink.LinkByName(b.port(p))
 	if notFound(err) {
@@ -57,9 +56,9 @@ func (b *Bridge) Unplug(p netip.Prefix) error {
 	return nil
 }
 
-// Macvlan gives the network namespace of the process a macvlan link of the bridge itself, as eth0 with the address: what others on
-// the bridge send to it needs no cable. The host, whose link the bridge is, cannot reach it. It goes with the namespace or
-// the bridge, and never is in the host's namespace, so that nothing is journaled.
+// Macvlan gives the network namespace of the process a macvlan link of the bridge itself, as eth0 with the address: others on the
+// bridge reach it without a cable. The host cannot reach it, because the bridge is the host's link. The link goes with the
+// namespace or the bridge. It is never in the host's namespace, so the journal has no entry for it.
 func (b *Bridge) Macvlan(pid int, p netip.Prefix) error {
 	ns, err := namespaceOf(pid)
 	if err != nil {
@@ -87,7 +86,7 @@ func cable(a netlink.LinkAttrs, ns netns.NsHandle, p netip.Prefix) (netlink.Link
 	return l, netlink.LinkAdd(l)
 }
 
-// lay connects both ends of a cable, and returns when what is sent into it arrives on the bridge.
+// lay connects both ends of a cable, and returns when frames sent into it arrive on the bridge.
 func lay(l, bridge netlink.Link, ns netns.NsHandle, p netip.Prefix) error {
 	if err := wake(ns, p); err != nil {
 		return err
@@ -98,7 +97,7 @@ func lay(l, bridge netlink.Link, ns netns.NsHandle, p netip.Prefix) error {
 	return works(ns, guestLink)
 }
 
-// wake sets the loopback and the guest's link up in a namespace, the link with its address.
+// wake sets up the loopback and the guest's link in a namespace, the link with its address.
 func wake(ns netns.NsHandle, p netip.Prefix) error {
 	h, err := netlink.NewHandleAt(ns, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -121,9 +120,9 @@ func wake(ns netns.NsHandle, p netip.Prefix) error {
 	return up(h, guestLink)
 }
 
-// Through connects the network namespace of a process by way of this machine, which is a guest itself: its link of
-// that name and a cable to the process are on a bridge made for them, and the address is the process's alone. It is
-// for the first process of a VM, with which all ends; nothing is journaled.
+// Through connects the network namespace of a process by way of this machine, which is a guest itself. It puts this machine's link
+// of that name and a cable to the process on a new bridge, and gives the address only to the process. It is for the first process
+// of a VM. Everything ends with the VM, so the journal has no entry.
 func Through(link string, pid int, p netip.Prefix) error {
 	ns, err := namespaceOf(pid)
 	if err != nil {
@@ -160,7 +159,7 @@ func Through(link string, pid int, p netip.Prefix) error {
 // worksTime bounds the wait for the kernel to let a link send, which it does within about a second.
 const worksTime = 10 * time.Second
 
-// works waits until a link in a namespace may send: before, what a guest sends is lost.
+// works waits until a link in a namespace may send. What a guest sends before that is lost.
 func works(ns netns.NsHandle, name string) error {
 	news, done := make(chan netlink.LinkUpdate), make(chan struct{})
 	if err := netlink.LinkSubscribeWithOptions(news, done, netlink.LinkSubscribeOptions{Namespace: &ns, ListExisting: true}); err != nil {
@@ -168,7 +167,7 @@ func works(ns netns.NsHandle, name string) error {
 	}
 	defer func() {
 		close(done)
-		for range news { // until the one who tells has seen it
+		for range news { // until the sender has noticed
 		}
 	}()
 	late := time.NewTimer(worksTime)
@@ -236,8 +235,8 @@ func Loopback(pid int) error {
 	return nil
 }
 
-// namespaceOf opens the network namespace of a process, which must not be this one's: what is done there is not for
-// the host.
+// namespaceOf opens the network namespace of a process. It must not be this process's, because the changes are not meant for the
+// host.
 func namespaceOf(pid int) (netns.NsHandle, error) {
 	own, err := netns.Get()
 	if err != nil {
@@ -266,8 +265,8 @@ func up(h *netlink.Handle, name string) error {
 	return nil
 }
 
-// Tap makes a tap on the bridge for a VM that will have the address. It lives as long as the file is open in some
-// process, or until the changes are undone.
+// Tap makes a tap on the bridge for a VM that will have the address. The tap lives as long as a process has the file open, or until
+// the changes are undone.
 func (b *Bridge) Tap(c *journal.Changes, p netip.Prefix) (*os.File, error) {
 	return b.tap(c, b.port(p))
 }
@@ -281,7 +280,7 @@ func (b *Bridge) tap(c *journal.Changes, name string) (f *os.File, err error) {
 		if err != nil {
 			return nil, err
 		}
-		// Until it has its mark it lives only as long as this process.
+		// Until it has its mark, the tap lives only as long as this process.
 		return l, netlink.LinkSetHardwareAddr(l, a.HardwareAddr)
 	})
 	if err == nil {
@@ -297,7 +296,7 @@ func (b *Bridge) tap(c *journal.Changes, name string) (f *os.File, err error) {
 	return f, nil
 }
 
-// openTap makes a tap that takes what virtio's network devices send: with their header, and none of its own.
+// openTap makes a tap for frames as virtio's network devices send them: with virtio's header, and without the tap's own.
 func openTap(name string) (*os.File, error) {
 	const device = "/dev/net/tun"
 	fd, err := unix.Open(device, unix.O_RDWR|unix.O_CLOEXEC, 0)

@@ -19,12 +19,12 @@ import (
 	"tare/lab/proc"
 )
 
-// A host with Docker has the kernel show every frame that a bridge passes on to iptables (bridge-nf-call-iptables,
-// for all bridges at once), where Docker drops what it does not know. Turning that off would change what Docker's
-// own bridges do; one rule for frames that come from our bridge and stay on it changes nothing for anybody else.
+// On a host with Docker, iptables sees every frame that a bridge passes on (bridge-nf-call-iptables, one switch for all bridges),
+// and Docker drops frames that it does not know. Turning the switch off would change Docker's own bridges. One rule for frames that
+// come from our bridge and stay on it changes nothing for others.
 
-// kindRule is the journal's kind for a rule, its target: the table, the chain and the rest as iptables takes it. A bridge's name
-// alone is its rule, in journals from before there were others.
+// kindRule is the journal's kind for a rule. Its target is the table, the chain and the rest, as iptables takes them. In journals
+// of older versions the target is a bridge's name, which stands for the bridge's rule.
 const kindRule = "network-rule"
 
 // staying is the rule for frames that come from the bridge and stay on it.
@@ -32,7 +32,7 @@ func staying(bridge string) string {
 	return fmt.Sprintf("filter FORWARD -i %[1]s -o %[1]s -j ACCEPT", bridge)
 }
 
-// bridgeCalls says whether bridged frames go through iptables; it is not there where the kernel cannot do it.
+// bridgeCalls says whether bridged frames go through iptables. The file is missing where the kernel cannot do that.
 const bridgeCalls = "/proc/sys/net/bridge/bridge-nf-call-iptables"
 
 // ruleTime bounds one call of iptables, which waits for other users of the tables.
@@ -48,7 +48,7 @@ func (b *Bridge) allowTraffic(ctx context.Context) error {
 		return err
 	}
 	if _, err := exec.LookPath("iptables"); err != nil {
-		return nil // whether anything is in the way shows when the bridge is tried
+		return nil // trying the bridge will show whether anything blocks it
 	}
 	return insert(ctx, b.changes, staying(b.name))
 }
@@ -68,7 +68,7 @@ func removeRule(ctx context.Context, rule string) error {
 	err := iptables(ctx, "-D", rule)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 {
-		// Not there, or not to be removed: asked for it, iptables says which.
+		// The rule is missing, or cannot be removed. iptables -C says which.
 		if check := iptables(ctx, "-C", rule); errors.As(check, &exit) && exit.ExitCode() == 1 {
 			return nil
 		}
@@ -76,7 +76,7 @@ func removeRule(ctx context.Context, rule string) error {
 	return err
 }
 
-// iptables does something with a rule.
+// iptables calls iptables for a rule.
 func iptables(ctx context.Context, what, rule string) error {
 	ctx, cancel := context.WithTimeout(ctx, ruleTime)
 	defer cancel()
@@ -91,10 +91,10 @@ func iptables(ctx context.Context, what, rule string) error {
 	return nil
 }
 
-// tryTime bounds the wait for a connection over the new bridge. The kernel asks again for a lost answer after 1 s.
+// tryTime bounds the wait for a connection over the new bridge. The kernel retransmits after 1 s.
 const tryTime = 3 * time.Second
 
-// try connects over the bridge, from one port of it to another and to the host.
+// try connects over the bridge, from one port to another and to the host.
 func (b *Bridge) try(ctx context.Context) (err error) {
 	c := journal.NewChanges(b.journal, Undo())
 	defer func() {
@@ -137,7 +137,7 @@ func (b *Bridge) try(ctx context.Context) (err error) {
 		{here, b.Host(), "from it to the host", "INPUT -i tare+"},
 	} {
 		if err := reach(ctx, ends[0].ns, way.to, way.address); err != nil {
-			return fmt.Errorf("nothing gets %s: %w; does the host's firewall drop it? allow it (iptables -I %s -j ACCEPT)", way.what, err, way.rule)
+			return fmt.Errorf("no connection %s: %w; if the host's firewall drops it, allow it: iptables -I %s -j ACCEPT", way.what, err, way.rule)
 		}
 	}
 	return nil
@@ -168,13 +168,13 @@ func reach(ctx context.Context, from, to netns.NsHandle, address netip.Addr) err
 // newNamespace makes a network namespace. It ends with its handle.
 func newNamespace() (ns netns.NsHandle, err error) {
 	err = proc.Apart(func() (err error) {
-		ns, err = netns.New() // and this thread is in it
+		ns, err = netns.New() // this thread is in the new namespace
 		return err
 	})
 	return ns, err
 }
 
-// within runs f on a thread that is in the namespace. What f makes there, such as a socket, stays of the namespace.
+// within runs f on a thread that is in the namespace. What f makes there, such as a socket, stays in the namespace.
 func within(ns netns.NsHandle, f func() error) error {
 	return proc.Apart(func() error {
 		if err := netns.Set(ns); err != nil {

@@ -15,24 +15,24 @@ import (
 	"tare/lab/journal"
 )
 
-// KindForwarding is the journal's kind for a link of the host whose forwarding was turned on, target its name.
+// KindForwarding is the journal's kind for a link of the host whose forwarding Tare turned on; its target is the link's name.
 const KindForwarding = "network-forwarding"
 
-// forwardingOf is the file that says whether the kernel forwards what arrives by a link.
+// forwardingOf is the file that says whether the kernel forwards packets that arrive by a link.
 func forwardingOf(link string) string {
 	return filepath.Join("/proc/sys/net/ipv4/conf", link, "forwarding")
 }
 
-// CanForward says why no port of the host can be forwarded; nil: it can.
+// CanForward says why no port of the host can be forwarded; nil if it can.
 func CanForward() error {
 	if _, err := exec.LookPath("iptables"); err != nil {
-		return errors.New("a port of the host is forwarded to a guest on the bridge by iptables, which is not there: apt-get install iptables")
+		return errors.New("forwarding a port of the host to a guest needs iptables: apt-get install iptables")
 	}
 	return nil
 }
 
-// Forward has what is sent to a TCP port of the host's address reach the same port of a guest on the bridge, as container engines
-// publish ports. To the guest it comes from the bridge's own address, so that the guest needs no route.
+// Forward forwards a TCP port of the host's address to the same port of a guest on the bridge, as container engines publish ports.
+// The guest sees the bridge's own address as the sender, so it needs no route.
 func (b *Bridge) Forward(ctx context.Context, c *journal.Changes, at netip.AddrPort, to netip.Addr) error {
 	if err := CanForward(); err != nil {
 		return fmt.Errorf("network: %w", err)
@@ -44,7 +44,7 @@ func (b *Bridge) Forward(ctx context.Context, c *journal.Changes, at netip.AddrP
 	if err == nil {
 		err = forwards(c, outside)
 	}
-	if err == nil { // our own, which ends with its forwarding
+	if err == nil { // the host's own link, which ends with its forwarding
 		err = os.WriteFile(forwardingOf(b.name), []byte("1"), 0)
 	}
 	for _, rule := range []string{
@@ -63,7 +63,7 @@ func (b *Bridge) Forward(ctx context.Context, c *journal.Changes, at netip.AddrP
 	return nil
 }
 
-// LinkOf is the host's link that has the address; "": none has it.
+// LinkOf is the host's link that has the address; "" if none has it.
 func LinkOf(a netip.Addr) (string, error) {
 	links, err := net.Interfaces()
 	if err != nil {
@@ -83,7 +83,7 @@ func LinkOf(a netip.Addr) (string, error) {
 	return "", nil
 }
 
-// forwards turns the forwarding of what arrives by a link on.
+// forwards turns on forwarding of packets that arrive by a link.
 func forwards(c *journal.Changes, link string) error {
 	if now, err := os.ReadFile(forwardingOf(link)); err != nil || len(now) > 0 && now[0] == '1' {
 		return err
@@ -97,7 +97,7 @@ func forwards(c *journal.Changes, link string) error {
 // unforward turns it off again.
 func unforward(link string) error {
 	err := os.WriteFile(forwardingOf(filepath.Base(link)), []byte("0"), 0)
-	if errors.Is(err, os.ErrNotExist) { // so is the link
+	if errors.Is(err, os.ErrNotExist) { // the link is gone too
 		return nil
 	}
 	return err

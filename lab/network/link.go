@@ -15,13 +15,13 @@ import (
 	"tare/lab/journal"
 )
 
-// kindLink is the journal's kind for a network link, target its name. Its hardware address, chosen at random before,
+// kindLink is the journal's kind for a network link; its target is the name. Its hardware address, chosen at random before,
 // identifies the link as Tare's: the kernel gives it to the link when it makes the link.
 const kindLink = "network-link"
 
 const detailMAC = "mac"
 
-// Undo says how what the journal has of this package is undone.
+// Undo returns the functions that undo the journal entries of this package.
 func Undo() map[string]journal.Undo {
 	return map[string]journal.Undo{
 		kindLink:       func(_ context.Context, e journal.Entry) error { return removeLink(e.Target, e.Detail[detailMAC]) },
@@ -30,7 +30,7 @@ func Undo() map[string]journal.Undo {
 	}
 }
 
-// add makes a link as create does, announced before.
+// add makes a link with create, after writing the journal.
 func add(c *journal.Changes, name string, create func(netlink.LinkAttrs) (netlink.Link, error)) (netlink.Link, error) {
 	a := netlink.NewLinkAttrs()
 	a.Name, a.HardwareAddr = name, mark()
@@ -44,7 +44,7 @@ func add(c *journal.Changes, name string, create func(netlink.LinkAttrs) (netlin
 	return l, nil
 }
 
-// mark is a hardware address at random: locally administered, of one station.
+// mark is a random hardware address: locally administered, unicast.
 func mark() net.HardwareAddr {
 	m := make(net.HardwareAddr, 6)
 	rand.Read(m) // it never fails
@@ -52,7 +52,7 @@ func mark() net.HardwareAddr {
 	return m
 }
 
-// removeLink removes the link of that name and mark; another's of that name stays. When it returns the link is gone.
+// removeLink removes the link with this name and mark. Another link of that name stays. When it returns the link is gone.
 func removeLink(name, mac string) error {
 	l, err := netlink.LinkByName(name)
 	if notFound(err) {
@@ -76,13 +76,13 @@ func notFound(err error) bool {
 	return is
 }
 
-// noIPv6 keeps a link from giving itself an IPv6 address. h is where the link is; nil: here.
+// noIPv6 keeps a link from giving itself an IPv6 address. h is the namespace of the link; nil: this one.
 func noIPv6(h *netlink.Handle, l netlink.Link) error {
 	set := netlink.LinkSetIP6AddrGenMode
 	if h != nil {
 		set = h.LinkSetIP6AddrGenMode
 	}
-	// A kernel without IPv6 has nothing to be kept from.
+	// A kernel without IPv6 needs no setting.
 	if err := set(l, nl6None); err != nil && !errors.Is(err, unix.EAFNOSUPPORT) && !errors.Is(err, unix.EOPNOTSUPP) {
 		return fmt.Errorf("link %s: keeping it without an IPv6 address: %w", l.Attrs().Name, err)
 	}

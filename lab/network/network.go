@@ -1,11 +1,10 @@
 //go:build linux
 
-// Package network connects guests with the load that is applied to them: a bridge of Tare's own on the host, with an
-// address range of its own, the ends of virtual cables in guests' network namespaces, and taps for VMs. Everything
-// that it makes stands in the undo journal before it is made.
+// Package network connects guests with their load: a bridge of Tare's own on the host with its own address range, virtual cables
+// into guests' network namespaces, and taps for VMs. It records everything in the undo journal before it makes it.
 //
-// Nothing is forwarded between the bridge and the world outside of the host but the port of a guest that is asked from another
-// machine: no route, no masquerading. The links have no IPv6 address.
+// Nothing is forwarded between the bridge and the outside of the host, except the port of a guest with a load on another machine.
+// There is no route and no masquerading. The links have no IPv6 address.
 package network
 
 import (
@@ -25,8 +24,8 @@ import (
 	"tare/lab/journal"
 )
 
-// Bridge is the network between the guests and the load, on the host. It is made when a run first needs it. Its
-// methods may be called from several goroutines.
+// Bridge is the network between the guests and the load, on the host. A run makes it when it first needs it. Its methods may be
+// called from several goroutines.
 type Bridge struct {
 	journal *journal.Journal
 	name    string
@@ -37,22 +36,22 @@ type Bridge struct {
 
 	mu      sync.Mutex
 	leased  map[netip.Addr]bool
-	changes *journal.Changes // of the bridge itself
+	changes *journal.Changes // changes made by the bridge itself
 }
 
-// bits is the length of the bridge's prefix: 253 guests are more than a host of today holds in a study of services.
+// bits is the length of the bridge's prefix: 253 guests are more than a study of services has on one host.
 const bits = 24
 
-// bridges is how many there can be on a host at a time.
+// bridges is the number of bridges that a host can have at the same time.
 const bridges = 256
 
-// subnet is that of the nth bridge: of 198.18.0.0/15, the range for benchmarks (RFC 2544), which no host uses as its own.
+// subnet is the nth bridge's part of 198.18.0.0/15, the range for benchmarks (RFC 2544), which no host uses as its own.
 func subnet(n int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, byte(n), 0}), bits)
 }
 
-// Open makes the bridge, with the first address of a range that the host uses nowhere else, and tries it: what is
-// sent from one port of it to another, and to the host, arrives.
+// Open makes the bridge, with the first address of a range that the host uses nowhere else. It then tries connections from one port
+// of the bridge to another and to the host.
 func Open(ctx context.Context, j *journal.Journal) (_ *Bridge, err error) {
 	taken, err := routed()
 	if err != nil {
@@ -70,7 +69,7 @@ func Open(ctx context.Context, j *journal.Journal) (_ *Bridge, err error) {
 			if err != nil {
 				return nil, fmt.Errorf("network: looking for a link %s: %w", b.name, err)
 			}
-			continue // another tare's, or anybody's
+			continue // another tare's link, or somebody else's
 		}
 		err := b.open(ctx)
 		if err == nil {
@@ -79,15 +78,15 @@ func Open(ctx context.Context, j *journal.Journal) (_ *Bridge, err error) {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 		defer cancel()
 		err = errors.Join(err, b.Close(undo))
-		if !errors.Is(err, unix.EEXIST) { // else somebody made a link of that name just now
+		if !errors.Is(err, unix.EEXIST) { // otherwise somebody has just made a link of that name
 			return nil, fmt.Errorf("network: bridge %s: %w", b.name, err)
 		}
 	}
-	return nil, fmt.Errorf("network: no room for a bridge: each of tare0 to tare%d is there, or the host has a route to its range in %s (ip link, ip route)",
+	return nil, fmt.Errorf("network: no room for a bridge: each of tare0 to tare%d exists, or the host has a route to its range in %s (see ip link, ip route)",
 		bridges-1, netip.PrefixFrom(subnet(0).Addr(), 16))
 }
 
-// undoTime bounds what is taken back after a failure.
+// undoTime bounds the undoing after a failure.
 const undoTime = 30 * time.Second
 
 func (b *Bridge) open(ctx context.Context) error {
@@ -102,8 +101,8 @@ func (b *Bridge) open(ctx context.Context) error {
 	if err := noIPv6(nil, l); err != nil {
 		return err
 	}
-	// A bridge without a port that works has no carrier, and when it gets one the kernel lets it send only up to a
-	// second later. So it has a port from the start: a tap that nobody reads.
+	// A bridge without a working port has no carrier. When it gets its first one, the kernel lets it send only up to a second
+	// later. So it has a port from the start: a tap that nobody reads.
 	if b.keeper, err = b.tap(b.changes, b.name+"keep"); err != nil {
 		return err
 	}
@@ -139,7 +138,7 @@ func (b *Bridge) Name() string { return b.name }
 // Host is the host's own address on the bridge.
 func (b *Bridge) Host() netip.Addr { return b.subnet.Addr().Next() }
 
-// Lease gives an address that nobody on the bridge has, the lowest; Return gives it back.
+// Lease leases the lowest free address on the bridge; Return returns it.
 func (b *Bridge) Lease() (netip.Prefix, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -153,15 +152,15 @@ func (b *Bridge) Lease() (netip.Prefix, error) {
 	return netip.Prefix{}, fmt.Errorf("network: no address is left on bridge %s: all of %s are leased", b.name, b.subnet)
 }
 
-// Return gives a leased address back.
+// Return returns a leased address.
 func (b *Bridge) Return(p netip.Prefix) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.leased, p.Addr())
 }
 
-// MAC is the hardware address of the guest that has the address: always the same, so that nobody on the bridge
-// remembers another for it.
+// MAC is the hardware address of the guest with this address. It is always the same, so that nobody on the bridge remembers another
+// one.
 func MAC(a netip.Addr) net.HardwareAddr {
 	b := a.As4()
 	return append(net.HardwareAddr{0x02, 0x54}, b[:]...) // 02: locally administered
@@ -176,11 +175,11 @@ func FreePort(a netip.Addr) (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
-// Free says whether a service on the host can listen there; the error is one line that says why not.
+// Free reports whether a service on the host can listen there; the error says in one line why not.
 func Free(a netip.Addr, port int) error {
 	l, err := net.Listen("tcp", netip.AddrPortFrom(a, uint16(port)).String())
 	if errors.Is(err, unix.EADDRINUSE) {
-		return fmt.Errorf("port %d is in use on the host: end what listens there (ss -ltnp 'sport = %[1]d'), or give the service another port", port)
+		return fmt.Errorf("port %d is in use on the host: stop the program that listens there (ss -ltnp 'sport = %[1]d'), or give the service another port", port)
 	}
 	if err != nil {
 		return fmt.Errorf("trying port %d of the host: %w", port, err)
@@ -188,7 +187,7 @@ func Free(a netip.Addr, port int) error {
 	return l.Close()
 }
 
-// routed lists what the host has a route to, but for the default.
+// routed lists the networks that the host has a route to, except the default route.
 func routed() ([]netip.Prefix, error) {
 	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
 	if err != nil {
@@ -208,7 +207,7 @@ func routed() ([]netip.Prefix, error) {
 	return all, nil
 }
 
-// IPNet is the prefix as netlink takes it.
+// IPNet is the prefix in netlink's type.
 func IPNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The interval of a setting's effect holds the truth as often as promised, also where noise has heavy tails and where the first run of each pair is
-// slower, which is no noise. Distances from zero count that as noise, and then miss nearly always.
+// The interval of a setting's effect contains the truth as often as promised, also with heavy-tailed noise, and where the first run
+// of each pair is slower, which is not noise. Distances from zero would count that as noise, and miss nearly always.
 func TestEffectsAreCovered(t *testing.T) {
 	const studies, pairs, truth, settings = 2000, 20, 0.6, 12
 	normal := func(g *rand.Rand) float64 { return g.NormFloat64() }

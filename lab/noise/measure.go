@@ -29,51 +29,51 @@ import (
 
 // Report says which settings the host allows Tare to change, and how much each reduces the noise here.
 type Report struct {
-	Pairs    int       `json:"pairs"`     // of runs of the command, with each setting and with none
-	CommandS float64   `json:"command_s"` // median seconds of a run, as the host is
-	Rounds   int       `json:"rounds"`    // of which
-	Interval float64   `json:"interval"`  // the A/A interval would be ± this share, as the host is
-	Others   float64   `json:"others"`    // share of the host's CPU time that other programs used and the machine below it took
-	Busy     bool      `json:"busy"`      // this share is a twentieth or more
-	Level    float64   `json:"level"`     // of the intervals of the effects, corrected for their number
+	Pairs    int       `json:"pairs"`     // pairs of runs of the command, with each setting and with none
+	CommandS float64   `json:"command_s"` // median seconds of a run without changes
+	Rounds   int       `json:"rounds"`    // number of rounds for Interval
+	Interval float64   `json:"interval"`  // half-width of the A/A interval after Rounds, as a share, without changes
+	Others   float64   `json:"others"`    // share of the host's CPU time that other programs and the machine below it used
+	Busy     bool      `json:"busy"`      // whether this share is at least a twentieth
+	Level    float64   `json:"level"`     // confidence level of the intervals of the effects, corrected for their number
 	Settings []Setting `json:"settings"`
-	All      *Effect   `json:"all,omitempty"` // of all that a quiet run sets, together
+	All      *Effect   `json:"all,omitempty"` // all settings of a quiet run together
 }
 
-// Setting is one of them, with its effect where it could be measured.
+// Setting is a setting, with its effect where it could be measured.
 type Setting struct {
 	Found
 	Effect *Effect `json:"effect,omitempty"`
 }
 
-// Effect is how many times as far apart the two runs of a pair are with the setting quiet as without, in the mean, with its interval. By as
-// much the A/A interval is narrower or wider.
+// Effect is the mean ratio of the difference between the two runs of a pair with the setting quiet to that without, with its
+// interval. The A/A interval's width changes by the same factor.
 type Effect struct {
 	Times float64 `json:"times"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
 }
 
-// rounds is for how many the report gives the A/A interval.
+// rounds is the number of rounds for which the report gives the A/A interval.
 const rounds = 10
 
-// condition is a way in which the host is while the command runs twice.
+// condition is a state of the host in which the command runs twice.
 type condition struct {
 	quiet, back func() error
-	of          *Setting // nil: as it is, or all together
+	of          *Setting // nil: no change, or all settings together
 	differ      []float64
 }
 
-// Measure runs the command on one CPU again and again for about so long: twice as the host is, twice with each setting quiet, and twice with
-// all that a quiet run sets, in random order. What the two runs of a pair differ by makes the A/A interval. Every value is in the journal before
-// it is changed, and put back after each pair.
+// Measure runs the command on one CPU again and again for about this long: twice without changes, twice with each setting quiet,
+// and twice with all settings of a quiet run, in random order. The difference between the two runs of a pair makes the A/A
+// interval. It records every value in the journal before it changes it, and restores it after each pair.
 func (t Tree) Measure(ctx context.Context, j *journal.Journal, h notebook.Host, command []string, long time.Duration, say func(string)) (r Report, err error) {
 	cpus, err := host.ChooseCPUs(h, 1)
 	if err != nil {
 		return r, err
 	}
 	done := make(chan struct{})
-	go func() { // its thread ends with it: it is bound to the CPU, as is what it starts
+	go func() { // its thread ends with it, because it and its children are bound to the CPU
 		defer close(done)
 		runtime.LockOSThread()
 		var only unix.CPUSet
@@ -102,7 +102,7 @@ func (t Tree) measure(ctx context.Context, j *journal.Journal, h notebook.Host, 
 		case s.Name == SMT:
 			c.quiet, c.back = t.siblings(ctx, j, h, cpu, s)
 		case s.own:
-			for k := range s.Files { // it is this thread's, and ends with it
+			for k := range s.Files { // the setting belongs to this thread, and ends with it
 				s.Files[k].File = filepath.Join(string(t), fmt.Sprintf("proc/%d/timerslack_ns", unix.Gettid()))
 			}
 		case s.Why == "":
@@ -160,11 +160,12 @@ func (t Tree) measure(ctx context.Context, j *journal.Journal, h notebook.Host, 
 	return r, nil
 }
 
-// busy is the share of the host's CPU time from which on others make a host busy. Results call a round disturbed at the same share.
+// busy is the share of the host's CPU time from which other programs make a host busy. Results call a round disturbed at the same
+// share.
 const busy = 0.05
 
-// othersSince returns a function that reports the share of the host's CPU time since then that this program and its children did not
-// use; 0 where that cannot be known.
+// othersSince returns a function that returns the share of the host's CPU time since then that others than this program and its
+// children used; 0 where that is unknown.
 func othersSince() func() float64 {
 	read := func() (c proc.CPUTime, ours time.Duration, err error) {
 		for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
@@ -187,7 +188,7 @@ func othersSince() func() float64 {
 	}
 }
 
-// conclude says what the conditions are worth beside the first, in which the host is as it is.
+// conclude computes the effects of the conditions, compared with the first one, without changes.
 func (r *Report) conclude(all []*condition, took []float64, together bool) {
 	sure := stats.Sure(0).Share(max(len(all)-1, 1))
 	r.CommandS, r.Rounds, r.Level = stats.Median(took), rounds, 1-sure.Alpha
@@ -206,8 +207,8 @@ func (r *Report) conclude(all []*condition, took []float64, together bool) {
 	}
 }
 
-// sizes are how far the values lie from their median. A first run of each pair that is always slower is not noise (Brown and Forsythe, "Robust tests for
-// the equality of variances", 1974).
+// sizes are the distances of the values from their median. A first run of each pair that is always slower is not noise (Brown and
+// Forsythe, "Robust tests for the equality of variances", 1974).
 func sizes(values []float64) (all []float64) {
 	m := stats.Median(values)
 	for _, v := range values {
@@ -216,7 +217,7 @@ func sizes(values []float64) (all []float64) {
 	return all
 }
 
-// flip gives what makes files quiet, and what gives them back what they said.
+// flip returns the functions that set files to their quiet values, and that restore them.
 func flip(files []notebook.Setting) (quiet, back func() error) {
 	to := func(value func(notebook.Setting) string) func() error {
 		return func() (err error) {
@@ -229,7 +230,7 @@ func flip(files []notebook.Setting) (quiet, back func() error) {
 	return to(func(s notebook.Setting) string { return s.To }), to(func(s notebook.Setting) string { return s.From })
 }
 
-// siblings takes the other threads of the CPU's core offline, which is what matters to a command on that CPU, and no others.
+// siblings takes the other threads of the CPU's core offline: only these matter to a command on that CPU.
 func (t Tree) siblings(ctx context.Context, j *journal.Journal, h notebook.Host, cpu int, s *Setting) (quiet, back func() error) {
 	var others []int
 	core := slices.IndexFunc(h.CPUs, func(c notebook.CPU) bool { return c.ID == cpu })
@@ -238,7 +239,7 @@ func (t Tree) siblings(ctx context.Context, j *journal.Journal, h notebook.Host,
 			others = append(others, c.ID)
 		}
 	}
-	s.Files = nil // what it says there is of the whole host
+	s.Files = nil // they describe the whole host
 	if len(others) == 0 {
 		s.Why = fmt.Sprintf("CPU %d shares its core with no other", cpu)
 		if text, err := (proc.Tree{FS: os.DirFS(string(t))}).Read("/sys/devices/system/cpu/smt/control"); err == nil {
@@ -258,7 +259,7 @@ func (t Tree) siblings(ctx context.Context, j *journal.Journal, h notebook.Host,
 	return quiet, func() error { return restore(context.WithoutCancel(ctx)) }
 }
 
-// pair runs the command twice under the condition, and gives how many seconds each took.
+// pair runs the command twice under the condition, and returns the seconds of each run.
 func (c *condition) pair(ctx context.Context, command []string) (a, b float64, err error) {
 	err = c.quiet()
 	if err == nil {
@@ -284,13 +285,13 @@ func run(ctx context.Context, command []string) (seconds float64, err error) {
 		err = e
 	}
 	if err != nil {
-		err = fmt.Errorf("noise: the command that is measured, %s: %w", strings.Join(command, " "), err)
+		err = fmt.Errorf("noise: the measured command, %s: %w", strings.Join(command, " "), err)
 	}
 	return seconds, err
 }
 
-// Work is a short command's: steps of which each needs the one before, and memory that is touched for the first time and then read in
-// another order than it lies. It takes some hundredths of a second.
+// Work is a short command: steps of which each needs the one before, and memory that is touched for the first time and then read in
+// a different order. It takes some hundredths of a second.
 func Work() error {
 	const size, page = 8 << 20, 4 << 10
 	memory, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
@@ -321,7 +322,7 @@ func (r Report) Describe(w io.Writer) error {
 	if r.Busy {
 		fmt.Fprintf(&b, "The host was busy: other programs, and the machine below this one, used %.0f %% of its CPU time.\n", 100*r.Others)
 	}
-	fmt.Fprintf(&b, "How many times as wide with each setting quiet, by how far apart two runs then are, from as many pairs in between (%.3g %% intervals):\n\n", 100*r.Level)
+	fmt.Fprintf(&b, "Effect of each setting on the width of the A/A interval (ratio; below 1 is better; %.3g %% intervals):\n\n", 100*r.Level)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, s := range r.Settings {
 		change := s.change()
@@ -331,7 +332,7 @@ func (r Report) Describe(w io.Writer) error {
 		case s.Why != "":
 			fmt.Fprintf(t, "%s\t-\t%s\n", s.Name, s.Why)
 		default:
-			fmt.Fprintf(t, "%s\t%s\tnot known: the runs differ too little for an interval, or a few of them by far too much\n", s.Name, change)
+			fmt.Fprintf(t, "%s\t%s\tunknown: the runs differ too little for an interval, or a few of them by far too much\n", s.Name, change)
 		}
 	}
 	if r.All != nil {
@@ -352,10 +353,10 @@ func (r Report) Describe(w io.Writer) error {
 	return err
 }
 
-// change says what is changed: "2 → 0".
+// change describes the change: "2 → 0".
 func (s Setting) change() string {
 	if len(s.Files) == 0 {
-		return "offline" // they are CPUs
+		return "offline" // the files are CPUs
 	}
 	text := strings.TrimPrefix(notebook.Said(s.Files)[0], s.Name+": ")
 	if n := len(s.Refused); n > 0 {
@@ -364,7 +365,7 @@ func (s Setting) change() string {
 	return text
 }
 
-// String says the effect in words.
+// String describes the effect.
 func (e *Effect) String() string {
 	words := "no effect seen"
 	switch {

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package noise knows the settings of a host that make the same work take a different time from one run to the next. It tries which of them
-// this host allows to change, makes them quiet for the time of a run, and measures how much each reduces the noise.
+// Package noise handles the settings of a host that make the time of the same work vary from one run to the next. It finds out
+// which of them this host allows to change, makes them quiet during a run, and measures how much each reduces the noise.
 package noise
 
 import (
@@ -24,19 +24,19 @@ import (
 	"tare/notebook"
 )
 
-// setting is one thing that can be made quiet.
+// setting is something that can be made quiet.
 type setting struct {
 	name  string
 	files []file
-	never string                   // why it is never set for a run; "": it is
-	vms   string                   // why it is not set for one that has VMs
-	moot  func(root string) string // why there is nothing to set, beside the files; nil: no such reason
-	own   bool                     // of the process that starts the work, and ends with it
+	never string                   // why no run ever sets it; "": runs do
+	vms   string                   // why a run with VMs does not set it
+	moot  func(root string) string // why there is nothing to set, in addition to the files; nil: no such reason
+	own   bool                     // a setting of the process that starts the work, which ends with it
 }
 
-// file is one of those that say the same of several CPUs, interrupts or drivers.
+// file is a group of files with the same setting for several CPUs, interrupts or drivers.
 type file struct {
-	pattern string // of paths
+	pattern string // pattern of their paths
 	quiet   string // the value; firstCPU is the host's first
 }
 
@@ -45,25 +45,25 @@ const firstCPU = "first CPU"
 // hugePages is the name of a setting.
 const hugePages = "transparent huge pages"
 
-// settings are all that is known, in the order in which they are told.
+// settings are all known settings, in the order of the output.
 var settings = []setting{
 	{name: "frequency governor", files: []file{{"/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor", "performance"}}},
 	{name: "turbo", files: []file{{"/sys/devices/system/cpu/intel_pstate/no_turbo", "1"}, {"/sys/devices/system/cpu/cpufreq/boost", "0"}}},
 	{name: "deep idle states", files: []file{{"/sys/devices/system/cpu/cpu*/cpuidle/state[2-9]/disable", "1"}}},
 	{name: SMT, files: []file{{"/sys/devices/system/cpu/smt/control", "off"}},
-		never: "it takes CPUs away that guests of a study have"},
+		never: "it takes away CPUs that guests of a study need"},
 	{name: "IRQ affinity", files: []file{{"/proc/irq/[0-9]*/smp_affinity_list", firstCPU}}},
 	{name: "timer slack", files: []file{{"/proc/self/timerslack_ns", "1"}}, own: true,
-		never: "processes inherit it, and what an engine's daemon starts would not"},
+		never: "processes inherit it, but those that an engine's daemon starts would not"},
 	{name: "address randomisation", files: []file{{"/proc/sys/kernel/randomize_va_space", "0"}}},
 	{name: hugePages, files: []file{{"/sys/kernel/mm/transparent_hugepage/enabled", "never"}},
-		vms: "a VM's memory is made of them, and would cost more without"},
+		vms: "a VM's memory uses them, and would cost more without"},
 	{name: "swap", files: []file{{"/proc/sys/vm/swappiness", "0"}}, moot: noSwap},
 	{name: "memory compaction", files: []file{{"/proc/sys/vm/compaction_proactiveness", "0"}}},
 	{name: "page merging (KSM)", files: []file{{"/sys/kernel/mm/ksm/run", "0"}}},
 	{name: "watchdogs", files: []file{{"/proc/sys/kernel/soft_watchdog", "0"}, {"/proc/sys/kernel/nmi_watchdog", "0"}}},
 	{name: "NUMA balancing", files: []file{{"/proc/sys/kernel/numa_balancing", "0"}},
-		never: "what it costs is a part of what leaving the CPUs to the scheduler costs"},
+		never: "its cost is a part of what leaving the CPUs to the scheduler costs"},
 	{name: "background services", files: []file{{"/run/systemd/system", ""}}, moot: services,
 		never: "Tare stops no service"},
 }
@@ -71,24 +71,24 @@ var settings = []setting{
 // SMT is the name of the setting that takes CPUs away.
 const SMT = "SMT siblings"
 
-// Tree is the root of the file tree that settings are in.
+// Tree is the root of the file tree with the settings.
 type Tree string
 
-// Host is this machine's own.
+// Host is the tree of this machine.
 const Host Tree = "/"
 
 // Found is how far the host allows one setting to change. Tare finds out by trying.
 type Found struct {
 	Name    string             `json:"name"`
-	Files   []notebook.Setting `json:"files,omitempty"`   // that accept writes, from the present value to the quiet one; without those that are quiet already
-	Why     string             `json:"why,omitempty"`     // there are none: why
-	Refused []string           `json:"refused,omitempty"` // files that refuse it, each with the kernel's error, where others take it
+	Files   []notebook.Setting `json:"files,omitempty"`   // files to write, from the present value to the quiet one; without those that are quiet already
+	Why     string             `json:"why,omitempty"`     // why Files is empty
+	Refused []string           `json:"refused,omitempty"` // files that refuse it, with the kernel's error, where others accept it
 	Never   string             `json:"never,omitempty"`   // why a quiet run does not change it
 	vms     string
 	own     bool
 }
 
-// Find tries all settings: each file is read, and what was read is written back to it.
+// Find tries all settings: it reads each file, and writes the same value back.
 func (t Tree) Find() (all []Found) {
 	for _, s := range settings {
 		f := Found{Name: s.name, Never: s.never, vms: s.vms, own: s.own}
@@ -102,7 +102,7 @@ func (t Tree) try(s setting) (files []notebook.Setting, refused []string, why st
 	var missing, quiet []string
 	for _, f := range s.files {
 		paths, err := filepath.Glob(filepath.Join(string(t), f.pattern))
-		if err != nil { // it is one of ours
+		if err != nil { // the patterns are valid
 			panic(err)
 		}
 		if len(paths) == 0 {
@@ -127,7 +127,7 @@ func (t Tree) try(s setting) (files []notebook.Setting, refused []string, why st
 				err = proc.WriteSetting(path, from)
 			}
 			switch {
-			case errors.Is(err, fs.ErrNotExist): // it has gone since
+			case errors.Is(err, fs.ErrNotExist): // it is gone
 			case err != nil:
 				refused = append(refused, err.Error())
 			case from == to:
@@ -148,7 +148,7 @@ func (t Tree) try(s setting) (files []notebook.Setting, refused []string, why st
 	return nil, nil, "there is no " + strings.Join(missing, ", nor ")
 }
 
-// some gives the first and says how many more there are.
+// some returns the first, and how many more there are.
 func some(all []string) string {
 	if len(all) > 1 {
 		return fmt.Sprintf("%s, and %d more", all[0], len(all)-1)
@@ -162,17 +162,17 @@ const KindSetting = "setting"
 // detailFrom is the key under which an entry keeps what the file said.
 const detailFrom = "from"
 
-// Undo gives the way to undo what Quieten journals, for journal.Recover.
+// Undo returns the function that undoes the journal entries of Quieten, for journal.Recover.
 func (t Tree) Undo() map[string]journal.Undo {
 	return map[string]journal.Undo{KindSetting: t.putBack}
 }
 
 func (t Tree) putBack(_ context.Context, e journal.Entry) error {
-	if !t.has(e.Target) { // it is a path of our own journal, and still nothing but a setting is written
+	if !t.has(e.Target) { // the path is from Tare's own journal, but Tare writes only to settings
 		return fmt.Errorf("noise: %q is not a setting of the host", e.Target)
 	}
 	err := proc.Set(e.Target, e.Detail[detailFrom])
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) { // so is what it was of
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) { // what it was a setting of is gone too
 		return nil
 	}
 	if err != nil {
@@ -181,7 +181,7 @@ func (t Tree) putBack(_ context.Context, e journal.Entry) error {
 	return nil
 }
 
-// has says whether the path is a file of a setting.
+// has reports whether the path is a file of a setting.
 func (t Tree) has(path string) bool {
 	for _, s := range settings {
 		for _, f := range s.files {
@@ -193,17 +193,18 @@ func (t Tree) has(path string) bool {
 	return false
 }
 
-// Quieted are settings that are quiet until they are put back.
+// Quieted are settings that are quiet until PutBack.
 type Quieted struct {
-	Set     []notebook.Setting // what was set
-	Left    []Found            // what could be set and was left alone; Why says why
+	Set     []notebook.Setting // settings that were set
+	Left    []Found            // settings that could be set but were not; Why says why
 	changes *journal.Changes
 }
 
-// PutBack gives every file what it said before. What fails can be tried again.
+// PutBack restores every file. It can be tried again after a failure.
 func (q *Quieted) PutBack(ctx context.Context) error { return q.changes.Undo(ctx) }
 
-// WithoutHugePages has the kernel make no more huge pages, which is one of the settings, as Quieten sets them. A kernel that makes none has nothing to set.
+// WithoutHugePages makes the kernel make no more huge pages, as Quieten does with that setting. On a kernel that makes none there
+// is nothing to set.
 func (t Tree) WithoutHugePages(j *journal.Journal) (*Quieted, error) {
 	q := &Quieted{changes: journal.NewChanges(j, t.Undo())}
 	f := Found{Name: hugePages}
@@ -255,7 +256,8 @@ func (t Tree) Quieten(j *journal.Journal, vms bool) (*Quieted, error) {
 	return q, nil
 }
 
-// quieten sets the files, and keeps those of them that take the quiet value: an interrupt may be unable to move, and a governor not be there.
+// quieten sets the files, and keeps in Files those that accept the quiet value: some interrupts cannot move, and some governors are
+// missing.
 func (f *Found) quieten() (refused error) {
 	f.Files = slices.DeleteFunc(f.Files, func(s notebook.Setting) bool {
 		err := proc.Set(s.File, s.To)
@@ -267,7 +269,7 @@ func (f *Found) quieten() (refused error) {
 	return refused
 }
 
-// announce journals what all files of the settings say.
+// announce records the contents of all files of the settings in the journal.
 func announce(c *journal.Changes, all []Found) error {
 	var entries []journal.Entry
 	for _, f := range all {
@@ -281,7 +283,7 @@ func announce(c *journal.Changes, all []Found) error {
 	return c.Announce(entries...)
 }
 
-// noSwap says that the host has none.
+// noSwap says that the host has no swap.
 func noSwap(root string) string {
 	const path = "/proc/swaps"
 	text, err := os.ReadFile(filepath.Join(root, path))
@@ -291,7 +293,7 @@ func noSwap(root string) string {
 	return "there is no swap (" + path + " names none)"
 }
 
-// services names the timers that are active and known to start work that others notice.
+// services names the active timers that are known to start work that disturbs others.
 func services(string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -308,5 +310,5 @@ func services(string) string {
 	if len(active) == 0 {
 		return "no timer of systemd's is active"
 	}
-	return "these may start work at any time: " + strings.Join(active, ", ") + "; systemctl stop them, and start them afterwards"
+	return "these may start work at any time: " + strings.Join(active, ", ") + "; stop them with systemctl, and start them afterwards"
 }

@@ -103,7 +103,7 @@ func TestFindTriesEachFile(t *testing.T) {
 	}
 }
 
-// What a run sets is put back in order, and by the journal alone where the run was killed; and what has no business in a run is left alone.
+// What a run sets is restored in order, and by the journal if the run was killed. Settings that no run may change stay.
 func TestQuietenAndPutBack(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		tree, state := plant(t, server), t.TempDir()

@@ -15,7 +15,7 @@ import (
 	"tare/yamlfile"
 )
 
-// Compose is a Compose file and what its values can refer to.
+// Compose is a Compose file and the context of its values.
 type Compose struct {
 	Text   []byte
 	Dir    string // its folder, to which paths in it are relative
@@ -23,12 +23,12 @@ type Compose struct {
 	Read   func(file string) ([]byte, error)
 }
 
-// composeFile is what is read of a Compose file.
+// composeFile is the part of a Compose file that Tare reads.
 type composeFile struct {
 	Services map[string]composeService `yaml:"services"`
 }
 
-// composeService is what is read of a service. Rest are its other keys.
+// composeService is the part of a service that Tare reads. Rest has its other keys.
 type composeService struct {
 	Image       string          `yaml:"image"`
 	Command     commandLine     `yaml:"command"`
@@ -54,7 +54,7 @@ type composeService struct {
 	Rest map[string]yaml.Node `yaml:",inline"`
 }
 
-// unmeasured are keys of a service that do not change how it works while it is measured.
+// unmeasured are keys of a service that do not change its behaviour during the measurement.
 var unmeasured = []string{
 	"annotations", "attach", "container_name", "healthcheck", "hostname", "init", "labels", "logging", "platform", "profiles", "pull_policy",
 	"restart", "scale", "stdin_open", "stop_grace_period", "stop_signal", "tty",
@@ -66,7 +66,7 @@ type commandLine struct {
 	set   bool
 }
 
-// UnmarshalYAML reads it.
+// UnmarshalYAML reads either form.
 func (c *commandLine) UnmarshalYAML(n *yaml.Node) (err error) {
 	if n.Kind == yaml.ScalarNode {
 		if n.ShortTag() == "!!null" {
@@ -83,7 +83,7 @@ func (c *commandLine) UnmarshalYAML(n *yaml.Node) (err error) {
 // variables are a map, or a list of KEY=VALUE.
 type variables []string
 
-// UnmarshalYAML reads them.
+// UnmarshalYAML reads either form.
 func (v *variables) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind != yaml.MappingNode {
 		return n.Load((*[]string)(v))
@@ -109,7 +109,7 @@ type envFile struct {
 	Required *bool  `yaml:"required"`
 }
 
-// UnmarshalYAML reads them.
+// UnmarshalYAML reads any of the forms.
 func (e *envFiles) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		*e = envFiles{{Path: n.Value}}
@@ -137,7 +137,7 @@ type composeVolume struct {
 	short string
 }
 
-// UnmarshalYAML reads it.
+// UnmarshalYAML reads either form.
 func (v *composeVolume) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		v.short = n.Value
@@ -153,7 +153,7 @@ type composePort struct {
 	Protocol string `yaml:"protocol"`
 }
 
-// UnmarshalYAML reads it.
+// UnmarshalYAML reads either form.
 func (p *composePort) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		p.Target, p.Protocol, _ = strings.Cut(n.Value, "/")
@@ -163,7 +163,7 @@ func (p *composePort) UnmarshalYAML(n *yaml.Node) error {
 	return n.Load((*plain)(p))
 }
 
-// service is the part of the file about a service.
+// service returns the file's part about a service.
 func (c Compose) service(name string) (*composeService, error) {
 	if len(c.Text) > yamlfile.MaxBytes {
 		return nil, fmt.Errorf("has %d bytes; at most %d are allowed", len(c.Text), yamlfile.MaxBytes)
@@ -173,7 +173,7 @@ func (c Compose) service(name string) (*composeService, error) {
 		return nil, errors.New(strings.Join(strings.Fields(err.Error()), " "))
 	}
 	if len(f.Services) == 0 {
-		return nil, errors.New("no service in it: services: must list them")
+		return nil, errors.New("has no service: services: must list them")
 	}
 	s, ok := f.Services[name]
 	if !ok {
@@ -191,7 +191,7 @@ func (c Compose) Service(name string) (*Origin, error) {
 	o := &Origin{Name: name}
 	in := interpolation{lookup: c.Lookup}
 	if s.Image == "" {
-		return nil, fmt.Errorf("service %s: no image: in it; Tare builds no images, so build it and name it by the key image", name)
+		return nil, fmt.Errorf("service %s: has no image:; Tare builds no images, so build one and name it with the key image", name)
 	}
 	o.Image, o.Dir, o.User, o.CPUSet = in.text(s.Image), in.text(s.WorkingDir), in.text(s.User), in.text(s.CPUSet)
 	if words := in.all(s.Command.words); s.Entrypoint.set {
@@ -225,7 +225,7 @@ func (c Compose) Service(name string) (*Origin, error) {
 	return o, nil
 }
 
-// environment adds the variables of the service; environment: holds over env_file:.
+// environment adds the variables of the service; environment: takes precedence over env_file:.
 func (c Compose) environment(s *composeService, o *Origin, in *interpolation) error {
 	for _, f := range s.EnvFile {
 		file := in.text(f.Path)
@@ -257,7 +257,7 @@ func (c Compose) environment(s *composeService, o *Origin, in *interpolation) er
 	return nil
 }
 
-// path is a path of the file, relative to its folder.
+// path is a path in the file, relative to its folder.
 func (c Compose) path(name string) string {
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
 		if home, set := c.Lookup("HOME"); set {
@@ -270,7 +270,7 @@ func (c Compose) path(name string) string {
 	return filepath.Join(c.Dir, name)
 }
 
-// volumes adds the folders that the service gets of the host.
+// volumes adds the host's folders for the service.
 func (c Compose) volumes(s *composeService, o *Origin, in *interpolation) error {
 	for _, v := range s.Volumes {
 		kind, source, target := in.text(v.Type), in.text(v.Source), in.text(v.Target)
@@ -299,7 +299,7 @@ func (c Compose) volumes(s *composeService, o *Origin, in *interpolation) error 
 	return nil
 }
 
-// limits reads what the service may use.
+// limits reads the limits of the service.
 func limits(s *composeService, o *Origin, in *interpolation) (err error) {
 	of := s.Deploy.Resources.Limits
 	for _, text := range []string{in.text(of.CPUs), in.text(s.CPUs)} {
@@ -323,21 +323,21 @@ func limits(s *composeService, o *Origin, in *interpolation) (err error) {
 
 var bytesOK = regexp.MustCompile(`^([0-9]{1,15})([bkmg]?)b?$`)
 
-// bytesOf reads a size as Compose writes it: 512m, 1gb, 1024.
+// bytesOf parses a size in Compose's form: 512m, 1gb, 1024.
 func bytesOf(text string) (int64, error) {
 	m := bytesOK.FindStringSubmatch(strings.ToLower(text))
 	if m == nil {
 		return 0, fmt.Errorf("%.40q: must be a size such as 512m or 2g", text)
 	}
 	n, err := strconv.ParseInt(m[1], 10, 64)
-	power := strings.Index("bkmg", m[2]) // an empty unit is the first
+	power := strings.Index("bkmg", m[2]) // an empty unit is the first one
 	if unit := int64(1) << (10 * power); err == nil && n <= (1<<50)/unit {
 		return n * unit, nil
 	}
 	return 0, fmt.Errorf("%.40q: is more than a petabyte", text)
 }
 
-// interpolation puts variables into values, and keeps the first error.
+// interpolation replaces variables in values, and keeps the first error.
 type interpolation struct {
 	lookup Lookup
 	err    error
@@ -347,7 +347,7 @@ var reference = regexp.MustCompile(`\$(?:\$|\{[^{}$]*\}|[A-Za-z_][A-Za-z0-9_]*|)
 
 var inBraces = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)(?:(:?-)(.*))?$`)
 
-// text is a value with its variables put in: $VAR, ${VAR}, ${VAR:-default}, ${VAR-default}; $$ is a dollar.
+// text is a value with its variables replaced: $VAR, ${VAR}, ${VAR:-default}, ${VAR-default}; $$ is a dollar.
 func (in *interpolation) text(value string) string {
 	return reference.ReplaceAllStringFunc(value, func(ref string) string {
 		if ref == "$$" {

@@ -65,7 +65,7 @@ func TestComposeService(t *testing.T) {
 		[]string{
 			"not taken over: volume data:/data: it starts empty; --volume FOLDER:/data copies a folder",
 			"not taken over: mount /run/x: of type tmpfs",
-			"not taken over: port 53/udp: a load asks over TCP",
+			"not taken over: port 53/udp: loads use TCP",
 			"not taken over: depends_on:", "not taken over: secrets:",
 		}})
 	if got != want {
@@ -82,9 +82,9 @@ func TestComposeService(t *testing.T) {
 
 func TestWhatIsWrongInAComposeFile(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                              "no service in it",
+		"":                              "has no service",
 		"services: {api: {image: x}}":   `has no service "web"; it has api`,
-		"services: {web: {build: .}}":   "service web: no image: in it; Tare builds no images",
+		"services: {web: {build: .}}":   "service web: has no image:; Tare builds no images",
 		"services: [web]":               "",
 		"services: {web: {image: [x]}}": "",
 		"services: {web: {image: x, command: \"a 'b\"}}":                   "has a ' without a second one",

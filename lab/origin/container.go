@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// container is what is read of Docker Engine's description of a container.
+// container is the part of Docker Engine's description of a container that Tare reads.
 type container struct {
 	Name   string
-	Image  string // the digest of its configuration
+	Image  string // digest of its configuration
 	Config struct {
-		Image           string // the name that it was made by
+		Image           string // name that it was made by
 		Env             []string
 		Entrypoint, Cmd []string
 		WorkingDir      string
@@ -36,11 +36,11 @@ type container struct {
 	Mounts []struct{ Type, Name, Source, Destination string }
 }
 
-// FromContainer reads Docker Engine's description of a container. digest asks the engine what an image's name means now.
+// FromContainer reads Docker Engine's description of a container. digest returns the digest that an image's name has now.
 func FromContainer(text []byte, digest func(image string) string) (*Origin, error) {
 	var c container
 	if err := json.Unmarshal(text, &c); err != nil {
-		return nil, fmt.Errorf("the Docker Engine's description of the container is not as Docker 20.10 and later give it: %w", err)
+		return nil, fmt.Errorf("the Docker Engine's description of the container does not have the format of Docker 20.10 and later: %w", err)
 	}
 	of, host := c.Config, c.HostConfig
 	o := &Origin{
@@ -49,12 +49,12 @@ func FromContainer(text []byte, digest func(image string) string) (*Origin, erro
 		Memory: host.Memory, CPUSet: host.CpusetCpus,
 	}
 	for _, kv := range of.Env {
-		if strings.IndexByte(kv, '=') > 0 { // one without a value unsets the image's, and sets nothing
+		if strings.IndexByte(kv, '=') > 0 { // one without a value removes the image's variable, and sets nothing
 			o.Env = append(o.Env, kv)
 		}
 	}
 	if of.Image == "" || digest(of.Image) != c.Image {
-		o.Image = "docker-daemon:" + c.Image // the name means another image now
+		o.Image = "docker-daemon:" + c.Image // the name now belongs to another image
 	}
 	switch {
 	case host.NanoCpus > 0:
@@ -82,7 +82,7 @@ func FromContainer(text []byte, digest func(image string) string) (*Origin, erro
 	return o, nil
 }
 
-// leave notes what a container has and a guest does not get.
+// leave records what a container has and a guest does not get.
 func (c *container) leave(o *Origin) {
 	host := c.HostConfig
 	for _, of := range []struct {
@@ -116,7 +116,7 @@ func (c *container) leave(o *Origin) {
 	}
 }
 
-// leave notes that something is not taken over.
+// leave records that something is not taken over.
 func (o *Origin) leave(what, name, why string) {
 	o.Left = append(o.Left, fmt.Sprintf("not taken over: %s %.200s: %s", what, name, why))
 }
@@ -127,7 +127,7 @@ func (o *Origin) addPort(text string) {
 	n, err := strconv.Atoi(number)
 	switch {
 	case protocol != "" && protocol != "tcp":
-		o.leave("port", text, "a load asks over TCP")
+		o.leave("port", text, "loads use TCP")
 	case err != nil || n < 1 || n > 65535:
 		o.leave("port", text, "must be one number from 1 to 65535")
 	case !slices.Contains(o.Ports, n):

@@ -10,7 +10,7 @@ import (
 	"tare/yamlfile"
 )
 
-// Lookup is os.LookupEnv.
+// Lookup is a function like os.LookupEnv.
 type Lookup func(name string) (value string, set bool)
 
 // maxVariables bounds the variables of one file.
@@ -18,8 +18,8 @@ const maxVariables = 4096
 
 var variableOK = regexp.MustCompile(`^[^\s=\x00]+$`)
 
-// Variable reads KEY=VALUE, or a KEY whose value the caller's environment has. As in Docker, a KEY without a value there is no
-// variable: set is false.
+// Variable parses KEY=VALUE, or a KEY whose value is in the caller's environment. As in Docker, a KEY without a value there is not
+// a variable: set is false.
 func Variable(text string, lookup Lookup) (kv string, set bool, err error) {
 	key, value, given := strings.Cut(text, "=")
 	if !variableOK.MatchString(key) {
@@ -36,13 +36,13 @@ func Variable(text string, lookup Lookup) (kv string, set bool, err error) {
 	return key + "=" + value, true, nil
 }
 
-// ParseEnvFile reads a file of variables in Docker's format: KEY=VALUE or KEY on each line, with # before comments. A value is what
-// follows the equals sign, quotes included. Errors begin with the number of the line.
+// ParseEnvFile parses a file of variables in Docker's format: KEY=VALUE or KEY on each line, with # before comments. A value is
+// everything after the equals sign, including quotes. Errors begin with the number of the line.
 func ParseEnvFile(text string, lookup Lookup) (env []string, err error) {
 	return parseEnv(text, lookup, func(value string) (string, error) { return value, nil })
 }
 
-// ParseDotEnv reads a file of variables in Compose's format: as ParseEnvFile, with quotes around values.
+// ParseDotEnv parses a file of variables in Compose's format: like ParseEnvFile, with quotes around values.
 func ParseDotEnv(text string, lookup Lookup) (env []string, err error) {
 	return parseEnv(text, lookup, unquote)
 }
@@ -79,7 +79,7 @@ func parseEnv(text string, lookup Lookup, read func(value string) (string, error
 	return env, nil
 }
 
-// unquote takes the quotes from a value in Compose's format, or the comment from one without quotes.
+// unquote removes the quotes from a value in Compose's format, or the comment from one without quotes.
 func unquote(value string) (string, error) {
 	value = strings.TrimSpace(value)
 	if value == "" || value[0] != '\'' && value[0] != '"' {
@@ -95,10 +95,10 @@ func unquote(value string) (string, error) {
 	case len(words) > 1 && strings.HasPrefix(words[1], "#") || len(words) == 1:
 		return words[0], nil
 	}
-	return "", fmt.Errorf("%.80q: nothing may follow the quoted value", value)
+	return "", fmt.Errorf("%.80q: must end after the quoted value", value)
 }
 
-// Merge keeps the last value of each variable, in the order of their first.
+// Merge keeps the last value of each variable, in the order of their first appearance.
 func Merge(env []string) (all []string) {
 	at := map[string]int{}
 	for _, kv := range env {

@@ -9,8 +9,8 @@ import (
 // MaxWords bounds the words of one line.
 const MaxWords = 4096
 
-// Words splits a line as a POSIX shell splits it, by blanks, quotes and backslashes. It expands nothing: $, *, ~ and the like are
-// themselves. A comment, a pipe or a list of commands is no part of it; `sh -c '…'` runs those.
+// Words splits a line as a POSIX shell does, at blanks, quotes and backslashes. It expands nothing: $, *, ~ and the like stand for
+// themselves. It supports no comments, pipes or lists of commands; `sh -c '…'` runs those.
 func Words(line string) (words []string, err error) {
 	var s splitter
 	for _, r := range line {
@@ -19,12 +19,12 @@ func Words(line string) (words []string, err error) {
 		}
 		s.take(r)
 		if len(s.words) > MaxWords {
-			return nil, fmt.Errorf("has more than %d words", MaxWords)
+			return nil, fmt.Errorf("must have at most %d words", MaxWords)
 		}
 	}
 	switch {
 	case s.escaped:
-		return nil, fmt.Errorf("%.80q ends in a backslash, which must stand before a character", line)
+		return nil, fmt.Errorf("%.80q ends in a backslash: write a character after it", line)
 	case s.quote != 0:
 		return nil, fmt.Errorf("%.80q has a %c without a second one; write both, or \\%[2]c for the character itself", line, s.quote)
 	}
@@ -32,12 +32,12 @@ func Words(line string) (words []string, err error) {
 	return s.words, nil
 }
 
-// splitter is how far a line has been split.
+// splitter is the state of splitting a line.
 type splitter struct {
 	words   []string
 	word    strings.Builder
-	begun   bool // there is a word, which may be empty
-	quote   rune // the quote that is open; 0: none
+	begun   bool // a word has begun, which may be empty
+	quote   rune // the open quote; 0: none
 	escaped bool // the last character was a backslash
 }
 
@@ -48,7 +48,7 @@ func (s *splitter) take(r rune) {
 		if s.quote == '"' && !strings.ContainsRune("$`\"\\\n", r) { // in double quotes a backslash before another character is itself
 			s.word.WriteRune('\\')
 		}
-		if r != '\n' { // a line that goes on
+		if r != '\n' { // a backslash before a line break continues the line
 			s.put(r)
 		}
 	case r == '\\' && s.quote != '\'':
@@ -71,7 +71,7 @@ func (s *splitter) put(r rune) {
 	s.begun = true
 }
 
-// end ends the present word, where there is one.
+// end ends the current word, if there is one.
 func (s *splitter) end() {
 	if s.begun {
 		s.words = append(s.words, s.word.String())

@@ -27,9 +27,9 @@ func TestWords(t *testing.T) {
 	for line, want := range map[string]string{
 		`sh -c 'a`:                `"sh -c 'a" has a ' without a second one; write both, or \' for the character itself`,
 		`sh -c "a\"`:              `"sh -c \"a\\\"" has a " without a second one; write both, or \" for the character itself`,
-		`a\`:                      `"a\\" ends in a backslash, which must stand before a character`,
+		`a\`:                      `"a\\" ends in a backslash: write a character after it`,
 		"a\x00":                   "a zero byte is not allowed",
-		strings.Repeat("a ", 1e4): "has more than 4096 words",
+		strings.Repeat("a ", 1e4): "must have at most 4096 words",
 	} {
 		if _, err := Words(line); err == nil || err.Error() != want {
 			t.Errorf("%.40q: %v; want %s", line, err, want)

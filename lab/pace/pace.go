@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package pace issues calls at moments that were set before: an open loop, in which a call that takes long delays none of those that follow.
+// Package pace makes calls at times that were set before: an open loop, in which a slow call delays no later one.
 package pace
 
 import (
@@ -16,12 +16,12 @@ import (
 	"tare/lab/proc"
 )
 
-// Issue calls do n times, at the moments begin, begin+gap, begin+2·gap, …, each time in a goroutine of its own, and returns when all of them have returned.
-// intended is the moment that a call was meant for: a latency is counted from there, and not from when it was made. When ctx ends no
-// further calls are made; issued says how many were.
+// Issue calls do n times, at the times begin, begin+gap, begin+2·gap, …, each time in its own goroutine, and returns when all calls
+// have returned. intended is the planned time of a call: measure a latency from it, not from the actual time. When ctx ends Issue
+// makes no further calls; issued is the number of calls.
 //
-// The moments are waited for by a thread that does nothing else, with nanosleep(2), for timers of Go's own may be late by a millisecond, and
-// before all other work of the host: see first. Until the last moment the garbage collector does not run: see uncollected.
+// A thread that does nothing else waits for the times with nanosleep(2), because Go's timers may be late by a millisecond. It runs
+// before all other work on the host: see first. The garbage collector does not run until the last time: see uncollected.
 func Issue(ctx context.Context, begin time.Time, n int, gap time.Duration, do func(i int, intended time.Time)) (issued int) {
 	var calls sync.WaitGroup
 	defer calls.Wait()
@@ -30,26 +30,27 @@ func Issue(ctx context.Context, begin time.Time, n int, gap time.Duration, do fu
 	for i := range n {
 		intended := begin.Add(time.Duration(i) * gap)
 		for left := time.Until(intended); left > 0 && ctx.Err() == nil; left = time.Until(intended) {
-			t := unix.NsecToTimespec(int64(min(left, 100*time.Millisecond))) // so that an end is noticed
-			_ = unix.Nanosleep(&t, nil)                                      // a signal ends it early: the loop sees to that
+			t := unix.NsecToTimespec(int64(min(left, 100*time.Millisecond))) // at most 100 ms, so that an end of ctx is noticed
+			_ = unix.Nanosleep(&t, nil)                                      // a signal ends it early, which the loop handles
 		}
 		if ctx.Err() != nil {
 			return i
 		}
 		calls.Go(func() { do(i, intended) })
-		runtime.Gosched() // another thread has the call now: one that sleeps would keep it for itself, until some other looked for work
+		runtime.Gosched() // hand the call to another thread: a sleeping one would keep it until another looked for work
 	}
 	return n
 }
 
-// room is how much more memory this program may use before its garbage is collected all the same.
+// room is how much more memory this program may use before the garbage collector runs anyway.
 const room = 1 << 30
 
-// uncollected keeps the garbage collector from running until what it returns is called. The collector marks a goroutine while it reads its stack, and a goroutine that
-// returns from a system call spins until the mark is gone. On the thread of [first] it would spin before the thread that has to take the mark away, on the same CPU, until the
-// kernel ends a real-time thread's turn: 950 ms of every second (/proc/sys/kernel/sched_rt_runtime_us).
+// uncollected keeps the garbage collector from running until the returned function is called. The collector marks a goroutine while
+// it reads its stack, and a goroutine that returns from a system call spins until the mark is gone. On the thread of [first] it
+// would spin before the thread that must remove the mark, on the same CPU. That would last until the kernel ends a real-time
+// thread's turn: 950 ms of every second (/proc/sys/kernel/sched_rt_runtime_us).
 func uncollected() (undo func()) {
-	runtime.GC() // none is under way afterwards, and there is room
+	runtime.GC() // so that none is running afterwards, and there is room
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
 	limit := debug.SetMemoryLimit(-1)
@@ -61,19 +62,20 @@ func uncollected() (undo func()) {
 	}
 }
 
-// first has this thread run before all that is of the ordinary scheduling class, and this program's other threads, which make the calls, before most of that
-// (nice -20), until what it returns is called. Where a host's CPUs are busy, and under load an engine keeps them so, an ordinary thread that wakes up waits for
-// its turn, for milliseconds. Each has some microseconds to do for a call, and what they start is ordinary. A thread that comes meanwhile is ordinary too.
-// Who may not do so waits; how late a call is made is its caller's to measure in any case.
+// first lets this thread run before everything in the ordinary scheduling class, and this program's other threads, which make the
+// calls, before most of that (nice -20), until the returned function is called. On a busy host, and an engine under load keeps a
+// host busy, an ordinary thread that wakes up waits milliseconds for its turn. Each thread needs some microseconds for a call, and
+// what it starts is ordinary. Threads that start later are ordinary too. Without the permission the threads wait; the caller
+// measures how late a call is in any case.
 func first() (undo func()) {
 	runtime.LockOSThread()
 	self := unix.Gettid()
-	mine := map[int]*unix.SchedAttr{}    // threads that were changed, as they were
-	tids, _ := proc.Threads(os.Getpid()) // where they cannot be listed, only this one comes first
+	mine := map[int]*unix.SchedAttr{}    // changed threads, with their earlier attributes
+	tids, _ := proc.Threads(os.Getpid()) // if they cannot be listed, only this one comes first
 	for _, tid := range append(tids, self) {
 		before, err := unix.SchedGetAttr(tid, 0)
 		if err != nil || before.Policy != unix.SCHED_NORMAL || mine[tid] != nil || tid != self && before.Nice != 0 {
-			continue // of a niced Tare what these start would not be niced: it is reset
+			continue // children of a niced Tare would lose its nice value: it is reset
 		}
 		to := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Nice: -20, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
 		if tid == self {
@@ -87,10 +89,10 @@ func first() (undo func()) {
 		again := true
 		for tid, before := range mine {
 			err := unix.SchedSetAttr(tid, before, 0)
-			again = again && (tid != self || err == nil) // another may have ended
+			again = again && (tid != self || err == nil) // another one may have ended
 		}
 		if again {
 			runtime.UnlockOSThread()
-		} // else the thread ends with its goroutine
+		} // otherwise the thread ends with its goroutine
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// core is mincore(2): a byte for each page of the mapping, of which the lowest bit says that it is in memory.
+// core is mincore(2): a byte for each page of the mapping, whose lowest bit says that the page is in memory.
 func core(at, in []byte) error {
 	if _, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&at[0])), uintptr(len(at)), uintptr(unsafe.Pointer(&in[0]))); errno != 0 {
 		return errno

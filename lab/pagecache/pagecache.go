@@ -2,8 +2,8 @@
 
 // Package pagecache makes files cold (not in the host's page cache) or warm (in it), and asks the kernel how much of them is cached.
 //
-// It is the files' pages alone. What the kernel remembers of names and inodes stays, and so do pages that a running program has mapped, which the
-// kernel gives up for nobody.
+// It handles only the files' pages. The kernel's cache of names and inodes stays, and so do pages that a running program maps,
+// which the kernel never drops.
 package pagecache
 
 import (
@@ -20,8 +20,8 @@ import (
 	"tare/notebook"
 )
 
-// Evict takes the files, and those in the folders, out of the page cache (posix_fadvise(2), POSIX_FADV_DONTNEED). What is left is in what it
-// returns.
+// Evict drops the files, and those in the folders, from the page cache (posix_fadvise(2), POSIX_FADV_DONTNEED). It returns how much
+// is still cached.
 func Evict(ctx context.Context, paths []string) (notebook.Cached, error) {
 	return each(ctx, paths, func(f file) error {
 		left, err := f.resident()
@@ -34,7 +34,7 @@ func Evict(ctx context.Context, paths []string) (notebook.Cached, error) {
 		if left, err = f.resident(); err != nil || left == 0 {
 			return err
 		}
-		// The kernel keeps what is not on the disk yet.
+		// The kernel keeps what is not yet on the disk.
 		if err := f.Sync(); err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func Load(ctx context.Context, paths []string) (notebook.Cached, error) {
 	})
 }
 
-// file is one with its data: a disk image is mostly holes, which nobody reads.
+// file is a file with its data: a disk image consists mostly of holes, which nobody reads.
 type file struct {
 	*os.File
 	data []extent
@@ -66,7 +66,7 @@ type file struct {
 
 type extent struct{ at, bytes int64 }
 
-// size is that of the data.
+// size is the size of the data.
 func (f file) size() (n int64) {
 	for _, d := range f.data {
 		n += d.bytes
@@ -78,7 +78,7 @@ func (f file) size() (n int64) {
 func dataOf(f *os.File, size int64) (all []extent, err error) {
 	for at := int64(0); at < size; {
 		from, err := f.Seek(at, unix.SEEK_DATA)
-		if errors.Is(err, unix.ENXIO) { // no more
+		if errors.Is(err, unix.ENXIO) { // no more data
 			return all, nil
 		}
 		if err != nil {
@@ -94,7 +94,7 @@ func dataOf(f *os.File, size int64) (all []extent, err error) {
 	return all, nil
 }
 
-// each does something to each file, and counts what of it is in the cache afterwards.
+// each applies do to each file, and then counts how much of it is cached.
 func each(ctx context.Context, paths []string, do func(file) error) (c notebook.Cached, err error) {
 	for _, path := range paths {
 		err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
@@ -128,13 +128,14 @@ func each(ctx context.Context, paths []string, do func(file) error) (c notebook.
 			return nil
 		})
 		if err != nil {
-			return c, fmt.Errorf("the page cache's part of %s: %w", path, err)
+			return c, fmt.Errorf("the cached part of %s: %w", path, err)
 		}
 	}
 	return c, nil
 }
 
-// resident is how many bytes of the data are in the page cache, in whole pages: cachestat(2), or mincore(2) of a kernel before 6.5.
+// resident is the number of bytes of the data in the page cache, in whole pages: by cachestat(2), or mincore(2) on a kernel before
+// 6.5.
 func (f file) resident() (n int64, err error) {
 	page := int64(os.Getpagesize())
 	for _, d := range f.data {
@@ -146,14 +147,14 @@ func (f file) resident() (n int64, err error) {
 			c.Cache = uint64(in)
 		}
 		if err != nil {
-			return 0, fmt.Errorf("asking what of it is in the page cache: %w", err)
+			return 0, fmt.Errorf("asking how much of it is cached: %w", err)
 		}
 		n += int64(c.Cache) * page
 	}
 	return n, nil
 }
 
-// mincore counts the pages of a part by a mapping.
+// mincore counts the pages of a part with a mapping.
 func (f file) mincore(d extent) (n int64, err error) {
 	page := int64(os.Getpagesize())
 	from := d.at / page * page
@@ -161,7 +162,7 @@ func (f file) mincore(d extent) (n int64, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("mapping: %w", err)
 	}
-	defer func() { _ = unix.Munmap(at) }() // a mapping of ours: it cannot fail
+	defer func() { _ = unix.Munmap(at) }() // a mapping of ours, so it cannot fail
 	in := make([]byte, (int64(len(at))+page-1)/page)
 	if err := core(at, in); err != nil {
 		return 0, fmt.Errorf("mincore: %w", err)

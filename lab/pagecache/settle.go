@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	unwritten  = 16 << 20         // bytes that may wait for the disk without disturbing what comes next
-	settleTime = 30 * time.Second // after which Settle waits no longer
+	unwritten  = 16 << 20         // bytes that may wait for the disk without disturbing the next trial
+	settleTime = 30 * time.Second // limit of Settle's wait
 )
 
 // Settle waits until the host has written to its disks what waits for them, if that is more than 16 MiB. So the next trial does not
-// share the disk with what the last one left. settled: nothing is left to write. It waits for 30 seconds at most, or until ctx ends;
-// the kernel goes on writing.
+// share the disk with the last one's writes. settled: nothing is left to write. It waits at most 30 seconds, or until ctx ends; the
+// kernel goes on writing.
 func Settle(ctx context.Context) (settled bool, err error) {
 	waits, err := waiting(proc.Host)
 	if err != nil || waits <= unwritten {
@@ -40,7 +40,7 @@ func Settle(ctx context.Context) (settled bool, err error) {
 	return false, nil
 }
 
-// waiting is how many bytes wait for the disks.
+// waiting is the number of bytes that wait for the disks.
 func waiting(t proc.Tree) (bytes int64, err error) {
 	for _, field := range []string{"Dirty", "Writeback"} {
 		n, err := t.Memory(field)

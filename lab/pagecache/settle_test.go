@@ -41,7 +41,7 @@ func TestSettle(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Settle(ended); err != nil { // it does not wait, and that is no failure
+	if _, err := Settle(ended); err != nil { // it does not wait, and that is not a failure
 		t.Error(err)
 	}
 }

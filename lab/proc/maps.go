@@ -13,17 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mapping is a range of a process's addresses, a line of /proc/PID/maps (proc_pid_maps(5)).
+// Mapping is a range of a process's addresses: a line of /proc/PID/maps (proc_pid_maps(5)).
 type Mapping struct {
-	Start, End uint64 // addresses; End is the first behind it
+	Start, End uint64 // addresses; End is the first one after it
 	Perms      string // such as "rw-p"
 	Offset     uint64 // in the file, bytes
 	Device     string // of the file, such as "08:01"
 	Inode      uint64 // of the file; 0 where it has none
-	Path       string // of the file, or what the kernel calls it, such as "[heap]"; may be empty
+	Path       string // of the file, or the kernel's name such as "[heap]"; may be empty
 }
 
-// Maps lists the mappings of a process in the order of their addresses; none where it has ended, or is the kernel's own.
+// Maps lists the mappings of a process in the order of their addresses; none if it has ended, or is the kernel's own.
 func Maps(pid int) ([]Mapping, error) {
 	file := fmt.Sprintf("/proc/%d/maps", pid)
 	text, err := Host.Read(file)
@@ -64,16 +64,16 @@ func parseMaps(text string) ([]Mapping, error) {
 	return all, nil
 }
 
-// Rollup is what the kernel says of a process's memory, in bytes, from /proc/PID/smaps_rollup (proc_pid_smaps(5)).
+// Rollup is the kernel's account of a process's memory, in bytes, from /proc/PID/smaps_rollup (proc_pid_smaps(5)).
 type Rollup struct {
-	RSS, PSS                    int64 // the sum of all pages that it maps, and of each page's share for one of its mappings
+	RSS, PSS                    int64 // sum of all mapped pages, and of each page's share for one of its mappings
 	USS                         int64 // pages that are mapped once: Private_Clean and Private_Dirty
 	PSSAnon, PSSFile, PSSShared int64 // PSS by kind of page
-	Referenced                  int64 // of RSS, what the processor has accessed since it was mapped, or since the accessed bits were cleared
+	Referenced                  int64 // part of RSS that the processor has accessed since it was mapped, or since the accessed bits were cleared
 	Swap                        int64
 }
 
-// RollupOf asks the kernel for the memory of a process. One that has ended, or has no memory of its own, is fs.ErrNotExist.
+// RollupOf asks the kernel for the memory of a process. If it has ended, or has no memory of its own, the error is fs.ErrNotExist.
 func RollupOf(pid int) (Rollup, error) {
 	file := fmt.Sprintf("/proc/%d/smaps_rollup", pid)
 	text, err := Host.Read(file)
@@ -99,7 +99,7 @@ func parseRollup(text string) (r Rollup, err error) {
 		{"Private_Clean", &clean}, {"Private_Dirty", &dirty}, {"Referenced", &r.Referenced}, {"Swap", &r.Swap}} {
 		kb, err := strconv.ParseInt(strings.TrimSuffix(Field(text, f.name), " kB"), 10, 64)
 		if err != nil || kb < 0 || kb >= math.MaxInt64/2048 {
-			return Rollup{}, fmt.Errorf("expected a line %s with a number of kB", f.name)
+			return Rollup{}, fmt.Errorf("must have a line %s with a number of kB", f.name)
 		}
 		*f.to = kb * 1024
 	}

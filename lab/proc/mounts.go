@@ -9,7 +9,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// Mounts lists what is mounted in this process's mount namespace, in the order in which it was mounted.
+// Mounts lists the mounts in this process's mount namespace, in the order of mounting.
 func (t Tree) Mounts() ([]*mountinfo.Info, error) {
 	const file = "/proc/self/mountinfo"
 	text, err := t.Read(file)
@@ -23,8 +23,8 @@ func (t Tree) Mounts() ([]*mountinfo.Info, error) {
 	return mounts, nil
 }
 
-// MountsBelow lists the mount points at and below dir, a path without symbolic links, in the order in which they were
-// mounted; one that is mounted over several times is listed as often.
+// MountsBelow lists the mount points at and below dir, a path without symbolic links, in the order of mounting. A mount point with
+// several mounts is listed as often.
 func MountsBelow(dir string) ([]string, error) {
 	mounts, err := Host.Mounts()
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 type Page struct {
 	Content []byte
 	Address uint64
-	Frame   uint64 // the number of its page frame; 0: the kernel withholds it, as it does of who lacks CAP_SYS_ADMIN
+	Frame   uint64 // number of its page frame; 0: the kernel hides it, as from processes without CAP_SYS_ADMIN
 }
 
-// NewPage maps a page, which has its frame from then on. Close it.
+// NewPage maps a page, which has a frame from then on. Close it.
 func NewPage() (p *Page, err error) {
 	p = &Page{}
 	if p.Content, err = unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE); err != nil {
@@ -44,12 +44,12 @@ func NewPage() (p *Page, err error) {
 	return p, nil
 }
 
-// Close gives the page back.
+// Close unmaps the page.
 func (p *Page) Close() error { return unix.Munmap(p.Content) }
 
-// FindDirectMap finds where the kernel maps all of physical memory, which the kernel does not tell. It starts from the address of a kernel structure in
-// that map, and searches at most twice the size of memory before it, because memory has holes. is says whether the map begins at an address; direct
-// is 0 if it begins at none of those addresses.
+// FindDirectMap finds where the kernel maps all of physical memory, which it does not publish. It starts from the address of a
+// kernel structure in that map, and searches at most twice the size of memory before it, because memory has holes. is reports
+// whether the map begins at an address; direct is 0 if it begins at none of those addresses.
 func FindDirectMap(within uint64, is func(direct uint64) (bool, error)) (direct uint64, err error) {
 	total, err := Host.Memory("MemTotal")
 	if err != nil {

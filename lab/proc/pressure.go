@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pressure is for how long, since the machine was started, at least one thread waited for something that the machine has too little of
-// (/proc/pressure): cpu, memory or io. A kernel that does not count it is fs.ErrNotExist.
+// Pressure is how long, since the machine was started, at least one thread has waited for something scarce (/proc/pressure): cpu,
+// memory or io. If the kernel does not count it, the error is fs.ErrNotExist.
 func (t Tree) Pressure(of string) (time.Duration, error) {
 	file := "/proc/pressure/" + of
 	text, err := t.Read(file)
-	if errors.Is(err, unix.EOPNOTSUPP) { // it could, and was started with psi=0
+	if errors.Is(err, unix.EOPNOTSUPP) { // the kernel supports it, but was started with psi=0
 		err = fmt.Errorf("%s: %w", file, fs.ErrNotExist)
 	}
 	if err != nil {
@@ -31,7 +31,7 @@ func (t Tree) Pressure(of string) (time.Duration, error) {
 	return d, nil
 }
 
-// parsePressure reads the total of the line "some avg10=0.00 avg60=0.00 avg300=0.00 total=0", in µs.
+// parsePressure parses the total of the line "some avg10=0.00 avg60=0.00 avg300=0.00 total=0", in µs.
 func parsePressure(text string) (time.Duration, error) {
 	line, _, _ := strings.Cut(text, "\n")
 	_, total, ok := strings.Cut(line, " total=")
@@ -42,7 +42,7 @@ func parsePressure(text string) (time.Duration, error) {
 	return time.Duration(us) * time.Microsecond, nil
 }
 
-// Tasks is how many threads the machine has, and how many it can have at most.
+// Tasks is the number of threads that the machine has, and the greatest number that it can have.
 func (t Tree) Tasks() (now, most int, err error) {
 	text, err := t.Read("/proc/loadavg")
 	if err != nil {
@@ -55,7 +55,7 @@ func (t Tree) Tasks() (now, most int, err error) {
 	return now, most, err
 }
 
-// MaxTasks is how many threads the machine can have at most.
+// MaxTasks is the greatest number of threads that the machine can have.
 func (t Tree) MaxTasks() (int, error) {
 	pids, err := t.Number("/proc/sys/kernel/pid_max")
 	if err != nil {
@@ -65,7 +65,7 @@ func (t Tree) MaxTasks() (int, error) {
 	return min(pids, threads), err
 }
 
-// parseTasks reads the number of threads in "0.20 0.18 0.12 1/80 11206".
+// parseTasks parses the number of threads in "0.20 0.18 0.12 1/80 11206".
 func parseTasks(loadavg string) (int, error) {
 	fields := strings.Fields(loadavg)
 	if len(fields) != 5 {

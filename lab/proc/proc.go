@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package proc reads what the kernel says of processes, mounts and CPUs, in /proc and /sys, and ends processes. Each
-// of these files is parsed here and nowhere else; cgroups are package cgroup's.
+// Package proc reads the kernel's information on processes, mounts and CPUs in /proc and /sys, and ends processes. Each of these
+// files is parsed only here; package cgroup parses those of cgroups.
 package proc
 
 import (
@@ -16,19 +16,19 @@ import (
 	"tare/notebook"
 )
 
-// Tree is the file tree that facts are read from: this machine's own, or one recorded from another machine.
+// Tree is the file tree that facts are read from: this machine's own, or a recorded one of another machine.
 type Tree struct{ FS fs.FS }
 
 // Host is this machine's own tree.
 var Host = Tree{os.DirFS("/")}
 
-// Read gives a file's text without the white space around it. name is absolute.
+// Read returns a file's text without the white space around it. name is absolute.
 func (t Tree) Read(name string) (string, error) {
 	b, err := fs.ReadFile(t.FS, strings.TrimPrefix(name, "/"))
 	return strings.TrimSpace(string(b)), err
 }
 
-// Number gives the number that a file is.
+// Number returns the number in a file.
 func (t Tree) Number(name string) (int, error) {
 	text, err := t.Read(name)
 	if err != nil {
@@ -41,10 +41,10 @@ func (t Tree) Number(name string) (int, error) {
 	return n, nil
 }
 
-// OnlineCPUs are the CPUs that the host has online now, in order; one at least.
+// OnlineCPUs are the CPUs that the host has online now, in order; at least one.
 func OnlineCPUs() ([]int, error) { return Host.OnlineCPUs() }
 
-// OnlineCPUs are the CPUs that the machine has online, in order; one at least.
+// OnlineCPUs are the CPUs that the machine has online, in order; at least one.
 func (t Tree) OnlineCPUs() ([]int, error) {
 	const file = "/sys/devices/system/cpu/online"
 	text, err := t.Read(file)
@@ -61,7 +61,7 @@ func (t Tree) OnlineCPUs() ([]int, error) {
 	return cpus, nil
 }
 
-// CPUFlags are what the CPUs can do, as /proc/cpuinfo has it of the first.
+// CPUFlags are the flags of the first CPU in /proc/cpuinfo.
 func (t Tree) CPUFlags() ([]string, error) {
 	info, err := t.Read("/proc/cpuinfo")
 	return strings.Fields(Field(info, "flags")), err
@@ -81,7 +81,7 @@ func (t Tree) AllowedCPUs(pid string) ([]int, error) {
 	return cpus, nil
 }
 
-// Field gives what follows "name:" on a line of a file like /proc/PID/status, or "".
+// Field returns the text after "name:" on a line of a file like /proc/PID/status, or "".
 func Field(text, name string) string {
 	for line := range strings.Lines(text) {
 		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == name {
@@ -91,7 +91,7 @@ func Field(text, name string) string {
 	return ""
 }
 
-// Memory gives a field of /proc/meminfo, such as MemTotal, in bytes.
+// Memory returns a field of /proc/meminfo, such as MemTotal, in bytes.
 func (t Tree) Memory(field string) (int64, error) {
 	text, err := t.Read("/proc/meminfo")
 	if err != nil {
@@ -99,12 +99,12 @@ func (t Tree) Memory(field string) (int64, error) {
 	}
 	kb, err := strconv.ParseInt(strings.TrimSuffix(Field(text, field), " kB"), 10, 64)
 	if err != nil || kb < 0 || kb >= math.MaxInt64/1024 {
-		return 0, fmt.Errorf("/proc/meminfo: expected a line %s with a number of kB", field)
+		return 0, fmt.Errorf("/proc/meminfo: must have a line %s with a number of kB", field)
 	}
 	return kb * 1024, nil
 }
 
-// IntersectCPUs gives the CPUs of a that are in b too, in the order of a.
+// IntersectCPUs returns the CPUs of a that are also in b, in the order of a.
 func IntersectCPUs(a, b []int) []int {
 	return slices.DeleteFunc(slices.Clone(a), func(c int) bool { return !slices.Contains(b, c) })
 }

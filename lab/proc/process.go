@@ -18,7 +18,7 @@ import (
 // EndTimeout bounds the wait for killed processes and busy mounts where the caller's context does not.
 const EndTimeout = 20 * time.Second
 
-// Name is the name of a process's program, cut to 15 bytes (proc_pid_comm(5)), or "" where it has ended.
+// Name is the name of a process's program, cut to 15 bytes (proc_pid_comm(5)), or "" if it has ended.
 func Name(pid int) string {
 	name, err := Host.Read(fmt.Sprintf("/proc/%d/comm", pid))
 	if err != nil {
@@ -36,7 +36,7 @@ func StartTime(pid int) (uint64, error) {
 	return of[0], nil
 }
 
-// Parent is the process that a process would tell of its end (field 4 of proc_pid_stat(5)); 0 where it is in another PID namespace.
+// Parent is the process that is told of a process's end (field 4 of proc_pid_stat(5)); 0 if it is in another PID namespace.
 func Parent(pid int) (int, error) {
 	of, err := stat(pid, 4)
 	if err != nil {
@@ -45,12 +45,12 @@ func Parent(pid int) (int, error) {
 	return int(of[0]), nil
 }
 
-// stat reads some fields of a process's line in /proc/PID/stat, as statFields gives them.
+// stat reads some fields of a process's line in /proc/PID/stat, as statFields does.
 func stat(pid int, numbers ...int) ([]uint64, error) {
 	return Host.stat(fmt.Sprintf("/proc/%d", pid), numbers...)
 }
 
-// stat is the same of a process or a thread, by its folder in /proc.
+// stat does the same for a process or a thread, by its folder in /proc.
 func (t Tree) stat(dir string, numbers ...int) ([]uint64, error) {
 	text, err := t.Read(dir + "/stat")
 	if err != nil {
@@ -70,7 +70,7 @@ func PageTables(pid int) (int64, error) {
 		return 0, err
 	}
 	field := Field(text, "VmPTE")
-	if field == "" { // it has ended and was not yet waited for, and has no memory any more
+	if field == "" { // it has ended but was not yet waited for, so it has no memory any more
 		return 0, nil
 	}
 	kib, err := strconv.ParseInt(strings.TrimSuffix(field, " kB"), 10, 64)
@@ -80,20 +80,20 @@ func PageTables(pid int) (int64, error) {
 	return kib << 10, nil
 }
 
-// Ended says whether reading of a process failed because it has ended.
+// Ended reports whether reading a process failed because it has ended.
 func Ended(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
 
-// Ending says whether a thread, by its folder in /proc, has begun to end. Until its parent has waited for it, it is still listed. It is
-// in no cgroup any more, which version 1 shows as the root.
+// Ending reports whether a thread, by its folder in /proc, has begun to end. It is still listed until its parent has waited for it,
+// but is in no cgroup any more, which version 1 shows as the root.
 func (t Tree) Ending(dir string) (bool, error) {
 	const flags, exiting = 9, 0x4 // PF_EXITING, which the kernel sets before it takes the thread out of its cgroup
 	of, err := t.stat(dir, flags)
 	return err == nil && of[0]&exiting != 0, err
 }
 
-// statFields are some fields of a line of /proc/PID/stat, by their numbers in proc_pid_stat(5), all of them whole numbers.
+// statFields returns some fields of a line of /proc/PID/stat, all whole numbers, by their numbers in proc_pid_stat(5).
 func statFields(stat string, numbers ...int) (of []uint64, err error) {
-	// Field 2 is the program's name in parentheses, which may itself hold spaces and parentheses.
+	// Field 2 is the program's name in parentheses, which may itself contain spaces and parentheses.
 	i := strings.LastIndexByte(stat, ')')
 	fields := strings.Fields(stat[i+1:])
 	if i < 0 || len(fields) < max(20, slices.Max(numbers)-2) {
@@ -110,9 +110,8 @@ func statFields(stat string, numbers ...int) (of []uint64, err error) {
 	return of, nil
 }
 
-// Kill kills the process that has this pid and was started at this time (see StartTime), and returns when it has
-// ended. A process that has ended already is not an error. Kill does not touch another process with the same pid. The wait
-// ends with ctx, or after 20 s.
+// Kill kills the process with this pid that was started at this time (see StartTime), and returns when it has ended. A process that
+// has already ended is not an error. Kill does not touch another process with the same pid. The wait ends with ctx, or after 20 s.
 func Kill(ctx context.Context, pid int, start uint64) error {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err == unix.ESRCH {
@@ -122,7 +121,7 @@ func Kill(ctx context.Context, pid int, start uint64) error {
 		return fmt.Errorf("kill process %d: pidfd_open: %w", pid, err)
 	}
 	defer unix.Close(fd)
-	// Read after the descriptor is open: from now on the pid cannot come to mean another process unnoticed.
+	// Read it after the descriptor is open: from now on the pid cannot be reused unnoticed.
 	now, err := StartTime(pid)
 	if Ended(err) || (err == nil && now != start) {
 		return nil
@@ -136,12 +135,12 @@ func Kill(ctx context.Context, pid int, start uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, EndTimeout)
 	defer cancel()
 	if err := AwaitEnd(ctx, fd); err != nil {
-		return fmt.Errorf("process %d was killed and has not ended; it may be frozen, or wait for a disk: %w", pid, err)
+		return fmt.Errorf("process %d was killed but has not ended; it may be frozen or waiting for a disk: %w", pid, err)
 	}
 	return nil
 }
 
-// KillByFD kills the process that the descriptor stands for. A process that has ended already is not an error.
+// KillByFD kills the process of the descriptor. A process that has already ended is not an error.
 func KillByFD(pidfd int) error {
 	if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != unix.ESRCH {
 		return err
@@ -149,10 +148,10 @@ func KillByFD(pidfd int) error {
 	return nil
 }
 
-// AwaitEnd waits until the process that the descriptor stands for has ended (it may still have to be reaped by its parent).
+// AwaitEnd waits until the process of the descriptor has ended (its parent may still have to reap it).
 func AwaitEnd(ctx context.Context, pidfd int) error {
 	for {
-		// In slices, because poll knows nothing of ctx.
+		// In slices, because poll ignores ctx.
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, 100)
 		if err != nil && err != unix.EINTR {
 			return err

@@ -17,13 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// within says whether path is dir or below it.
+// within reports whether path is dir or below it.
 func within(dir, path string) bool {
 	rest, ok := strings.CutPrefix(path, dir)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// Threads are the threads of a process; none where it has ended.
+// Threads are the threads of a process; none if it has ended.
 func Threads(pid int) ([]int, error) {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if Ended(err) {
@@ -43,8 +43,8 @@ func Threads(pid int) ([]int, error) {
 	return tids, nil
 }
 
-// In lists the host's processes whose root folder is dir or below it, in ascending order. Those that have
-// ended but were not yet waited for have no root any more.
+// In lists the host's processes whose root folder is dir or below it, in ascending order. Those that have ended but were not yet
+// waited for have no root any more.
 func In(dir string) ([]int, error) {
 	found, _, _, err := scan(func(pid int) being {
 		root, err := os.Readlink(fmt.Sprintf("/proc/%d/root", pid))
@@ -59,13 +59,13 @@ func In(dir string) ([]int, error) {
 	return found, err
 }
 
-// All lists the host's processes, but for this one, in ascending order.
+// All lists the host's processes except this one, in ascending order.
 func All() ([]int, error) {
 	all, _, _, err := scan(func(int) being { return wanted })
 	return all, err
 }
 
-// being is what a process is to who looks for some.
+// being is how a process relates to a search.
 type being int
 
 const (
@@ -74,8 +74,8 @@ const (
 	ended // gone since it was listed, or not yet waited for
 )
 
-// scan lists the processes that are wanted, the others, and those that have ended. Each is looked at as soon as it is listed, so that few
-// can end before, however many there are.
+// scan lists the wanted processes, the others, and those that have ended. It looks at each as soon as it is listed, so that few can
+// end before, however many there are.
 func scan(look func(pid int) being) (found []int, others, over map[int]bool, err error) {
 	d, err := os.Open("/proc")
 	if err != nil {
@@ -83,7 +83,7 @@ func scan(look func(pid int) being) (found []int, others, over map[int]bool, err
 	}
 	defer d.Close()
 	others, over = map[int]bool{}, map[int]bool{}
-	few := make([]byte, 512) // some 20 names
+	few := make([]byte, 512) // about 20 names
 	for {
 		n, err := unix.ReadDirent(int(d.Fd()), few)
 		if err != nil {
@@ -112,16 +112,16 @@ func scan(look func(pid int) being) (found []int, others, over map[int]bool, err
 	return found, others, over, nil
 }
 
-// enoughScans that find none say that there is none, though other processes end during each of them. Of a chain of processes that do nothing but fork and
-// end, seven scans in ten saw a link, at the least, on a busy host.
+// enoughScans is the number of scans without a find after which no process is left, even if other processes end during each of
+// them. On a busy host at least seven scans in ten saw a link of a chain of processes that do nothing but fork and end.
 const enoughScans = 10
 
-// EndAll kills the processes that have their root in dir, and those of the given programs (absolute paths) that
-// have a path in dir as an argument, until there are none, ctx is done or 20 s have passed. They are all stopped
-// first: a process that forks faster than /proc is read cannot fork once it is stopped.
+// EndAll kills the processes that have their root in dir, and those of the given programs (absolute paths) with a path in dir as an
+// argument. It repeats this until none are left, ctx is done or 20 s have passed. It first stops them all: a process that forks
+// faster than /proc can be read cannot fork once it is stopped.
 func EndAll(ctx context.Context, dir string, programs []string) error {
 	defer first()()
-	known := map[int]bool{} // by the scan before: had ended, or were others
+	known := map[int]bool{} // seen by the scan before: ended, or other processes
 	ours := func(pid int) being {
 		root, err := os.Readlink(fmt.Sprintf("/proc/%d/root", pid))
 		switch {
@@ -129,7 +129,7 @@ func EndAll(ctx context.Context, dir string, programs []string) error {
 			return ended
 		case within(dir, root):
 			return wanted
-		case known[pid]: // it is not asked again what it was started for
+		case known[pid]: // do not ask again what it was started for
 			return other
 		}
 		cmdline, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -144,15 +144,16 @@ func EndAll(ctx context.Context, dir string, programs []string) error {
 		return other
 	}
 	stopped := map[int]bool{}
-	none, clean := 0, 0 // scans, one after the other, that found none, and during which none ended that was not known
+	none, clean := 0, 0 // consecutive scans without a find, and those during which no unknown process ended
 	for deadline := time.Now().Add(EndTimeout); ; {
 		pids, others, over, err := scan(ours)
 		if err != nil {
 			return err
 		}
-		// One that ended during the scan may have left a child that was not listed. So a scan that finds none says that there is none
-		// only if none ended during it but those that the scan before knew. And only the second says so: a child may get a lower number than those
-		// that are listed already. Other work may start and end processes all the time, so that is not waited for for ever: processes that each fork and end before they are looked at would have to be that fast every time.
+		// A process that ended during the scan may have left a child that was not listed. So a scan without a find counts only if
+		// no process ended during it, except those that the scan before knew. Two such scans are needed, because a child may get a
+		// lower number than those already listed. Other work may start and end processes all the time, so this does not wait
+		// forever. To escape, processes would have to fork and end before they are seen, every time.
 		none, clean = none+1, clean+1
 		for pid := range over {
 			if !known[pid] {
@@ -170,7 +171,7 @@ func EndAll(ctx context.Context, dir string, programs []string) error {
 		all := len(pids) > 0 && !slices.ContainsFunc(pids, func(pid int) bool { return !stopped[pid] })
 		for _, pid := range pids {
 			sig := unix.SIGSTOP
-			if all { // nobody new since all were stopped
+			if all { // no new process since all were stopped
 				sig = unix.SIGKILL
 			}
 			if err := signal(pid, sig, ours); err != nil {
@@ -179,24 +180,24 @@ func EndAll(ctx context.Context, dir string, programs []string) error {
 			stopped[pid] = true
 		}
 		if err := ctx.Err(); err != nil && none == 0 {
-			return fmt.Errorf("processes %v in %s live on: %w", pids, dir, err)
+			return fmt.Errorf("processes %v in %s still exist: %w", pids, dir, err)
 		} else if err != nil {
 			return fmt.Errorf("looking for processes in %s: %w", dir, err)
 		}
 		if time.Now().After(deadline) && none == 0 {
-			return fmt.Errorf("processes %v in %s live on %v after they were killed", pids, dir, EndTimeout)
+			return fmt.Errorf("processes %v in %s still exist %v after they were killed", pids, dir, EndTimeout)
 		} else if time.Now().After(deadline) {
-			return fmt.Errorf("it cannot be told whether processes in %s live on, for others kept ending while they were listed, for %v", dir, EndTimeout)
+			return fmt.Errorf("it is unknown whether processes in %s still exist, because others kept ending during the listing for %v", dir, EndTimeout)
 		}
 		if all {
-			// The kernel tells only a parent when a process has ended, so scan again.
+			// The kernel tells only a parent of a process's end, so scan again.
 			time.Sleep(2 * time.Millisecond)
 		}
 	}
 }
 
-// first has this thread run before those of busy guests, of which there may be hundreds, until what it returns is called. Who may not
-// do so waits its turn.
+// first lets this thread run before those of busy guests, of which there may be hundreds, until the returned function is called.
+// Without the permission it waits for its turn.
 func first() (undo func()) {
 	runtime.LockOSThread()
 	nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
@@ -204,13 +205,13 @@ func first() (undo func()) {
 		return runtime.UnlockOSThread
 	}
 	return func() {
-		if unix.Setpriority(unix.PRIO_PROCESS, 0, 20-nice) == nil { // the system call gives 20 less the nice value
+		if unix.Setpriority(unix.PRIO_PROCESS, 0, 20-nice) == nil { // the system call returns 20 minus the nice value
 			runtime.UnlockOSThread()
-		} // else the thread ends with its goroutine
+		} // otherwise the thread ends with its goroutine
 	}
 }
 
-// signal sends sig to the process if it is still the one that matches: a pid may have gone to another.
+// signal sends sig to the process if it still matches, because its pid may belong to another one now.
 func signal(pid int, sig unix.Signal, match func(pid int) being) error {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err == unix.ESRCH {

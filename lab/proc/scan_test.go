@@ -13,7 +13,7 @@ import (
 // Other work that starts and ends processes all the time, as a compiler does, keeps nobody from telling that a folder has none.
 func TestEndAllBesideBusyStrangers(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("roots of other users' processes are read by root alone")
+		t.Skip("only root can read the roots of other users' processes")
 	}
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Setting gives what a file of the kernel's says that can be set. Of a list of words the one in brackets is in force.
+// Setting reads a setting from a file of the kernel. In a list of words, the one in brackets is in force.
 func Setting(path string) (string, error) {
 	b, err := os.ReadFile(path)
 	text := strings.TrimSpace(string(b))
@@ -21,7 +21,7 @@ func Setting(path string) (string, error) {
 	return text, err
 }
 
-// WriteSetting sets a value and makes nothing that is not there.
+// WriteSetting writes a value to an existing file.
 func WriteSetting(path, value string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
 	if err != nil {
@@ -31,14 +31,14 @@ func WriteSetting(path, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Set writes a value and sees that it is in force.
+// Set writes a value and checks that it is in force.
 func Set(path, value string) error {
 	if err := WriteSetting(path, value); err != nil {
 		return err
 	}
 	is, err := Setting(path)
 	if err == nil && is != value {
-		err = fmt.Errorf("%s says %q, %q was written", path, is, value)
+		err = fmt.Errorf("%s says %q after %q was written", path, is, value)
 	}
 	return err
 }

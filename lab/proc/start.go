@@ -11,23 +11,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Apart runs f on a thread of its own, which ends with it: what f changes about the thread, Tare's others never have.
+// Apart runs f on its own thread, which ends with it, so that changes of f to the thread never affect Tare's others.
 func Apart(f func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == os.Getpid() {
-			// The process's first thread never ends, and /proc/self is its view. Held here, it is not the next one.
+			// The process's first thread never ends, and /proc/self is its view. Keep it, so that the goroutine below gets another
+			// one.
 			defer runtime.UnlockOSThread()
 			done <- Apart(f)
 			return
 		}
-		done <- f() // and the thread, never unlocked, ends with this goroutine
+		done <- f() // the thread, never unlocked, ends with this goroutine
 	}()
 	return <-done
 }
 
-// Bind binds a thread to CPUs; 0 is the one that calls.
+// Bind binds a thread to CPUs; 0 is the calling thread.
 func Bind(tid int, cpus []int) error {
 	var set unix.CPUSet
 	for _, c := range cpus {
@@ -36,7 +37,7 @@ func Bind(tid int, cpus []int) error {
 	return unix.SchedSetaffinity(tid, &set)
 }
 
-// Tail keeps the last of what is written to it, 4 KiB: of what a program says, that which may tell why it ended.
+// Tail keeps the last 4 KiB written to it: the part of a program's output that may say why it ended.
 type Tail struct {
 	mu sync.Mutex
 	b  []byte
@@ -53,7 +54,7 @@ func (t *Tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String is what was kept, as valid UTF-8.
+// String is the kept text, as valid UTF-8.
 func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

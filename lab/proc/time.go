@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Tick is the unit in which the kernel gives CPU time to programs (USER_HZ), on every machine that Tare runs on.
+// Tick is the kernel's unit of CPU time for programs (USER_HZ), on every machine that Tare runs on.
 const Tick = time.Second / 100
 
-// CPUTime is what the CPUs of a machine together have spent since it was started.
+// CPUTime is what the CPUs of a machine together have spent since its start.
 type CPUTime struct {
-	All        time.Duration // idle time too
-	Busy       time.Duration // with anything that runs here, the kernel too
-	Interrupts time.Duration // of Busy
-	Stolen     time.Duration // with others, on the machine below this one, while something here was ready to run
+	All        time.Duration // including idle time
+	Busy       time.Duration // with anything that runs here, including the kernel
+	Interrupts time.Duration // part of Busy
+	Stolen     time.Duration // used by others on the machine below this one, while something here was ready to run
 }
 
-// CPUTime reads it from /proc/stat (proc_stat(5)): of these CPUs, of all where none is given.
+// CPUTime reads it from /proc/stat (proc_stat(5)): for these CPUs, or for all if none is given.
 func (t Tree) CPUTime(cpus ...int) (CPUTime, error) {
 	text, err := t.Read("/proc/stat")
 	if err != nil {
@@ -59,13 +59,13 @@ func parseCPUTime(stat string, cpus []int) (c CPUTime, err error) {
 	return c, err
 }
 
-// add adds what the numbers of a line say.
+// add adds the numbers of a line.
 func (c *CPUTime) add(numbers string) error {
 	fields := strings.Fields(numbers)
 	if len(fields) < 8 {
 		return fmt.Errorf("%.60q: must be at least eight numbers", numbers)
 	}
-	// user, nice, system, idle, iowait, irq, softirq, steal; what follows is of VMs, and in user and nice too.
+	// user, nice, system, idle, iowait, irq, softirq, steal. The rest is about VMs, and also included in user and nice.
 	for i, text := range fields[:8] {
 		n, err := strconv.ParseUint(text, 10, 63)
 		if err != nil {
@@ -90,18 +90,18 @@ func (c *CPUTime) add(numbers string) error {
 // Usage is what a process or a thread has used.
 type Usage struct {
 	User, System time.Duration // CPU time
-	Guest        time.Duration // of User: in a VM's code
+	Guest        time.Duration // part of User: in a VM's code
 	MinorFaults  uint64
 	MajorFaults  uint64
 }
 
-// Add adds what another has used.
+// Add adds the usage of another.
 func (u *Usage) Add(v Usage) {
 	u.User, u.System, u.Guest = u.User+v.User, u.System+v.System, u.Guest+v.Guest
 	u.MinorFaults, u.MajorFaults = u.MinorFaults+v.MinorFaults, u.MajorFaults+v.MajorFaults
 }
 
-// Usage is what the process or thread with this folder in /proc has used itself, and what those of its children that it has waited for have.
+// Usage is what the process or thread with this folder in /proc has used itself, and what its waited-for children have used.
 func (t Tree) Usage(dir string) (own, children Usage, err error) {
 	of, err := t.stat(dir, 10, 11, 12, 13, 14, 15, 16, 17, 43, 44) // minflt, cminflt, majflt, cmajflt, utime, stime, cutime, cstime, guest_time, cguest_time
 	if err != nil {
@@ -113,7 +113,7 @@ func (t Tree) Usage(dir string) (own, children Usage, err error) {
 	return own, children, nil
 }
 
-// Used is the CPU time that these processes have used, and those that they had started and waited for. One that has ended counts no more.
+// Used is the CPU time of these processes and of their waited-for children. A process that has ended does not count.
 func Used(pids []int) (all time.Duration, err error) {
 	for _, pid := range pids {
 		own, children, err := Host.Usage(fmt.Sprintf("/proc/%d", pid))
@@ -128,15 +128,15 @@ func Used(pids []int) (all time.Duration, err error) {
 	return all, nil
 }
 
-// Demand is how much processes wanted of a machine.
+// Demand is how much processes wanted from a machine.
 type Demand struct {
 	Ran    time.Duration // on a CPU
-	Waited time.Duration // ready to run, while another ran (the threads of a group beyond its quota do not count)
+	Waited time.Duration // ready to run while another ran (threads of a group beyond its quota do not count)
 	Moved  int64         // bytes, from and to disks
 }
 
-// Demanded is what the threads that these processes have now have demanded so far (/proc/PID/task/TID/schedstat), and what they and those that they
-// waited for have moved (/proc/PID/io). One that has ended counts no more.
+// Demanded is what the present threads of these processes have demanded so far (/proc/PID/task/TID/schedstat), and what they and
+// their waited-for children have moved (/proc/PID/io). A process that has ended does not count.
 func Demanded(pids []int) (d Demand, err error) {
 	for _, pid := range pids {
 		tids, err := Threads(pid)
@@ -169,7 +169,7 @@ func Demanded(pids []int) (d Demand, err error) {
 	return d, nil
 }
 
-// parseSchedstat reads the time on a CPU and the time waiting for one, in nanoseconds, and ignores the number of turns.
+// parseSchedstat parses the time on a CPU and the time waiting for one, in nanoseconds, and ignores the number of turns.
 func parseSchedstat(text string) (ran, waited time.Duration, err error) {
 	fields := strings.Fields(text)
 	if len(fields) != 3 {
@@ -185,10 +185,10 @@ func parseSchedstat(text string) (ran, waited time.Duration, err error) {
 	return ran, waited, nil
 }
 
-// IO is how many bytes a process, and those that it has waited for, had disks read and write.
+// IO is how many bytes disks have read and written for a process and its waited-for children.
 type IO struct {
 	Read, Written uint64
-	Cancelled     uint64 // of Written: what was removed before it was written
+	Cancelled     uint64 // part of Written: removed before it was written
 }
 
 // IO reads it, by the process's folder in /proc (proc_pid_io(5)).

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package profile samples what all CPUs of the host do, in the kernel and in programs, with their stacks: perf_event_open(2), with the CPU clock of the
-// kernel's own, which needs no counter of the processor's. Short-lived processes are told apart by what the kernel reports of every fork,
-// exec and mapping beside the samples, in their order.
+// Package profile samples what all CPUs of the host do, in the kernel and in programs, with their stacks: perf_event_open(2) with
+// the kernel's CPU clock, which needs no counter of the processor. The kernel reports every fork, exec and mapping in order with
+// the samples, so that even short-lived processes can be identified.
 package profile
 
 import (
@@ -24,12 +24,12 @@ import (
 
 const (
 	ringPages  = 512     // of 4 KiB, for each CPU; a power of two
-	mostEvents = 1 << 20 // that are kept
+	mostEvents = 1 << 20 // events that are kept
 	readEvery  = 20 * time.Millisecond
-	deepest    = 127 // frames of a stack: the kernel's own bound (kernel.perf_event_max_stack)
+	deepest    = 127 // greatest number of frames of a stack: the kernel's own limit (kernel.perf_event_max_stack)
 )
 
-// Sampler is a sampling that has begun.
+// Sampler is a running sampling.
 type Sampler struct {
 	rings  []ring
 	stop   chan struct{}
@@ -41,42 +41,42 @@ type Sampler struct {
 	began  time.Time
 }
 
-// ring is what the kernel has for one CPU.
+// ring is the kernel's buffer for one CPU.
 type ring struct {
 	fd  int
 	mem []byte
 }
 
-// Samples are what a sampling has seen.
+// Samples are the result of a sampling.
 type Samples struct {
 	Stacks []Stack
 	Lost   uint64  // records that found no room
-	OfS    float64 // seconds that it lasted
+	OfS    float64 // seconds of sampling
 }
 
-// Stack is one sample: what a CPU was at.
+// Stack is one sample: what a CPU was doing.
 type Stack struct {
 	PID     int
 	Process *Process
-	Kernel  []uint64 // addresses in the kernel, innermost first; none where the program itself ran
+	Kernel  []uint64 // addresses in the kernel, innermost first; empty while the program itself ran
 	User    []Frame  // innermost first
 }
 
 // Process is one program of a process, from its exec on.
 type Process struct {
 	PID    int
-	Exe    string // the path of its file, as the process saw it; "" of the kernel's own
-	Name   string // as the kernel has it
+	Exe    string // path of its file, as the process saw it; "" for the kernel's own
+	Name   string // the kernel's name of it
 	Parent *Process
 }
 
-// Frame is a place in a file that was mapped.
+// Frame is a place in a mapped file.
 type Frame struct {
-	File   string // "": none, as of code that a program made itself
+	File   string // "": none, for example code that a program generated
 	Offset uint64
 }
 
-// Begin begins to sample, so many times a second of each CPU that is not idle.
+// Begin begins to sample each CPU that is not idle, hz times a second.
 func Begin(hz int) (_ *Sampler, err error) {
 	s := &Sampler{stop: make(chan struct{}), done: make(chan struct{}), known: map[int]*process{}, began: time.Now()}
 	defer func() {
@@ -111,7 +111,7 @@ func Begin(hz int) (_ *Sampler, err error) {
 			return nil, fmt.Errorf("sampling CPU %d: %w", cpus[i], err)
 		}
 	}
-	if err := s.look(); err != nil { // after it has begun: who comes meanwhile is seen twice, and nobody is missed
+	if err := s.look(); err != nil { // after sampling began, so that new processes may be seen twice, but none is missed
 		return nil, err
 	}
 	go s.read()
@@ -129,7 +129,7 @@ func (s *Sampler) close() (err error) {
 	return err
 }
 
-// read takes what comes until it is stopped, and what had come by then.
+// read reads records until the sampler is stopped, and those in the buffers by then.
 func (s *Sampler) read() {
 	defer close(s.done)
 	tick := time.NewTicker(readEvery)
@@ -149,10 +149,10 @@ func (s *Sampler) read() {
 	}
 }
 
-// Fields of the page before a ring (struct perf_event_mmap_page).
+// Offsets of fields in the page before a ring (struct perf_event_mmap_page).
 const headAt, tailAt = 1024, 1032
 
-// drain takes what is in a ring.
+// drain reads the records in a ring.
 func (s *Sampler) drain(r ring) {
 	page := os.Getpagesize()
 	data := r.mem[page:]
@@ -176,7 +176,7 @@ func (s *Sampler) drain(r ring) {
 	s.events = append(s.events, events...)
 }
 
-// Stop ends the sampling and gives what it has seen.
+// Stop ends the sampling and returns its result.
 func (s *Sampler) Stop() (*Samples, error) {
 	took := time.Since(s.began)
 	var err error
@@ -196,7 +196,7 @@ func (s *Sampler) Stop() (*Samples, error) {
 	return all, err
 }
 
-// process is what is known of a process now.
+// process is what is known of a process at present.
 type process struct {
 	is   *Process
 	maps []mapped
@@ -207,7 +207,7 @@ type mapped struct {
 	file               string
 }
 
-// look finds the processes that there are.
+// look lists the existing processes.
 func (s *Sampler) look() error {
 	pids, err := proc.All()
 	if err != nil {
@@ -216,9 +216,9 @@ func (s *Sampler) look() error {
 	parents := map[int]int{}
 	for _, pid := range pids {
 		p := &process{is: &Process{PID: pid, Name: proc.Name(pid)}}
-		p.is.Exe, _ = os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // of the kernel's own, and of one that has ended, there is none
+		p.is.Exe, _ = os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // missing for the kernel's own, and for one that has ended
 		maps, err := proc.Maps(pid)
-		if err != nil && !proc.Ended(err) && !errors.Is(err, fs.ErrPermission) { // of one that is protected its functions are not known
+		if err != nil && !proc.Ended(err) && !errors.Is(err, fs.ErrPermission) { // the functions of a protected process stay unknown
 			return err
 		}
 		for _, m := range maps {
@@ -248,7 +248,7 @@ func (s *Sampler) of(pid int) *process {
 	return p
 }
 
-// take takes the next event; a sample becomes a stack.
+// take handles the next event; a sample becomes a stack.
 func (s *Sampler) take(e event) (st Stack, ok bool) {
 	switch e.kind {
 	case unix.PERF_RECORD_FORK:
@@ -259,7 +259,7 @@ func (s *Sampler) take(e event) (st Stack, ok bool) {
 		s.known[e.pid] = &process{is: &Process{PID: e.pid, Exe: from.is.Exe, Name: from.is.Name, Parent: from.is}, maps: slices.Clone(from.maps)}
 	case unix.PERF_RECORD_COMM:
 		p := s.of(e.pid)
-		if e.exec { // another program: what was mapped is gone
+		if e.exec { // another program: its mappings are gone
 			p.maps, p.is = nil, &Process{PID: e.pid, Parent: p.is}
 		}
 		if e.exec || e.pid == e.tid {
@@ -272,7 +272,7 @@ func (s *Sampler) take(e event) (st Stack, ok bool) {
 		}
 		p.maps = append(p.maps, mapped{e.start, e.start + e.length, e.offset, e.name})
 	case unix.PERF_RECORD_SAMPLE:
-		if e.pid == 0 { // the CPU is idle, whatever the kernel was told to leave out
+		if e.pid == 0 { // the CPU is idle, although the kernel was told to omit that
 			return st, false
 		}
 		p := s.of(e.pid)
@@ -285,7 +285,7 @@ func (s *Sampler) take(e event) (st Stack, ok bool) {
 			case ip == contextUser:
 				user = true
 			case ip >= contextMax:
-				return Stack{}, false // of a guest's kernel, or a hypervisor
+				return Stack{}, false // in a guest's kernel, or a hypervisor
 			case user:
 				st.User = append(st.User, p.frame(ip, len(st.User) > 0))
 			default:
@@ -297,12 +297,12 @@ func (s *Sampler) take(e event) (st Stack, ok bool) {
 	return st, false
 }
 
-// frame is what was mapped at an address; of a return address the call before it.
+// frame is what was mapped at an address; for a return address, the call before it.
 func (p *process) frame(ip uint64, returned bool) Frame {
 	if returned {
 		ip--
 	}
-	for _, m := range slices.Backward(p.maps) { // the latest is what is there
+	for _, m := range slices.Backward(p.maps) { // the latest mapping counts
 		if ip >= m.start && ip < m.end {
 			return Frame{m.file, ip - m.start + m.offset}
 		}
@@ -310,20 +310,20 @@ func (p *process) frame(ip uint64, returned bool) Frame {
 	return Frame{}
 }
 
-// Marks in a call chain (enum perf_callchain_context): what follows is of the kernel, or of the program.
+// Marks in a call chain (enum perf_callchain_context): the addresses after it are in the kernel, or in the program.
 const (
 	contextKernel = ^uint64(127)  // -128
 	contextUser   = ^uint64(511)  // -512
 	contextMax    = ^uint64(4094) // -4095
 )
 
-// event is a record of the kernel's.
+// event is a record of the kernel.
 type event struct {
 	kind                  uint32
 	time                  uint64
 	pid, tid, parent      int
 	exec                  bool
-	name                  string // of a process, or a file
+	name                  string // of a process or a file
 	start, length, offset uint64
 	chain                 []uint64
 }
@@ -331,20 +331,20 @@ type event struct {
 // Sizes of parts of records.
 const (
 	headSize  = 8
-	idSize    = 16 // pid, tid and time at the end of all but samples
+	idSize    = 16 // pid, tid and time at the end of all records except samples
 	mmap2Size = 64
 	mmapSize  = 32
 )
 
 var errShort = errors.New("a record of samples is shorter than its kind")
 
-// parse reads whole records. lost is how many the kernel says it had no room for.
+// parse parses whole records. lost is the number of records that the kernel had no room for.
 func parse(b []byte) (events []event, lost uint64, err error) {
 	o := binary.NativeEndian
 	for len(b) >= headSize {
 		kind, misc, size := o.Uint32(b), o.Uint16(b[4:]), int(o.Uint16(b[6:]))
 		if size < headSize || size > len(b) {
-			return events, lost, fmt.Errorf("a record of samples of %d bytes where there are %d", size, len(b))
+			return events, lost, fmt.Errorf("a record of samples of %d bytes, but only %d are left", size, len(b))
 		}
 		body := b[headSize:size]
 		b = b[size:]

@@ -12,7 +12,7 @@ import (
 	"tare/internal/require"
 )
 
-// A process that was there, and one that comes and ends meanwhile, are both seen, each as the program that it is.
+// The profile contains an existing process, and one that comes and ends during the profile, each as the program that it is.
 func TestSeesWhatRuns(t *testing.T) {
 	require.Root(t)
 	s, err := Begin(499)

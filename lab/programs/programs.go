@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package programs has the programs that Tare puts into guests. The build makes them before tare itself and embeds them, packed,
-// for the kind of machine that tare is built for, which is that of its guests (scripts/programs).
+// Package programs contains the programs that Tare puts into guests. The build makes them before tare itself and embeds them,
+// compressed, for the architecture of tare, which is also that of its guests (scripts/programs).
 package programs
 
 import (
@@ -23,20 +23,20 @@ import (
 // The programs' names.
 const (
 	Ruler  = "ruler"  // cmd/ruler: measures, as the first process of every guest
-	Init   = "init"   // cmd/init: what a virtual machine boots into
+	Init   = "init"   // cmd/init: the first process of a virtual machine
 	Tracer = "tracer" // cmd/tracer: observes trials inside a virtual machine
 )
 
-// Dir is where the programs are kept, below Tare's state folder.
+// Dir is the folder for the programs, below Tare's state folder.
 const Dir = "programs"
 
-// ErrAbsent is in the chain of the error for a program that was not embedded: what needs no guest works without.
+// ErrAbsent is in the chain of the error for a program that was not embedded. Commands that need no guest work without it.
 var ErrAbsent = errors.New("this tare was built without its ruler: `make build` builds both")
 
-// embedded has a folder for this kind of machine, with the programs in it: packed, but for tests.
+// embedded has a folder for this architecture with the programs in it: compressed, except in tests.
 var embedded fs.FS = packed
 
-// program gives the content of an embedded program.
+// program returns the content of an embedded program.
 func program(name string) ([]byte, error) {
 	content, err := fs.ReadFile(embedded, runtime.GOARCH+"/"+name+".gz")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -55,14 +55,14 @@ func program(name string) ([]byte, error) {
 	return content, nil
 }
 
-// place is where a program of this content is kept below the state folder: each version has a folder of its own.
+// place is the path of a program with this content below the state folder: each version has a folder of its own.
 func place(state, name string, content []byte) string {
 	sum := sha256.Sum256(content)
 	return filepath.Join(state, Dir, hex.EncodeToString(sum[:16]), name)
 }
 
-// File gives the path of the program's file below the state folder. It is written if it is not there with just that content, and
-// appears under its name only when it is complete.
+// File returns the path of the program's file below the state folder. It writes the file unless it exists with exactly that
+// content. The file appears under its name only when it is complete.
 func File(state, name string) (path string, err error) {
 	content, err := program(name)
 	if err != nil {
@@ -83,8 +83,7 @@ func File(state, name string) (path string, err error) {
 	return path, nil
 }
 
-// Sweep removes the programs of other versions of tare, and what was not written to its end, and says which files went. No guest
-// may be alive.
+// Sweep removes the programs of other versions of tare, and incomplete files, and returns the removed files. No guest may be alive.
 func Sweep(state string) (removed []string, err error) {
 	keep := map[string]bool{}
 	for _, name := range []string{Ruler, Init, Tracer} {
@@ -106,7 +105,7 @@ func Sweep(state string) (removed []string, err error) {
 			return removed, err
 		}
 		removed = append(removed, path)
-		os.Remove(filepath.Dir(path)) // which fails as long as anything is in it
+		os.Remove(filepath.Dir(path)) // fails while anything is in it
 	}
 	return removed, err
 }

@@ -1,5 +1,5 @@
-# keeper.sh ARCH: on the machine that loads run on, keeps a folder for as long as the connection lasts, and says where that is.
-# What runs from it ends with the connection too, and its mounts with it.
+# keeper.sh ARCH: keeps a folder on the machine of the loads as long as the connection lasts, and prints its path.
+# Programs in the folder, and its mounts, end with the connection too.
 set -u
 umask 077
 trap "" HUP INT TERM PIPE

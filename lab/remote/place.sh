@@ -1,5 +1,5 @@
-# place.sh FOLDER ROOT WORK: the place of a load, from the trees ROOT and WORK (or -), as bare metal has it (package
-# bare): in a mount namespace of its own, so all that is mounted goes with the ruler.
+# place.sh FOLDER ROOT WORK: makes the place of a load from the trees ROOT and WORK (or -), as on bare metal (package
+# bare). It has a mount namespace of its own, so that all mounts end with the ruler.
 set -eu
 cd "$1"
 exec unshare --mount sh -euc "

@@ -1,9 +1,9 @@
 //go:build linux
 
-// Package remote is another machine that loads run on. It is reached by the system's own ssh client, through one connection
-// with several sessions: the first keeps a folder there (keeper.sh), further ones send into it, once, what loads run from, and
-// each load's place is one more, with the ruler at its end (place.sh). What runs there ends with the connection, and the folder
-// goes with it, however it ends.
+// Package remote is another machine that loads run on. The system's own ssh client reaches it, through one connection with several
+// sessions. The first one keeps a folder there (keeper.sh). Further ones send the loads' files into it, once. Each load's place is
+// another session, with the ruler at its end (place.sh). What runs there ends with the connection, and the folder is removed then,
+// however it ends.
 package remote
 
 import (
@@ -37,15 +37,15 @@ var keeper string
 var place string
 
 const (
-	connectTime = 30 * time.Second // until the machine's keeper has said where its folder is
+	connectTime = 30 * time.Second // until the machine's keeper has named its folder
 	sendTime    = 15 * time.Minute // for a root: a gigabyte at 10 Mbit/s
 	closeTime   = 20 * time.Second // for the keeper to remove its folder
 )
 
-// Machine is one that loads run on. Not for use by several goroutines at once.
+// Machine is a machine that loads run on. Only one goroutine at a time may use it.
 type Machine struct {
 	url     string
-	control string // the socket of ssh's connection
+	control string // socket of ssh's connection
 	ruler   string
 	say     image.Progress
 
@@ -53,7 +53,7 @@ type Machine struct {
 	here netip.Addr
 }
 
-// connection is one ssh connection, and what is on the machine for as long as it lasts.
+// connection is one ssh connection, and what exists on the machine during it.
 type connection struct {
 	master *engine.Process
 	alive  *os.File // the keeper's standard input
@@ -61,33 +61,32 @@ type connection struct {
 	sent   map[string]bool
 }
 
-// Open connects to the machine that url names, as ssh takes it: ssh://[USER@]HOST[:PORT]. control is where ssh's socket may
-// be, below a folder of root's alone, and program the ruler's file.
+// Open connects to the machine of url in ssh's form: ssh://[USER@]HOST[:PORT]. control is the path for ssh's socket, below a folder
+// that only root can enter, and program the ruler's file.
 func Open(ctx context.Context, url, control, program string, say image.Progress) (*Machine, error) {
 	m := &Machine{url: url, control: control, ruler: program, say: say}
 	return m, m.connect(ctx)
 }
 
-// URL is the machine's.
+// URL is the machine's URL.
 func (m *Machine) URL() string { return m.url }
 
-// Here is the address of this host's that the machine sees it by, and so asks its guests at.
+// Here is the address of this host that the machine sees, and where its loads reach guests.
 func (m *Machine) Here() netip.Addr { return m.here }
 
-// ssh is a call of the system's client that asks nobody anything, and finds out by itself within half a minute that the machine
-// is gone.
+// ssh is a call of the system's client that asks no questions, and notices within half a minute if the machine is gone.
 func (m *Machine) ssh(args ...string) []string {
 	return append([]string{"-aTx", "-S", m.control,
 		"-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=4",
 		"-o", "ControlPersist=no", "-o", "ClearAllForwardings=yes", "-o", "PermitLocalCommand=no", "-o", "EscapeChar=none"}, args...)
 }
 
-// session is a command on the machine, by the connection that there is and by no new one.
+// session is a command on the machine, through the existing connection and never a new one.
 func (m *Machine) session(ctx context.Context, words ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "ssh", m.ssh("-o", "ControlMaster=no", "-o", "ProxyCommand=false", "--", m.url, command(words...))...)
 }
 
-// command is one that the machine's login shell understands as these words.
+// command is a command line that the machine's login shell splits into these words.
 func command(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -96,10 +95,10 @@ func command(words ...string) string {
 	return "exec " + strings.Join(quoted, " ")
 }
 
-// sshFailed is how ssh ends that has failed itself.
+// sshFailed is the status of ssh when it has failed itself.
 const sshFailed = "exit status 255"
 
-// arch is this machine's kind as uname says it.
+// arch is this machine's architecture in uname's words.
 var arch = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 
 func (m *Machine) connect(ctx context.Context) (err error) {
@@ -110,7 +109,7 @@ func (m *Machine) connect(ctx context.Context) (err error) {
 	}()
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
-	if err := os.Remove(m.control); err != nil && !errors.Is(err, os.ErrNotExist) { // of a tare that was killed
+	if err := os.Remove(m.control); err != nil && !errors.Is(err, os.ErrNotExist) { // the socket of a killed tare
 		return err
 	}
 	in, alive, err := os.Pipe()
@@ -157,18 +156,18 @@ func (m *Machine) connect(ctx context.Context) (err error) {
 func (c *connection) why() error {
 	said := c.master.Ended()
 	if strings.Contains(said, sshFailed) {
-		said += "; it must let this user in without a question, as with ssh -o BatchMode=yes"
+		said += "; it must let this user log in without a question (test it with ssh -o BatchMode=yes)"
 	}
 	return errors.New("ssh: " + said)
 }
 
-// isHere says what is wrong with the address that the machine sees this host by.
+// isHere checks the address of this host that the machine sees.
 func (m *Machine) isHere(a netip.Addr) error {
 	if !a.Is4() {
-		return fmt.Errorf("it is reached over IPv6 (from %s), and guests have IPv4 addresses; name it by its IPv4 address", a)
+		return fmt.Errorf("it is reached over IPv6 (from %s), but guests have IPv4 addresses; give its IPv4 address", a)
 	}
 	if m.here.IsValid() && a != m.here {
-		return fmt.Errorf("it sees this host as %s now, and as %s before", a, m.here)
+		return fmt.Errorf("it now sees this host as %s, but saw it as %s before", a, m.here)
 	}
 	link, err := network.LinkOf(a)
 	if err != nil || link != "" {
@@ -177,13 +176,13 @@ func (m *Machine) isHere(a netip.Addr) error {
 	return fmt.Errorf("it sees this host as %s, which is not one of this host's addresses; behind address translation it cannot reach a guest here", a)
 }
 
-// greeting is what a keeper says of itself.
+// greeting is a keeper's first line.
 type greeting struct {
 	folder string
 	here   netip.Addr
 }
 
-const maxGreeting = 64 << 10 // bytes, with what a login says before
+const maxGreeting = 64 << 10 // bytes, including what a login prints before
 
 var folderOK = regexp.MustCompile(`^/var/lib/tare-load/[0-9]{1,10}$`)
 
@@ -203,12 +202,12 @@ func hear(r io.Reader) (g greeting, err error) {
 				return g, nil
 			}
 		}
-		return g, fmt.Errorf("it said %.200q; must be tare-load, a folder and the two ends of the connection", lines.Text())
+		return g, fmt.Errorf("it answered %.200q; must be tare-load, a folder and the two ends of the connection", lines.Text())
 	}
 	return g, cmp.Or(lines.Err(), io.EOF)
 }
 
-// connected connects anew where the connection was lost.
+// connected connects again if the connection was lost.
 func (m *Machine) connected(ctx context.Context) error {
 	select {
 	case <-m.line.master.Done():
@@ -219,7 +218,7 @@ func (m *Machine) connected(ctx context.Context) error {
 	}
 }
 
-// send writes what f does to a command there.
+// send passes what f writes to a command there.
 func (m *Machine) send(ctx context.Context, what string, f func(context.Context, io.Writer) error, words ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, sendTime)
 	defer cancel()
@@ -236,7 +235,7 @@ func (m *Machine) send(ctx context.Context, what string, f func(context.Context,
 	err = f(ctx, in)
 	in.Close()
 	if werr := cmd.Wait(); werr != nil {
-		err = fmt.Errorf("%w: %s", werr, strings.TrimSpace(said.String())) // why what was written did not arrive
+		err = fmt.Errorf("%w: %s", werr, strings.TrimSpace(said.String())) // why the data did not arrive
 	}
 	if err != nil {
 		return fmt.Errorf("sending %s to %s: %w", what, m.url, err)
@@ -244,7 +243,7 @@ func (m *Machine) send(ctx context.Context, what string, f func(context.Context,
 	return nil
 }
 
-// bring sends the ruler and a tree, once, and gives the tree's name there.
+// bring sends the ruler and a tree, once, and returns the tree's name there.
 func (m *Machine) bring(ctx context.Context, t *image.Tree) (name string, err error) {
 	if t == nil {
 		return "-", nil
@@ -279,8 +278,8 @@ func (m *Machine) bringRuler(ctx context.Context) error {
 	return err
 }
 
-// Place makes a place for a load on the machine, with this root and these files. Where the connection was lost it is made
-// anew before. The machine's own network is the load's, and all of its CPUs.
+// Place makes a place for a load on the machine, with this root and these files. It first connects again if the connection was
+// lost. The load has the machine's own network and all of its CPUs.
 func (m *Machine) Place(ctx context.Context, root *image.Image, work *image.Tree) (engine.Guest, error) {
 	if err := m.connected(ctx); err != nil {
 		return nil, err
@@ -300,7 +299,7 @@ func (m *Machine) Place(ctx context.Context, root *image.Image, work *image.Tree
 	if err != nil {
 		return nil, err
 	}
-	defer theirs.Close() // only the client's own copy may be left, or its end would not be seen
+	defer theirs.Close() // only the client's own copy may remain, or its end would go unnoticed
 	cmd := m.session(context.Background(), "sh", "-c", place, "place", m.line.folder, its, files)
 	cmd.Stdin, cmd.Stdout = theirs, theirs
 	g := &guest{line: m.line}
@@ -331,15 +330,15 @@ func (m *Machine) Close(ctx context.Context) error {
 	return nil
 }
 
-// end has the keeper end.
+// end ends the keeper.
 func (c *connection) end(ctx context.Context) error {
 	select {
-	case <-c.master.Done(): // it was lost: the keeper has seen that
+	case <-c.master.Done(): // the connection was lost, which the keeper has noticed
 		c.alive.Close()
 		return nil
 	default:
 	}
-	c.alive.Close() // what it reads
+	c.alive.Close() // the keeper's input
 	if err := c.master.End(ctx, closeTime); err != nil {
 		return err
 	}

@@ -11,35 +11,35 @@ import (
 	"tare/notebook"
 )
 
-// Limits of what one end accepts from the other.
+// Limits on what one end accepts from the other.
 const (
-	MaxOutput  = 1 << 20             // Order.OutputLimit at most
-	MaxTimeout = 30 * 24 * time.Hour // Order.Timeout at most
-	MaxCost    = 8000                // processes in one Cost: a pipe holds their times
-	MaxGroups  = 4096                // Order.Groups at most: one argument of the launcher holds them
+	MaxOutput  = 1 << 20             // greatest Order.OutputLimit
+	MaxTimeout = 30 * 24 * time.Hour // greatest Order.Timeout
+	MaxCost    = 8000                // processes in one Cost, because a pipe holds their times
+	MaxGroups  = 4096                // most Order.Groups, because one argument of the launcher holds them
 	maxCPUs    = 1 << 16             // CPUs that a guest may claim
 	maxText    = 64 << 10            // bytes of an error or of a kernel's name
 	maxSignal  = 16                  // bytes of a signal's name
 	maxName    = 16 << 10            // bytes of a file's name with its folders
 )
 
-// What the guest may take after a trial's process has ended. The host knows them, to wait long enough.
+// Times that the guest may take after a trial's process has ended. The host knows them, so that it waits long enough.
 const (
 	sweepTime = 10 * time.Second // until everything that the order started is dead
 	drainTime = time.Second      // to read what is left in the pipes of processes that would not die
 )
 
-// timedOut is why an order was stopped whose time was over.
+// timedOut is why an order was stopped after its time.
 const timedOut = "its time is up"
 
-// traceTime bounds the guest's wait for each of the two answers of the program that traces in it, before the trial and after it. The
-// kernel verifies the programs that are attached, which takes seconds in an emulated guest.
+// traceTime bounds the guest's wait for each of the two answers of the program that traces in it, before the trial and after it.
+// The kernel verifies the attached programs, which takes seconds in an emulated guest.
 var traceTime = 2 * time.Minute
 
-// check says what is wrong with an order, on either end.
+// check checks an order, on either end.
 func (o *Order) check() error {
 	if o.Times < 0 || o.Times > MaxCost {
-		return fmt.Errorf("%d times: the number must be 0 to %d", o.Times, MaxCost)
+		return fmt.Errorf("%d times: must be from 0 to %d", o.Times, MaxCost)
 	}
 	if len(o.Argv) == 0 && o.Times == 0 || len(o.Argv) > 0 && o.Argv[0] == "" {
 		return errors.New("order without a command: Argv[0] must name a program")
@@ -58,20 +58,20 @@ func (o *Order) check() error {
 		return fmt.Errorf("folder %q is not an absolute path", o.Dir)
 	}
 	if len(o.Groups) > MaxGroups {
-		return fmt.Errorf("%d supplementary groups: the number must be 0 to %d", len(o.Groups), MaxGroups)
+		return fmt.Errorf("%d supplementary groups: must be at most %d", len(o.Groups), MaxGroups)
 	}
 	if o.Timeout <= 0 || o.Timeout > MaxTimeout {
-		return fmt.Errorf("timeout %v is not between 0 and %v", o.Timeout, MaxTimeout)
+		return fmt.Errorf("timeout %v: must be above 0 and at most %v", o.Timeout, MaxTimeout)
 	}
 	if o.OutputLimit < 0 || o.OutputLimit > MaxOutput {
-		return fmt.Errorf("output limit %d is not between 0 and %d bytes", o.OutputLimit, MaxOutput)
+		return fmt.Errorf("output limit %d: must be from 0 to %d bytes", o.OutputLimit, MaxOutput)
 	}
 	if len(o.Tracers) > len(notebook.TracerNames) {
-		return fmt.Errorf("%d tracers, and there are only %d", len(o.Tracers), len(notebook.TracerNames))
+		return fmt.Errorf("%d tracers: must be at most %d", len(o.Tracers), len(notebook.TracerNames))
 	}
 	for _, name := range o.Tracers {
 		if !slices.Contains(notebook.TracerNames, name) {
-			return fmt.Errorf("tracer %.32q: one of %s was expected", name, strings.Join(notebook.TracerNames, ", "))
+			return fmt.Errorf("tracer %.32q: must be one of %s", name, strings.Join(notebook.TracerNames, ", "))
 		}
 	}
 	return nil
@@ -107,15 +107,14 @@ func (h *Hello) check() error {
 	return nil
 }
 
-// check says whether r can be the result of o when the host saw the interval last at most seen. A guest's clock
-// may drift, and what it measured then has its warning elsewhere; one that claims twice the time that passed
-// measures nothing.
+// check reports whether r can be the result of o when the host saw the interval last at most seen. A guest's clock may drift, and a
+// warning elsewhere says so. But one that claims twice the time that passed measures nothing.
 func (r *Result) check(o *Order, seen time.Duration) error {
 	bad := func(expected, format string, a ...any) error {
 		return violation(expected, "a result with "+format, a...)
 	}
 	if r.Elapsed < 0 || r.Elapsed > 2*seen+time.Second {
-		return bad(fmt.Sprintf("between 0 and about %v, which is what the host saw", seen), "%v elapsed", r.Elapsed)
+		return bad(fmt.Sprintf("between 0 and about %v, as the host saw", seen), "%v elapsed", r.Elapsed)
 	}
 	if r.Exit < 0 || r.Exit > 255 {
 		return bad("0 to 255", "exit code %d", r.Exit)
@@ -149,7 +148,7 @@ func (r *Result) check(o *Order, seen time.Duration) error {
 	}
 	if f := r.Found; f != nil {
 		if !o.Remains {
-			return bad("none, as the order does not ask for them", "files that it found")
+			return bad("none, because the order does not request them", "files that it found")
 		}
 		if len(f.Files) == 0 || len(f.Files) > notebook.MostFound || f.N < len(f.Files) {
 			return bad(fmt.Sprintf("1 to %d names, and no smaller number", notebook.MostFound), "%d files that it found and %d names", f.N, len(f.Files))

@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// How long the host waits for what the guest does beside the work itself. Generous, for a guest under software
+// Time limits of the host for what the guest does in addition to the work itself. They are generous, for a guest under software
 // emulation on a busy host; they only have to end.
 const (
-	answerGrace = 30 * time.Second // beyond what an answer may take by its order
+	answerGrace = 30 * time.Second // in addition to the order's own time for an answer
 	prepareTime = 3 * time.Minute  // to empty the scratch folder, which may hold millions of files
-	cancelGrace = 20 * time.Second // for the answer to a cancelled order; then the guest is given up
-	writeGrace  = 10 * time.Second // for the guest to take a frame in
-	clockPings  = 9                // of which the quickest says what time it is there
+	cancelGrace = 20 * time.Second // for the answer to a cancelled order; after that the guest is given up
+	writeGrace  = 10 * time.Second // for the guest to accept a frame
+	clockPings  = 9                // the quickest of them gives the guest's time
 )
 
-// Stream is what a Client talks over: a net.Conn, or an *os.File that takes deadlines.
+// Stream is what a Client communicates over: a net.Conn, or an *os.File that supports deadlines.
 type Stream interface {
 	io.ReadWriteCloser
 	SetReadDeadline(time.Time) error
 	SetWriteDeadline(time.Time) error
 }
 
-// Client is the host's end of the stream to a guest's ruler. It does not trust the guest: whatever arrives, each
-// method ends in bounded time, with an error where the guest is at fault (ErrGone, ErrProtocol, ErrSilent). It is
-// not for use by several goroutines at once, except that Close may be called at any time, and Frames and Files beside Run.
+// Client is the host's end of the stream to a guest's ruler. It does not trust the guest: whatever arrives, each method ends in
+// bounded time, with an error if the guest is at fault (ErrGone, ErrProtocol, ErrSilent). Only one goroutine at a time may use it,
+// except that Close may be called at any time, and Frames and Files during Run.
 type Client struct {
 	s       Stream
 	dec     decoder
@@ -41,15 +41,15 @@ type Client struct {
 
 	writing sync.Mutex
 	mu      sync.Mutex // guards err
-	err     error      // why the client is of no more use
+	err     error      // why the client is unusable
 }
 
 func newClient(s Stream) *Client {
 	return &Client{s: s, dec: decoder{r: s}, close: sync.OnceValue(s.Close), looking: looking{lost: make(chan struct{})}}
 }
 
-// Connect waits, until ctx is done, for the ruler at the other end of s to say hello. It owns s from then on, and
-// closes it on error.
+// Connect waits, until ctx is done, for the hello of the ruler at the other end of s. It owns s from then on, and closes it on
+// error.
 func Connect(ctx context.Context, s Stream) (*Client, error) {
 	c := newClient(s)
 	if err := c.connect(ctx); err != nil {
@@ -83,25 +83,25 @@ func (c *Client) connect(ctx context.Context) error {
 	return c.write(func() error { _, err := c.s.Write(magic); return err })
 }
 
-// Hello is what the ruler said of itself and its guest.
+// Hello is the ruler's description of itself and its guest.
 func (c *Client) Hello() Hello { return c.hello }
 
-// Began is when the first byte came from the ruler, which says one before it does anything else.
+// Began is when the first byte came from the ruler, which sends one before it does anything else.
 func (c *Client) Began() time.Time { return c.dec.first }
 
 // Greeted is when the ruler's hello came.
 func (c *Client) Greeted() time.Time { return c.greeted }
 
-// RoundTrip is the smallest time that a Ping has taken so far; 0 where there was none, and so no Run either.
+// RoundTrip is the shortest time of a Ping so far; 0 before the first Ping or Run.
 func (c *Client) RoundTrip() time.Duration { return c.rtt }
 
-// Ping measures the time from sending an empty order to its answer. It goes the same way in the ruler as a Run.
+// Ping measures the time from sending an empty order to its answer, which takes the same way in the ruler as a Run.
 func (c *Client) Ping(ctx context.Context) (time.Duration, error) {
 	d, _, err := c.ping(ctx)
 	return d, err
 }
 
-// ping gives also how far the guest's calendar clock is ahead of the host's, if the answer took half of the time.
+// ping also returns how far the guest's calendar clock is ahead of the host's, if the answer took half of the time.
 func (c *Client) ping(ctx context.Context) (d, ahead time.Duration, err error) {
 	if err := c.usable(ctx); err != nil {
 		return 0, 0, err
@@ -125,8 +125,8 @@ func (c *Client) ping(ctx context.Context) (d, ahead time.Duration, err error) {
 	return d, time.Unix(0, note.Now).Sub(start.Add(d / 2)), nil
 }
 
-// Clock says how far the guest's calendar clock is ahead of the host's, by the quickest of several pings, and how wrong that
-// can be: by half of what it took.
+// Clock returns how far the guest's calendar clock is ahead of the host's, by the quickest of several pings, and the bound on its
+// error: half of the ping's time.
 func (c *Client) Clock(ctx context.Context) (ahead, bound time.Duration, err error) {
 	for i := range clockPings {
 		d, a, err := c.ping(ctx)
@@ -140,12 +140,12 @@ func (c *Client) Clock(ctx context.Context) (ahead, bound time.Duration, err err
 	return ahead, bound, nil
 }
 
-// Cost has the ruler time n empty processes (1 to MaxCost), one straight after the other, just as it times work, and
-// returns what it measured. With argv they are processes of that command, given by its path in the guest, which must
-// succeed each time; so the ruler can be compared with other instruments on the same program.
+// Cost lets the ruler time n empty processes (1 to MaxCost), one straight after the other, as it times work, and returns the times.
+// With argv they are processes of that command, given by its path in the guest, which must succeed each time. So the ruler can be
+// compared with other instruments on the same program.
 func (c *Client) Cost(ctx context.Context, n int, argv ...string) ([]time.Duration, error) {
 	if n < 1 || n > MaxCost {
-		return nil, fmt.Errorf("ruler's cost of %d processes: the number must be 1 to %d", n, MaxCost)
+		return nil, fmt.Errorf("ruler's cost of %d processes: must be from 1 to %d", n, MaxCost)
 	}
 	r, _, err := c.Run(ctx, Order{Argv: argv, Times: n, KeepScratch: true, Timeout: answerGrace + time.Duration(n)*time.Second/2})
 	if err != nil {
@@ -169,14 +169,14 @@ func (c *Client) Cost(ctx context.Context, n int, argv ...string) ([]time.Durati
 	return nil, fmt.Errorf("the ruler cannot measure its own cost: %s", why)
 }
 
-// Run has the ruler run and measure o. The duration is the interval of Result.Elapsed by the host's clock: from sending the word to go
-// until the guest says that the process has ended, less the (short) times that the guest says it took to start the clock and to say
-// that it has stopped. The way there and back is in it, for which RoundTrip is a measure: what it took this time is not known, and on a
-// busy host it varies by more than a short trial takes.
+// Run lets the ruler run and measure o. The duration is the interval of Result.Elapsed by the host's clock: from sending go until
+// the guest says that the process has ended, less the (short) times that the guest needed to start the clock and to report its
+// stop. It includes the way there and back, for which RoundTrip is a measure. Its time in this run is unknown, and on a busy host
+// it varies by more than a short trial takes.
 //
-// When ctx ends the order is cancelled, everything it started is killed, and ctx's error is returned, with what it had printed
-// until then in the Result; the client remains good if the guest answers to that within seconds. An order that the guest could not
-// start is no error: Result.Error says why. An order that breaks Order's limits is an error before anything is sent.
+// When ctx ends, Run cancels the order and kills everything that it started. It returns ctx's error, with the output until then in
+// the Result. The client remains usable if the guest answers within seconds. An order that the guest could not start is not an
+// error: Result.Error says why. An order beyond Order's limits is an error before anything is sent.
 func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error) {
 	var none Result
 	if err := o.check(); err != nil {
@@ -185,7 +185,7 @@ func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error
 	if err := c.usable(ctx); err != nil {
 		return none, 0, err
 	}
-	if c.rtt == 0 { // by it is judged what the two clocks say
+	if c.rtt == 0 { // it is the measure for comparing the two clocks
 		if _, err := c.Ping(ctx); err != nil {
 			return none, 0, err
 		}
@@ -193,7 +193,7 @@ func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error
 	if err := c.send(kindRun, o); err != nil {
 		return none, 0, err
 	}
-	tracing := time.Duration(0) // that the guest may take for each answer of its tracer
+	tracing := time.Duration(0) // time that the guest may take for each answer of its tracer
 	if len(o.Tracers) > 0 {
 		tracing = traceTime
 	}
@@ -203,7 +203,7 @@ func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error
 	}
 	var host, seen time.Duration
 	if f.kind == kindReady {
-		// Before the clock, and after it: telling it is not in the interval.
+		// Before the clock, and after it: this call is not in the interval.
 		if o.Bounds != nil {
 			o.Bounds.Begin()
 		}
@@ -249,8 +249,8 @@ func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error
 	return r, host, nil
 }
 
-// Close ends the stream; the ruler then kills all it started. It may be called more than once, and makes a method
-// in progress end with ErrGone.
+// Close ends the stream; the ruler then kills everything it started. It may be called more than once, and makes a running method
+// end with ErrGone.
 func (c *Client) Close() error { return c.close() }
 
 func (c *Client) usable(ctx context.Context) error {
@@ -260,14 +260,14 @@ func (c *Client) usable(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// broken is why the client is of no more use; nil: it is.
+// broken is why the client is unusable; nil if it is usable.
 func (c *Client) broken() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// fail makes err the client's end: after it nothing is known of where in the stream the two ends are.
+// fail makes err the client's end: from now on the positions of the two ends in the stream are unknown.
 func (c *Client) fail(err error) error {
 	c.mu.Lock()
 	c.err = err
@@ -288,22 +288,22 @@ func (c *Client) send(kind byte, v any) error {
 func (c *Client) write(do func() error) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	c.s.SetWriteDeadline(time.Now().Add(writeGrace)) // its error is that of the write which follows
+	c.s.SetWriteDeadline(time.Now().Add(writeGrace)) // the following write reports the error
 	err := do()
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return c.fail(fmt.Errorf("%w: it took nothing in for %v", ErrSilent, writeGrace))
+		return c.fail(fmt.Errorf("%w: it accepted nothing for %v", ErrSilent, writeGrace))
 	default:
 		return c.fail(fmt.Errorf("%w: %w", ErrGone, err))
 	}
 }
 
-// wait runs read with the read deadline limit (zero: none) or the end of ctx, whichever is first, and gives its
-// error a name. The error is context's own if and only if it was ctx that ended the wait.
+// wait runs read with the read deadline limit (zero: none) or until ctx ends, whichever is first, and gives its error a name. The
+// error is ctx's own if and only if ctx ended the wait.
 func (c *Client) wait(ctx context.Context, limit time.Time, read func() error) error {
-	c.s.SetReadDeadline(limit) // its error is that of the read which follows
+	c.s.SetReadDeadline(limit) // the following read reports the error
 	interrupted := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		c.s.SetReadDeadline(time.Unix(1, 0))
@@ -312,7 +312,7 @@ func (c *Client) wait(ctx context.Context, limit time.Time, read func() error) e
 	start := time.Now()
 	err := read()
 	if !stop() {
-		<-interrupted // or it would disturb the next wait
+		<-interrupted // otherwise it would disturb the next wait
 	}
 	var protocol *ProtocolError
 	switch {
@@ -328,8 +328,8 @@ func (c *Client) wait(ctx context.Context, limit time.Time, read func() error) e
 	}
 }
 
-// answer waits for one of the frames in kinds. When ctx ends it cancels the order, waits for the order's last
-// frame, which is the last of kinds or done, and returns it with ctx's error.
+// answer waits for one of the frames in kinds. When ctx ends it cancels the order, waits for the order's last frame, which is the
+// last of kinds or done, and returns it with ctx's error.
 func (c *Client) answer(ctx context.Context, limit time.Time, kinds ...byte) (frame, error) {
 	f, err := c.expect(ctx, limit, kinds...)
 	if err == nil {
@@ -344,7 +344,7 @@ func (c *Client) answer(ctx context.Context, limit time.Time, kinds ...byte) (fr
 	last := kinds[len(kinds)-1]
 	end := time.Now().Add(cancelGrace)
 	for {
-		// A cancelled run may still have its ready and ended frames on the way before done.
+		// A cancelled run may still send its ready and ended frames before done.
 		f, err := c.expect(context.Background(), end, append(kinds, kindReady, kindEnded)...)
 		if err != nil {
 			return frame{}, err
@@ -355,7 +355,8 @@ func (c *Client) answer(ctx context.Context, limit time.Time, kinds ...byte) (fr
 	}
 }
 
-// expect waits for one of the frames in kinds, and hands on what a look gets before. Any error but ctx's is the client's end.
+// expect waits for one of the frames in kinds, and passes on what a look gets before that. Any error except ctx's is the client's
+// end.
 func (c *Client) expect(ctx context.Context, limit time.Time, kinds ...byte) (frame, error) {
 	var f frame
 	err := c.wait(ctx, limit, func() (err error) {

@@ -59,12 +59,11 @@ const (
 	readChunk  = 32 * 1024 // bytes asked for at a time
 )
 
-// magic marks where the protocol begins in the stream. Its first byte is in no UTF-8 text, and a terminal that
-// translates line ends, or cuts the eighth bit off, destroys it: a stream that is not transparent is found out
-// at once.
+// magic marks where the protocol begins in the stream. Its first byte is in no UTF-8 text. A terminal that translates line ends, or
+// cuts off the eighth bit, destroys it, so a stream that changes bytes is detected at once.
 var magic = []byte("\xf5tare\r\n\x1a")
 
-// frame is one message. An empty payload stands for a message without content.
+// frame is a message. An empty payload stands for a message without content.
 type frame struct {
 	kind    byte
 	payload []byte
@@ -90,8 +89,8 @@ func writeFrame(w io.Writer, kind byte, v any) error {
 	return err
 }
 
-// decoder takes a stream apart. A read error (a deadline, say) loses nothing: the next call goes on where the
-// stream stopped. It holds no more than one frame and one chunk, and no more than what really came.
+// decoder splits a stream into frames. A read error (such as a deadline) loses nothing: the next call continues where the stream
+// stopped. It holds at most one frame and one chunk, and at most what really came.
 type decoder struct {
 	r     io.Reader
 	buf   []byte
@@ -118,7 +117,7 @@ func (d *decoder) fill() error {
 	return err
 }
 
-// sync passes over garbage until after magic.
+// sync skips garbage until after magic.
 func (d *decoder) sync() error {
 	passed := 0
 	for {
@@ -126,7 +125,7 @@ func (d *decoder) sync() error {
 			d.buf = append([]byte(nil), d.buf[i+len(magic):]...)
 			return nil
 		}
-		// Only a beginning of magic at the very end can still become one.
+		// Only the beginning of magic at the very end can still become magic.
 		if cut := len(d.buf) - (len(magic) - 1); cut > 0 {
 			passed += cut
 			d.buf = append(d.buf[:0], d.buf[cut:]...)
@@ -140,7 +139,7 @@ func (d *decoder) sync() error {
 	}
 }
 
-// next gives the next frame. Its payload is the caller's.
+// next returns the next frame. The caller owns its payload.
 func (d *decoder) next() (frame, error) {
 	for {
 		if len(d.buf) >= headerSize {
@@ -150,7 +149,7 @@ func (d *decoder) next() (frame, error) {
 				return frame{}, unexpected(frame{kind: kind}, "a frame of a known type")
 			}
 			if n > maxFrame {
-				return frame{}, violation(fmt.Sprintf("at most %d", maxFrame), "%s that says it has %d bytes", kindName(kind), n)
+				return frame{}, violation(fmt.Sprintf("at most %d bytes", maxFrame), "%s that says it has %d bytes", kindName(kind), n)
 			}
 			if end := headerSize + int(n); len(d.buf) >= end {
 				f := frame{kind, append([]byte(nil), d.buf[headerSize:end]...)}
@@ -167,7 +166,7 @@ func (d *decoder) next() (frame, error) {
 	}
 }
 
-// decode reads a frame's content into v, strictly: valid UTF-8, no unknown field, nothing after it.
+// decode decodes a frame's content into v, strictly: valid UTF-8, no unknown field, nothing after it.
 func (f frame) decode(v any) error {
 	bad := func(why string) error {
 		return violation("its content as JSON", "%s with %.200q (%s)", kindName(f.kind), f.payload, why)
@@ -191,8 +190,8 @@ type pongNote struct {
 	Now int64 `json:"now"`
 }
 
-// endedNote is the content of an ended frame: how long after the word to go the clock was started, and how long before this frame
-// it was stopped, for the host to take off.
+// endedNote is the content of an ended frame: how long after go the clock was started, and how long before this frame it was
+// stopped. The host subtracts both.
 type endedNote struct {
 	Lead time.Duration `json:"lead"`
 	Late time.Duration `json:"late"`

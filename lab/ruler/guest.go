@@ -22,23 +22,23 @@ import (
 	"tare/notebook"
 )
 
-// guest carries orders out for real.
+// guest carries out orders for real.
 type guest struct {
-	proc    *os.Root // nil where there is no /proc: the ruler still measures, and says what it cannot do when it matters
+	proc    *os.Root // nil without /proc: the ruler still measures, and reports what it cannot do when that matters
 	scratch scratch
 	stdin   *os.File
-	oom     *os.File // own oom_score_adj, open for writing; nil where the ruler cannot be protected
-	oomAdj  []byte   // what it was, and what a trial's processes get
+	oom     *os.File // its own oom_score_adj, open for writing; nil where the ruler cannot be protected
+	oomAdj  []byte   // the earlier value, which a trial's processes get
 	empty   tiny
 	launch  tiny
 	buffers [2][]byte // for reading the two outputs
 	tracer  string
 	machine bool
 	remains remains.Remains
-	child   chan os.Signal // something came since it was last read: a child may have ended
+	child   chan os.Signal // a signal has come since the last read: a child may have ended
 }
 
-// newGuest prepares this process, which stays so until it ends.
+// newGuest prepares this process, until it ends.
 func newGuest(o Options) (g *guest, err error) {
 	g = &guest{
 		proc: o.Proc, tracer: o.Tracer, machine: o.Machine,
@@ -46,8 +46,8 @@ func newGuest(o Options) (g *guest, err error) {
 		child: make(chan os.Signal, 1),
 	}
 	signal.Notify(g.child, syscall.SIGCHLD) // before the first child
-	// What the engine that made this process left open is no business of the trials. A kernel that cannot do this
-	// (before 5.11, or a sandbox) leaves it as it is.
+	// The trials must not see the files that the engine left open in this process. On a kernel that cannot do this (before 5.11, or
+	// a sandbox) they stay open.
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) &&
 		!errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EPERM) {
 		return g, fmt.Errorf("keeping open files from the trials: %w", err)
@@ -71,14 +71,14 @@ func newGuest(o Options) (g *guest, err error) {
 	return g, nil
 }
 
-// openStdin opens what a trial's process reads: nothing. An image may lack /dev/null.
+// openStdin opens an empty standard input for a trial's process. An image may lack /dev/null.
 func openStdin() (*os.File, error) {
 	f, err := os.Open("/dev/null")
 	if err == nil {
 		if st, serr := f.Stat(); serr == nil && st.Mode()&os.ModeCharDevice != 0 {
 			return f, nil
 		}
-		f.Close() // a file of that name that somebody made
+		f.Close() // another file of that name
 	}
 	var p [2]int
 	if err := syscall.Pipe2(p[:], syscall.O_CLOEXEC); err != nil {
@@ -88,12 +88,11 @@ func openStdin() (*os.File, error) {
 	return os.NewFile(uintptr(p[0]), "empty input"), nil
 }
 
-// unkillable is the score of a process that the kernel never chooses when memory is out.
+// unkillable is the score of a process that the kernel never kills when memory is out.
 var unkillable = []byte("-1000")
 
-// protect keeps the ruler alive when the guest's memory is out: it must be able to say so. A trial's processes get
-// the score that the ruler had. Where that is not allowed (a container without CAP_SYS_RESOURCE) the ruler remains
-// what it is, one of the smallest processes there.
+// protect keeps the ruler alive when the guest's memory is out, so that it can report that. A trial's processes get the ruler's
+// earlier score. Where this is not allowed (a container without CAP_SYS_RESOURCE) the ruler is still one of the smallest processes.
 func (g *guest) protect() {
 	if g.proc == nil {
 		return
@@ -114,8 +113,8 @@ func (g *guest) protect() {
 	g.oom, g.oomAdj = f, adj[:n]
 }
 
-// setOOM writes the score that children inherit. It cannot fail where protect has succeeded, and if it did
-// nothing could be done about it.
+// setOOM writes the score that children inherit. It cannot fail if protect has succeeded, and nothing could be done about a
+// failure.
 func (g *guest) setOOM(adj []byte) {
 	if g.oom != nil {
 		syscall.Pwrite(int(g.oom.Fd()), adj, 0)
@@ -133,7 +132,7 @@ func (g *guest) hello() (Hello, error) {
 	if err := unix.SchedGetaffinityDynamic(0, set); err != nil {
 		return h, fmt.Errorf("asking for the CPUs that may be used: %w", err)
 	}
-	for i, mask := range set { // nearly all of which are 0
+	for i, mask := range set { // nearly all are 0
 		for m := uint(mask); m != 0; m &= m - 1 {
 			h.CPUs = append(h.CPUs, i*bits.UintSize+bits.TrailingZeros(m))
 		}
@@ -166,14 +165,14 @@ func cpuFlags(info string) []string {
 	return nil
 }
 
-// sockets counts the sockets in /proc/cpuinfo, and the threads of the first core. A kernel for one CPU says neither.
+// sockets counts the sockets in /proc/cpuinfo, and the threads of the first core. A kernel for one CPU lists neither.
 func sockets(info string) (sockets, threads int) {
 	seen := map[string]bool{}
 	siblings := 0
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(line, ":")
 		value = strings.TrimSpace(value)
-		n, _ := strconv.Atoi(value) // no number counts nothing
+		n, _ := strconv.Atoi(value) // a value that is not a number counts nothing
 		switch strings.TrimSpace(name) {
 		case "physical id":
 			seen[value] = true
@@ -199,7 +198,7 @@ func nodes(info string) int {
 	return len(seen)
 }
 
-// oomKills is how many processes the kernel has killed for memory since it started; 0 where it does not say.
+// oomKills is the number of processes that the kernel has killed for memory since its start; 0 where it does not count.
 func (g *guest) oomKills() int64 {
 	if g.proc == nil {
 		return 0
@@ -240,7 +239,7 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, la
 	defer l.close()
 	// Now, so that it does not come later: the collector does not run by itself.
 	runtime.GC()
-	// The clock of the time limit starts here rather than with the process, because arming it wakes a thread.
+	// The clock of the time limit starts here rather than with the process, because setting it wakes a thread.
 	timer := time.AfterFunc(o.Timeout, func() { c.stop(timedOut) })
 	defer timer.Stop()
 	if !ready() {
@@ -251,7 +250,7 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, la
 	r := g.trial(l, p, c, trace.process(), func(began, over time.Duration) { ended(began-said, monotonic()-over) })
 	r.Trace = trace.close(r.Elapsed)
 	if o.Times == 0 {
-		r.Took = nil // it is Elapsed
+		r.Took = nil // equal to Elapsed
 	}
 	var left usageSum
 	if err := g.sweep(&left); err != nil {
@@ -266,7 +265,7 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, la
 	return r
 }
 
-// program is what the order runs.
+// program finds the order's program.
 func (g *guest) program(o *Order) (*program, error) {
 	if len(o.Argv) > 0 {
 		return newProgram(o, g.scratch.path)
@@ -281,9 +280,8 @@ func (g *guest) program(o *Order) (*program, error) {
 	return newProgram(&Order{Argv: []string{path}}, g.scratch.path)
 }
 
-// trial runs one process and measures it. All that can be done before the clock starts was done before, and all that
-// can wait until it has stopped waits. As soon as the process is reaped it calls ended, with the times of its start and its end.
-// tracer is the process that traces it, 0 where none does.
+// trial runs one process and measures it. Everything possible is done before the clock starts, or after it has stopped. As soon as
+// the process is reaped, trial calls ended with the times of its start and its end. tracer is the process that traces it, or 0.
 func (g *guest) trial(l *launcher, p *program, c *control, tracer int, ended func(began, over time.Duration)) (r Result) {
 	var (
 		status syscall.WaitStatus
@@ -295,7 +293,7 @@ func (g *guest) trial(l *launcher, p *program, c *control, tracer int, ended fun
 	c.running(l.kill)
 	l.begin()
 	for {
-		// Any child: an orphan of the trial is reaped as it ends, or the dead would pile up.
+		// Any child: an orphan of the trial is reaped as soon as it ends; otherwise dead processes would accumulate.
 		var got int
 		got, err = syscall.Wait4(-1, &status, syscall.WNOHANG, &usage)
 		if got == l.pid || err != nil && err != syscall.EINTR {
@@ -306,7 +304,7 @@ func (g *guest) trial(l *launcher, p *program, c *control, tracer int, ended fun
 		case got > 0:
 			total.reaped(got, &usage)
 		default:
-			<-g.child // rather than in wait4, see Serve
+			<-g.child // not in wait4: see Serve
 		}
 	}
 	why := c.over()
@@ -326,7 +324,7 @@ func (g *guest) trial(l *launcher, p *program, c *control, tracer int, ended fun
 	case why == "":
 		return Result{Error: err.Error()}
 	default:
-		// The launcher was killed, for why, and the process, whose parent it was, with it.
+		// The launcher was killed, as why says, and with it the process, whose parent it was.
 		r.Elapsed = monotonic() - began
 		ended(began, began+r.Elapsed)
 		if err := g.sweep(&total); err != nil {
@@ -355,21 +353,21 @@ func signalName(s syscall.WaitStatus) string {
 	if name := unix.SignalName(s.Signal()); name != "" {
 		return name
 	}
-	return fmt.Sprintf("SIG%d", int(s.Signal())) // real-time signals have no name
+	return fmt.Sprintf("SIG%d", int(s.Signal())) // real-time signals have no names
 }
 
-// usageSum adds up what the kernel says of reaped processes.
+// usageSum adds up the kernel's accounts of reaped processes.
 type usageSum struct {
 	user, system time.Duration
 	rest         notebook.Usage
 
-	tracer int // the process that traces the trial, until it is reaped; what it used is not the trial's
+	tracer int // process that traces the trial, until it is reaped; its usage is not the trial's
 }
 
-// reaped adds what a process of the trial used.
+// reaped adds the usage of a process of the trial.
 func (s *usageSum) reaped(pid int, u *syscall.Rusage) {
 	if pid == s.tracer {
-		s.tracer = 0 // the number may become another's
+		s.tracer = 0 // another process may get the number
 		return
 	}
 	s.add(u)
@@ -392,9 +390,9 @@ func (s *usageSum) usage() notebook.Usage {
 	return u
 }
 
-// sweep kills and reaps every process that descends from this one, and adds what they used to total, if it is not nil. Only children are killed: a child's id cannot
-// become another's before it is reaped here, and when it dies its own children become children of this
-// process, the subreaper. So a few rounds reach everything, and nothing else is ever hit.
+// sweep kills and reaps every process that descends from this one, and adds their usage to total, if it is not nil. It kills only
+// children: a child's id cannot become another's before it is reaped here. When a child dies, its own children become children of
+// this process, the subreaper. So a few rounds reach everything, and nothing else is ever hit.
 func (g *guest) sweep(total *usageSum) error {
 	if none, _ := reap(total); none {
 		return nil
@@ -403,13 +401,13 @@ func (g *guest) sweep(total *usageSum) error {
 	defer deadline.Stop()
 	for {
 		killErr := g.killChildren()
-		// Reap after killing: a death before leaves no signal to wait for.
+		// Reap after killing: an earlier death leaves no signal to wait for.
 		none, reaped := reap(total)
 		if none {
 			return nil
 		}
 		if reaped {
-			continue // their children may be ours now
+			continue // their children may now be ours
 		}
 		if killErr != nil {
 			return killErr
@@ -417,20 +415,20 @@ func (g *guest) sweep(total *usageSum) error {
 		select {
 		case <-g.child:
 		case <-deadline.C:
-			return fmt.Errorf("processes that the trial started do not die within %v of SIGKILL (in uninterruptible sleep, "+
+			return fmt.Errorf("processes that the trial started did not die within %v of SIGKILL (they are in uninterruptible sleep,  "+
 				"or started faster than they can be killed); destroy the guest", sweepTime)
 		}
 	}
 }
 
-// reap reaps what is dead. It says whether no child is left, and whether there was something to reap.
+// reap reaps dead children. It reports whether no child is left, and whether it reaped one.
 func reap(total *usageSum) (none, reaped bool) {
 	for {
 		var usage syscall.Rusage
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, &usage)
 		switch {
 		case err == syscall.EINTR:
-		case err != nil: // ECHILD, the only other
+		case err != nil: // ECHILD, the only other error
 			return true, reaped
 		case pid == 0:
 			return false, reaped
@@ -447,7 +445,7 @@ func reap(total *usageSum) (none, reaped bool) {
 func (g *guest) killChildren() error {
 	self := os.Getpid()
 	if self == 1 {
-		// All that this namespace (or this VM) has, at once; on a host the ruler is never process 1.
+		// Everything in this namespace (or this VM) at once. On a host the ruler is never process 1.
 		if err := syscall.Kill(-1, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
 			return fmt.Errorf("killing what the trial left: %w", err)
 		}
@@ -472,16 +470,16 @@ func (g *guest) killChildren() error {
 		}
 		stat, err := g.proc.ReadFile(name + "/stat")
 		if err != nil {
-			continue // gone meanwhile
+			continue // it is gone
 		}
 		if parentOf(string(stat)) == self {
-			syscall.Kill(pid, syscall.SIGKILL) // may only fail because it is dead
+			syscall.Kill(pid, syscall.SIGKILL) // it may fail only because the process is dead
 		}
 	}
 	return nil
 }
 
-// parentOf finds the parent in a /proc/PID/stat; 0 if it is not one. The command's name, in parentheses, may hold
+// parentOf finds the parent in a /proc/PID/stat; 0 if the text is not one. The command's name, in parentheses, may contain
 // anything.
 func parentOf(stat string) int {
 	i := strings.LastIndexByte(stat, ')')
@@ -535,14 +533,14 @@ func (out *outputs) close() {
 	}
 }
 
-// finish ends the collection and gives the last of each, and whether some is missing.
+// finish ends the collection and returns the end of each output, and whether some is missing.
 func (out *outputs) finish() (stdout, stderr []byte, truncated bool) {
 	out.close()
 	return out[0].last(), out[1].last(), out[0].cut || out[1].cut
 }
 
-// output takes what a trial's process prints and keeps the last part. This process holds the pipe's writing end open
-// until the trial is over, so that the end of the process wakes no reader while the clock runs.
+// output reads what a trial's process prints and keeps the end. This process holds the pipe's writing end open until the trial is
+// over, so that the end of the process wakes no reader while the clock runs.
 type output struct {
 	r     *os.File
 	w     int
@@ -557,7 +555,7 @@ func newOutput(buf []byte, limit int) (*output, error) {
 	if err := syscall.Pipe2(p[:], syscall.O_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("making a pipe for the trial's output: %w", err)
 	}
-	// Only the reading end: the writing end must block, as programs expect of it.
+	// Only the reading end: the writing end must block, as programs expect.
 	if err := syscall.SetNonblock(p[0], true); err != nil {
 		syscall.Close(p[0])
 		syscall.Close(p[1])
@@ -575,7 +573,7 @@ func (o *output) collect(buf []byte) {
 		o.tail = append(o.tail, buf[:n]...)
 		if over := len(o.tail) - o.limit; over > 0 {
 			o.cut = true
-			if over >= o.limit { // seldom, so that a flood is not copied again for each read
+			if over >= o.limit { // rarely, so that a flood is not copied at each read
 				o.tail = append(o.tail[:0], o.tail[over:]...)
 			}
 		}
@@ -588,18 +586,18 @@ func (o *output) collect(buf []byte) {
 	}
 }
 
-// last is what is kept, after close.
+// last is the kept output, after close.
 func (o *output) last() []byte { return o.tail[max(0, len(o.tail)-o.limit):] }
 
-// close ends the collection: all writers are dead, so the pipe ends when this process lets go of it; if one would not
-// die, a deadline ends it. It may be called more than once.
+// close ends the collection. All writers are dead, so the pipe ends when this process closes its end; if one did not die, a
+// deadline ends it. close may be called more than once.
 func (o *output) close() {
 	if o.w < 0 {
 		return
 	}
 	syscall.Close(o.w)
 	o.w = -1
-	o.r.SetReadDeadline(time.Now().Add(drainTime)) // a pipe always takes one
+	o.r.SetReadDeadline(time.Now().Add(drainTime)) // a pipe always supports deadlines
 	<-o.done
 	o.r.Close()
 }

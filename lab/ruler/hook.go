@@ -11,13 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxHookState is how many bytes a runtime may tell a hook of its container's state.
+// MaxHookState is the greatest size of a container's state that a runtime may pass to a hook, in bytes.
 const MaxHookState = 1 << 20
 
-// HookArgs are the arguments by which the ruler's program becomes a hook of a container's, the program at path with these arguments (the first is its name).
+// HookArgs are the arguments with which the ruler's program becomes a container's hook: the program at path with these arguments
+// (the first is its name).
 //
-// A runtime writes the container's state to a hook's standard input. crun fails the container with EPIPE where the hook ends, or closes its input, before all of it is
-// written; the runtime specification does not ask hooks to read it. The ruler reads it all, so the write succeeds whatever the hook does.
+// A runtime writes the container's state to a hook's standard input. crun fails the container with EPIPE if the hook ends, or
+// closes its input, before it has written everything, although the runtime specification does not require hooks to read it. The
+// ruler reads all of it, so the write succeeds whatever the hook does.
 func HookArgs(path string, args []string) []string {
 	if len(args) == 0 {
 		args = []string{path}
@@ -25,7 +27,8 @@ func HookArgs(path string, args []string) []string {
 	return append([]string{"ruler", "--hook", path, "--"}, args...)
 }
 
-// becomeHook reads standard input to its end and becomes the program at path, which finds the same bytes on its own. It returns on failure alone.
+// becomeHook reads standard input to its end and becomes the program at path, which finds the same bytes on its own standard input.
+// It returns only on failure.
 func becomeHook(path string, args []string) error {
 	state, err := io.ReadAll(io.LimitReader(os.Stdin, MaxHookState+1))
 	switch {

@@ -17,34 +17,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// launcher is the program of launcher/launcher.c at work: it starts and times a trial's process.
+// launcher is a running program of launcher/launcher.c: it starts and times a trial's process.
 type launcher struct {
 	pid int
 	in  *os.File // where it waits for a byte
-	out *os.File // where its report comes from
+	out *os.File // its report
 }
 
-// What it changes for a trial's process, as launcher.c has it.
+// Flags for what it changes for a trial's process, as in launcher.c.
 const (
 	changeCredentials = 1 << iota
 	changeAddresses
 	changePages
 )
 
-// report is what it says. The times are in nanoseconds, the first two on the monotonic clock.
+// report is its report. The times are in nanoseconds, the first two on the monotonic clock.
 type report struct {
 	Began, Ended int64
 	Status       int64
 	Error        int64 // errno; 0: none
-	Done         int64 // as many times follow
+	Done         int64 // number of times that follow
 	Usage        syscall.Rusage
 }
 
-// monotonic reads the launcher's clock: CLOCK_MONOTONIC, not CLOCK_MONOTONIC_RAW. The first runs at the rate that time keeping has
-// found to be true, and is never set; the second runs at the crystal's own, which differs between host and guest.
+// monotonic reads the launcher's clock: CLOCK_MONOTONIC, not CLOCK_MONOTONIC_RAW. The first runs at the corrected rate of time
+// keeping, and is never set. The second runs at the crystal's own rate, which differs between host and guest.
 func monotonic() time.Duration {
 	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil { // there is no such kernel
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil { // no such kernel exists
 		panic(err)
 	}
 	return time.Duration(t.Nano())
@@ -68,7 +68,7 @@ func (g *guest) start(p *program, out *outputs, n int) (_ *launcher, err error) 
 		if path, err = g.launch.file(g.scratch.path); err != nil {
 			return nil, err
 		}
-		defer os.Remove(path) // the folder is the trial's, and a program that runs needs no name
+		defer os.Remove(path) // the folder is the trial's, and a running program needs no name
 	}
 	in, begin, err := os.Pipe()
 	if err != nil {
@@ -98,7 +98,7 @@ func (g *guest) start(p *program, out *outputs, n int) (_ *launcher, err error) 
 	}
 	args := []string{g.launch.name, p.dir, strconv.Itoa(changes), strconv.FormatUint(uint64(p.uid), 10), strconv.FormatUint(uint64(p.gid), 10),
 		strings.Join(groups, ","), strconv.Itoa(n), p.path}
-	g.setOOM(g.oomAdj) // which what it starts has too
+	g.setOOM(g.oomAdj) // its children inherit the score
 	l.pid, err = syscall.ForkExec(path, append(args, p.argv...), &syscall.ProcAttr{
 		Dir: "/", Env: p.env, Files: files, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	})
@@ -113,15 +113,15 @@ func (g *guest) start(p *program, out *outputs, n int) (_ *launcher, err error) 
 	return l, nil
 }
 
-// begin lets it go.
+// begin lets it start the process.
 func (l *launcher) begin() {
-	syscall.Write(int(l.in.Fd()), []byte{0}) // where it cannot be, the launcher is dead, and that is seen
+	syscall.Write(int(l.in.Fd()), []byte{0}) // if this fails the launcher is dead, which is noticed
 }
 
-// kill ends it and, since it is the parent, what it started. Until it is reaped its number is its own.
+// kill kills the launcher and, because it is the parent, what it started. Its number stays its own until it is reaped.
 func (l *launcher) kill() { syscall.Kill(l.pid, syscall.SIGKILL) }
 
-// report gives what it says at its end, and the time that each process took.
+// report reads its report at its end, and the time of each process.
 func (l *launcher) report() (r report, took []time.Duration, err error) {
 	said, err := io.ReadAll(l.out)
 	if err != nil {

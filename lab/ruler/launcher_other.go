@@ -2,4 +2,4 @@
 
 package ruler
 
-var launcherCode []byte // makeELF says that there is none
+var launcherCode []byte // makeELF returns the error

@@ -10,26 +10,26 @@ import (
 	"tare/lab/ruler/frames"
 )
 
-// lookNote is the content of a look frame: what the guest is to say of its memory.
+// lookNote is the content of a look frame: which part of its memory the guest must describe.
 type lookNote struct {
-	Frames []frames.Range `json:"frames,omitempty"` // what these are
-	Files  bool           `json:"files,omitempty"`  // which frames have which file
+	Frames []frames.Range `json:"frames,omitempty"` // describe these
+	Files  bool           `json:"files,omitempty"`  // say which frames contain which files
 }
 
 // seenNote is the content of a seen frame: a part of the answer.
 type seenNote struct {
-	Codes []byte         `json:"codes,omitempty"` // as frames.Pack packs them, of the next of the frames that were asked for
-	Kept  int64          `json:"kept,omitempty"`  // frames that are free and that the CPUs keep at hand, which no flag tells
+	Codes []byte         `json:"codes,omitempty"` // packed by frames.Pack, for the next of the requested frames
+	Kept  int64          `json:"kept,omitempty"`  // free frames that the CPUs keep in reserve, which no flag shows
 	Files []frames.Named `json:"files,omitempty"`
-	Out   string         `json:"out,omitempty"`   // what is left out, and why
-	Error string         `json:"error,omitempty"` // the guest cannot tell: why
+	Out   string         `json:"out,omitempty"`   // what is omitted, and why
+	Error string         `json:"error,omitempty"` // why the guest cannot tell
 	Last  bool           `json:"last,omitempty"`
 }
 
-// What the guest may take, and send, for an answer.
+// Limits on the guest's time and size for an answer.
 const (
-	lookTime = time.Minute     // between two parts of it
-	seekTime = 2 * time.Minute // for files: then it says what it has found
+	lookTime = time.Minute     // between two parts of an answer
+	seekTime = 2 * time.Minute // for files: the guest then returns what it has found
 	mostSeen = 1 << 14         // parts
 )
 
@@ -37,41 +37,41 @@ func (l *lookNote) check() error {
 	n := uint64(0)
 	for _, r := range l.Frames {
 		if r.N == 0 || r.N > frames.Most || r.First > 1<<40 {
-			return fmt.Errorf("%d frames from %d on cannot be looked at", r.N, r.First)
+			return fmt.Errorf("%d frames from %d on: must be in the range of frames", r.N, r.First)
 		}
 		n += r.N
 	}
 	if n > frames.Most || (n == 0) != l.Files {
-		return fmt.Errorf("a look at %d frames, files %v: frames, at most %d, or files are looked at", n, l.Files, frames.Most)
+		return fmt.Errorf("a look at %d frames, files %v: must be at files or at most %d frames", n, l.Files, frames.Most)
 	}
 	return nil
 }
 
-// look is one under way, on the host's side.
+// look is a running look, on the host's side.
 type look struct {
 	seen  chan frame
 	left  int           // parts that may still come
-	given chan struct{} // closed: nobody takes them any more
-	alone bool          // no order is in progress: the look reads by itself
+	given chan struct{} // closed: nobody takes parts any more
+	alone bool          // no order is in progress, so the look reads by itself
 }
 
-// looking is what a Client's looks share with the order that is in progress, by which their answers come.
+// looking is shared by a Client's looks and the order in progress, whose goroutine reads their answers.
 type looking struct {
 	mu      sync.Mutex
 	now     *look
 	running bool          // an order is in progress: its goroutine reads
-	lost    chan struct{} // closed when the client is of no more use
+	lost    chan struct{} // closed when the client is unusable
 	once    sync.Once
 }
 
-// during says whether an order is in progress.
+// during sets whether an order is in progress.
 func (l *looking) during(running bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.running = running
 }
 
-// take hands on a part of an answer; false: none was expected.
+// take passes on a part of an answer; false if no look is running.
 func (l *looking) take(f frame) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,8 +93,9 @@ func (l *looking) take(f frame) bool {
 	return true
 }
 
-// Frames asks the guest's kernel what the frames of these ranges are, in their order. It may be called beside a Run, whose order is in progress and which
-// reads the answer then, and by itself; one look at a time. kept is how many of the frames that seem the kernel's are free, and kept at hand by its CPUs.
+// Frames asks the guest's kernel for the use of the frames in these ranges, in their order. It may be called during a Run, whose
+// goroutine then reads the answer, and otherwise reads by itself; one look at a time. kept is how many of the frames that seem the
+// kernel's are free, and kept in reserve by its CPUs.
 func (c *Client) Frames(ctx context.Context, ranges []frames.Range) (codes []frames.Code, kept int64, err error) {
 	most := 0
 	for _, r := range ranges {
@@ -102,7 +103,7 @@ func (c *Client) Frames(ctx context.Context, ranges []frames.Range) (codes []fra
 	}
 	_, err = c.look(ctx, lookNote{Frames: ranges}, func(n *seenNote) (err error) {
 		if codes, err = frames.Unpack(codes, n.Codes, most); err == nil && n.Files != nil {
-			err = errors.New("files, which nobody asked for")
+			err = errors.New("files, which were not requested")
 		}
 		if kept += n.Kept; err == nil && (n.Kept < 0 || kept > int64(most)) {
 			err = fmt.Errorf("%d frames kept at hand, of %d", n.Kept, most)
@@ -118,8 +119,8 @@ func (c *Client) Frames(ctx context.Context, ranges []frames.Range) (codes []fra
 	return codes, kept, nil
 }
 
-// Files asks the guest which frames its files have in the page cache, and what it left out. Otherwise it is as Frames. The guest looks for all of its files,
-// which takes memory there.
+// Files asks the guest which frames its files have in the page cache, and what it omitted. Otherwise it is like Frames. The guest
+// looks for all of its files, which takes memory there.
 func (c *Client) Files(ctx context.Context) (files []frames.Named, out string, err error) {
 	total := uint64(0)
 	out, err = c.look(ctx, lookNote{Files: true}, func(n *seenNote) error {
@@ -143,7 +144,7 @@ func (c *Client) Files(ctx context.Context) (files []frames.Named, out string, e
 	return files, out, nil
 }
 
-// look sends the order and gives each part of its answer to take, whose error is the guest's fault.
+// look sends the order and passes each part of the answer to take. An error of take is the guest's fault.
 func (c *Client) look(ctx context.Context, note lookNote, take func(*seenNote) error) (out string, err error) {
 	if err := note.check(); err != nil {
 		return "", err
@@ -151,7 +152,7 @@ func (c *Client) look(ctx context.Context, note lookNote, take func(*seenNote) e
 	l := &look{seen: make(chan frame), left: mostSeen, given: make(chan struct{})}
 	c.looking.mu.Lock()
 	if c.looking.now != nil {
-		err = errors.New("another look has not ended")
+		err = errors.New("another look is still running")
 	} else {
 		l.alone, c.looking.now = !c.looking.running, l
 	}
@@ -162,7 +163,7 @@ func (c *Client) look(ctx context.Context, note lookNote, take func(*seenNote) e
 	ended := false
 	defer func() {
 		close(l.given)
-		if ended { // else its answer is still on the way, and a next one could not be told from it
+		if ended { // otherwise its answer may still come, and be taken for the next one's
 			c.looking.mu.Lock()
 			c.looking.now = nil
 			c.looking.mu.Unlock()
@@ -185,10 +186,10 @@ func (c *Client) look(ctx context.Context, note lookNote, take func(*seenNote) e
 			return "", c.fail(err)
 		}
 		if len(n.Error) > maxText || len(n.Out) > maxText {
-			return "", c.fail(violation(fmt.Sprintf("at most %d bytes", maxText), "a text of %d bytes on its memory", max(len(n.Error), len(n.Out))))
+			return "", c.fail(violation(fmt.Sprintf("at most %d bytes", maxText), "a text of %d bytes about its memory", max(len(n.Error), len(n.Out))))
 		}
 		if err := take(&n); err != nil {
-			return "", c.fail(violation("what was asked for of its memory", "%v", err))
+			return "", c.fail(violation("the requested description of its memory", "%v", err))
 		}
 		if n.Error != "" && !n.Last {
 			return "", c.fail(violation("the last part of an answer", "an error with more to come"))
@@ -206,11 +207,11 @@ func (c *Client) look(ctx context.Context, note lookNote, take func(*seenNote) e
 	}
 }
 
-// part waits for a part of an answer, for so long.
+// part waits for a part of an answer, at most for limit.
 func (c *Client) part(ctx context.Context, l *look, limit time.Duration) (frame, error) {
 	if l.alone {
 		if l.left--; l.left < 0 {
-			return frame{}, c.fail(violation(fmt.Sprintf("at most %d parts", mostSeen), "another of an answer on its memory"))
+			return frame{}, c.fail(violation(fmt.Sprintf("at most %d parts", mostSeen), "one more part of an answer about its memory"))
 		}
 		return c.expect(ctx, time.Now().Add(limit), kindSeen)
 	}
@@ -222,7 +223,7 @@ func (c *Client) part(ctx context.Context, l *look, limit time.Duration) (frame,
 	case <-c.looking.lost:
 		return frame{}, ErrGone
 	case <-wait.C:
-		return frame{}, fmt.Errorf("%w: nothing of its memory for %v", ErrSilent, limit)
+		return frame{}, fmt.Errorf("%w: nothing about its memory for %v", ErrSilent, limit)
 	case <-ctx.Done():
 		return frame{}, context.Cause(ctx)
 	}

@@ -99,12 +99,12 @@ func TestALookBesideAnOrder(t *testing.T) {
 // A guest that says too much of its memory, too little, or nothing, is found out.
 func TestALookAtAGuestThatLies(t *testing.T) {
 	for name, c := range map[string]struct{ says, want string }{
-		"too many frames":       {`{"codes":"AQU=","last":true}`, "more than the 4 frames"},
+		"too many frames":       {`{"codes":"AQU=","last":true}`, "more than the requested 4 frames"},
 		"too few":               {`{"codes":"AQI=","last":true}`, "2 frames of 4"},
-		"no code":               {`{"codes":"DwQ=","last":true}`, "no frame's code"},
+		"no code":               {`{"codes":"DwQ=","last":true}`, "not the code of a frame"},
 		"more kept than it has": {`{"codes":"AQQ=","kept":5,"last":true}`, "5 frames kept at hand, of 4"},
 		"less than none":        {`{"codes":"AQQ=","kept":-1,"last":true}`, "-1 frames kept"},
-		"files":                 {`{"files":[],"last":true}`, "files, which nobody asked for"},
+		"files":                 {`{"files":[],"last":true}`, "files, which were not requested"},
 		"no JSON":               {`{"codes":`, "JSON"},
 		"an error and more":     {`{"error":"no"}`, "more to come"},
 		"an error":              {`{"error":"no kpageflags","last":true}`, "the guest cannot tell what its memory is: no kpageflags"},
@@ -152,14 +152,14 @@ func TestALookAtAGuestThatLies(t *testing.T) {
 				t.Errorf("%d codes, %v; want %q", len(codes), err, c.want)
 			}
 			if c.says == "" {
-				if _, _, err := client.Frames(t.Context(), []frames.Range{{First: 9, N: 4}}); err == nil || !strings.Contains(err.Error(), "another look has not ended") {
+				if _, _, err := client.Frames(t.Context(), []frames.Range{{First: 9, N: 4}}); err == nil || !strings.Contains(err.Error(), "another look is still running") {
 					t.Errorf("a look after one that was given up: %v", err)
 				}
 			}
 			end()
 		})
 	}
-	t.Run("a part that nobody asked for", func(t *testing.T) {
+	t.Run("a part that was not requested", func(t *testing.T) {
 		host, guest := net.Pipe()
 		go func() {
 			guest.Write(cat(magic, rawFrame(kindHello, goodHello), rawFrame(kindSeen, `{"last":true}`)))
@@ -183,7 +183,7 @@ func TestALookAtAGuestThatLies(t *testing.T) {
 	})
 }
 
-// What lies behind the end of the kernel's list of frames is no memory, and parts come in the order that was asked for.
+// After the end of the kernel's list of frames there is no memory, and parts come in the requested order.
 func TestCodesOfAListOfFrames(t *testing.T) {
 	list := make([]byte, 8*20000)
 	for i := range 20000 {

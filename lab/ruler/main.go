@@ -33,13 +33,13 @@ import (
 //	--power-off     that child's: end the machine, or the container, when the stream has ended
 func Main(args []string) int {
 	flags := flag.NewFlagSet("ruler", flag.ContinueOnError)
-	connect := flags.String("connect", "", "Unix socket `PATH` to serve on, which the host listens on")
-	fd := flags.Int("fd", -1, "open file `N`, a connected socket or a serial port, to serve on; 0: standard input and output")
-	root := flags.String("root", "", "`DIR` to make the root first")
+	connect := flags.String("connect", "", "Unix socket `PATH` of the host to serve on")
+	fd := flags.Int("fd", -1, "open file `N` to serve on: a connected socket or a serial port; 0: standard input and output")
+	root := flags.String("root", "", "first make `DIR` the root")
 	tracer := flags.Int("tracer", -1, "open file `N` of the program that traces trials")
-	machine := flags.Bool("machine", false, "say what machine this is: its CPUs' features, its sockets, cores and NUMA nodes")
-	init := flags.String("init", "", "`PROGRAM` to become, a system's init; the ruler is a child of it then")
-	hook := flags.String("hook", "", "`PROGRAM` to become once standard input was read: a hook of a container's, with the arguments that follow")
+	machine := flags.Bool("machine", false, "describe this machine: its CPUs' features, sockets, cores and NUMA nodes")
+	init := flags.String("init", "", "become `PROGRAM`, a system's init, with the ruler as its child")
+	hook := flags.String("hook", "", "become `PROGRAM`, a container's hook, with the arguments after --, after reading standard input")
 	powerOff := flags.Bool("power-off", false, "end the machine, or the container, when the stream has ended")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), "The measuring process in a guest; tare starts it itself. For example:\n\n"+
@@ -55,10 +55,10 @@ func Main(args []string) int {
 		fmt.Fprintf(os.Stderr, "ruler: %v\n", becomeHook(*hook, flags.Args()))
 		return 1
 	case flags.NArg() > 0:
-		fmt.Fprintf(os.Stderr, "ruler: %q is one argument too many; it takes only flags\n", flags.Arg(0))
+		fmt.Fprintf(os.Stderr, "ruler: %q: only flags are allowed\n", flags.Arg(0))
 		return 2
 	case (*connect == "") == (*fd < 0):
-		fmt.Fprintln(os.Stderr, "ruler: it needs one of --connect PATH and --fd N, to know where its host is")
+		fmt.Fprintln(os.Stderr, "ruler: needs --connect PATH or --fd N to reach its host")
 		return 2
 	}
 	if *init != "" {
@@ -77,8 +77,9 @@ func Main(args []string) int {
 	return 0
 }
 
-// stepAside makes room for a system's own first process: it starts the ruler again as a child, and becomes init. It returns on failure
-// alone. The child is the first of the system's processes that init finds; systemd takes it for one of its own scope and leaves it alone.
+// stepAside leaves process 1 to a system's own init: it starts the ruler again as a child, and becomes init. It returns only on
+// failure. The child is the first of the system's processes that init finds. systemd takes it for one of its own scope and leaves
+// it alone.
 func stepAside(init, connect string, fd, tracer int, machine bool) error {
 	args, files := []string{"ruler", "--power-off"}, []uintptr{0, 1, 2}
 	hand := func(flag string, fd int) {
@@ -97,9 +98,9 @@ func stepAside(init, connect string, fd, tracer int, machine bool) error {
 		args = append(args, "--machine")
 	}
 	if _, err := syscall.ForkExec("/proc/self/exe", args, &syscall.ProcAttr{
-		Dir: "/", Env: os.Environ(), Files: files, Sys: &syscall.SysProcAttr{Setsid: true}, // init's terminal is its own
+		Dir: "/", Env: os.Environ(), Files: files, Sys: &syscall.SysProcAttr{Setsid: true}, // init needs its own terminal
 	}); err != nil {
-		return fmt.Errorf("starting the ruler beside %s: %w", init, err)
+		return fmt.Errorf("starting the ruler next to %s: %w", init, err)
 	}
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("keeping open files from %s: %w", init, err)
@@ -107,8 +108,8 @@ func stepAside(init, connect string, fd, tracer int, machine bool) error {
 	return fmt.Errorf("becoming %s: %w", init, syscall.Exec(init, []string{init}, os.Environ()))
 }
 
-// leave ends what this process's process 1 is of: a PID namespace, whose processes the kernel then kills, or the machine, at once and
-// with nothing written that was not. A machine without ACPI has no power to switch off; its reset ends it too.
+// leave ends the system of this process: a PID namespace, whose processes the kernel then kills, or the machine, at once and
+// without writing anything to disk. A machine without ACPI cannot power off, but its reset ends it too.
 func leave() error {
 	how := syscall.LINUX_REBOOT_CMD_POWER_OFF
 	if cmdline, err := os.ReadFile("/proc/cmdline"); err == nil && slices.Contains(strings.Fields(string(cmdline)), noACPI) {
@@ -120,7 +121,7 @@ func leave() error {
 	return nil
 }
 
-// noACPI on the kernel's command line has it do without ACPI.
+// noACPI on the kernel's command line turns ACPI off.
 const noACPI = "acpi=off"
 
 func mainErr(connect string, fd int, root string, tracer int, machine bool) error {
@@ -134,7 +135,8 @@ func mainErr(connect string, fd int, root string, tracer int, machine bool) erro
 	if err != nil {
 		return fmt.Errorf("the stream to the host, file %d: %w", fd, err)
 	}
-	// The host times from this byte on that the guest runs; what begins the protocol comes when all is prepared, and what is before it is passed over.
+	// For the host, the guest runs from this byte on. The protocol begins when everything is prepared, and the host skips what
+	// comes before.
 	if _, err := stream.Write([]byte("\n")); err != nil {
 		return fmt.Errorf("the stream to the host: %w", err)
 	}
@@ -150,18 +152,18 @@ func mainErr(connect string, fd int, root string, tracer int, machine bool) erro
 			return fmt.Errorf("making %s the root: %w", root, err)
 		}
 	}
-	// Also without --root: the folder that the ruler was started in is no business of the trials.
+	// Also without --root: the trials must not inherit the folder in which the ruler was started.
 	if err := os.Chdir("/"); err != nil {
 		return fmt.Errorf("entering the root: %w", err)
 	}
-	// A trial has no groups but its own, on every platform. Where this is not allowed (a container without the
-	// capability) there are none to lose.
-	if groups, err := syscall.Getgroups(); err != nil || len(groups) > 0 { // giving them up interrupts every thread
+	// On every platform a trial has only its own groups. Where this is not allowed (a container without the capability) there are
+	// none to drop.
+	if groups, err := syscall.Getgroups(); err != nil || len(groups) > 0 { // dropping them interrupts every thread
 		if err := syscall.Setgroups(nil); err != nil && !errors.Is(err, syscall.EPERM) {
 			return fmt.Errorf("giving up groups: %w", err)
 		}
 	}
-	// Neither has it a mask but the usual one.
+	// And it has the usual mask.
 	syscall.Umask(0o022)
 	return Serve(stream, o)
 }
@@ -179,16 +181,16 @@ func dial(path string) (int, error) {
 	return fd, nil
 }
 
-// openStream makes a stream of an open file. A socket's or a pipe's end is seen at once by whoever reads it; a virtual machine's serial port
-// stays as it is. (Package net, which would do it too, is a fifth of this program.)
+// openStream makes a stream from an open file. Readers notice at once when a socket or pipe ends; a virtual machine's serial port
+// stays unchanged. (Package net, which could do this too, is a fifth of this program.)
 func openStream(fd int) (io.ReadWriteCloser, error) {
-	if fd == 0 { // pipes, mostly: an ssh server's, on a machine that a load runs on
+	if fd == 0 { // mostly pipes: those of an ssh server, on a machine with a load
 		in, err := openFile(0)
 		if err != nil {
 			return nil, err
 		}
-		// With its reader gone, a write to standard output would end a Go program. Caught rather than ignored: an ignored signal
-		// would be ignored in the trials' processes too.
+		// If its reader is gone, a write to standard output would end a Go program. Catch the signal instead of ignoring it,
+		// because the trials' processes would inherit that.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 		out, err := openFile(1)
 		return stdio{in, out}, err

@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	flagsRead   = 1 << 13   // frames whose flags are read together
-	partSize    = 256 << 10 // bytes of a part, about
-	mapTogether = 1 << 16   // pages of a file that are mapped together
-	mostLooked  = 1 << 20   // files that are looked for
-	mostDeep    = 100       // folders in folders
+	flagsRead   = 1 << 13   // frames whose flags are read with one call
+	partSize    = 256 << 10 // approximate bytes of a part
+	mapTogether = 1 << 16   // pages of a file that are mapped at once
+	mostLooked  = 1 << 20   // greatest number of files to look at
+	mostDeep    = 100       // greatest depth of folders
 )
 
-// notFiles are folders of the root in which no file has a page of its own.
+// notFiles are folders of the root whose files have no pages of their own.
 var notFiles = []string{"/proc", "/sys", "/dev"}
 
 // look implements executor.
@@ -49,7 +49,7 @@ func (g *guest) look(l *lookNote, say func(*seenNote) error) error {
 	}
 	flags, err := g.proc.Open("kpageflags")
 	if err != nil {
-		return fmt.Errorf("/proc/kpageflags cannot be read, which is root's, of a kernel with CONFIG_PROC_PAGE_MONITOR: %w", err)
+		return fmt.Errorf("/proc/kpageflags cannot be read, which needs root and a kernel with CONFIG_PROC_PAGE_MONITOR: %w", err)
 	}
 	defer flags.Close()
 	if err := codes(flags, l.Frames, say); err != nil {
@@ -62,18 +62,18 @@ func (g *guest) look(l *lookNote, say func(*seenNote) error) error {
 	return say(&seenNote{Kept: kept(string(zones))})
 }
 
-// kept adds up how many free frames each CPU keeps at hand of each zone, in /proc/zoneinfo.
+// kept adds up the free frames that each CPU keeps in reserve for each zone, in /proc/zoneinfo.
 func kept(zones string) (n int64) {
 	for line := range strings.Lines(zones) {
 		if of, count, ok := strings.Cut(strings.TrimSpace(line), ":"); ok && of == "count" {
-			k, _ := strconv.ParseInt(strings.TrimSpace(count), 10, 64) // no number counts nothing
+			k, _ := strconv.ParseInt(strings.TrimSpace(count), 10, 64) // a count that is not a number counts nothing
 			n += max(0, k)
 		}
 	}
 	return n
 }
 
-// codes says what frames are, by a file with their flags.
+// codes describes frames, by a file with their flags.
 func codes(flags io.ReaderAt, of []frames.Range, say func(*seenNote) error) error {
 	raw, each := make([]byte, 8*flagsRead), make([]uint64, flagsRead)
 	all := make([]frames.Code, 0, flagsRead)
@@ -87,7 +87,7 @@ func codes(flags io.ReaderAt, of []frames.Range, say func(*seenNote) error) erro
 				return fmt.Errorf("/proc/kpageflags: of frame %#x: %w", first, err)
 			}
 			const noPage = 1 << 20
-			for i := range int(n) { // where the file ends there is no memory
+			for i := range int(n) { // after the end of the file there is no memory
 				if each[i] = noPage; 8*i+8 <= got {
 					each[i] = binary.NativeEndian.Uint64(raw[8*i:])
 				}
@@ -106,16 +106,16 @@ func codes(flags io.ReaderAt, of []frames.Range, say func(*seenNote) error) erro
 	return say(&seenNote{Codes: part})
 }
 
-// finder finds the frames that files have in the page cache.
+// finder finds the frames of files in the page cache.
 type finder struct {
 	pagemap *os.File
 	say     func(*seenNote) error
 	until   time.Time
 	looked  int
-	links   map[[2]uint64]bool // files with several names that were found
+	links   map[[2]uint64]bool // files with several names that were found already
 	part    seenNote
-	size    int // of the part, about, in bytes
-	failed  int // files that could not be looked at
+	size    int // approximate size of the part, in bytes
+	failed  int // files that could not be examined
 	why     error
 	entries []byte
 	there   []byte
@@ -129,15 +129,15 @@ func newFinder(proc *os.Root, say func(*seenNote) error) (*finder, error) {
 	return &finder{pagemap: pagemap, say: say, until: time.Now().Add(seekTime), links: map[[2]uint64]bool{}, entries: make([]byte, 8*mapTogether), there: make([]byte, mapTogether)}, nil
 }
 
-// errEnough ends the search: its time or number is used up.
+// errEnough ends the search: its time or number of files is used up.
 var errEnough = errors.New("enough")
 
-// find says the frames of all files of the root, of the ruler's own program, and of the disk that the root is on: those are the file system's own,
-// its folders among them.
+// find reports the frames of all files of the root, of the ruler's own program, and of the root's disk. The disk's are the file
+// system's own, including its folders.
 func (f *finder) find() error {
 	err := f.folder("/", 0)
 	if errors.Is(err, errEnough) {
-		f.part.Out = fmt.Sprintf("the files beyond the first %d, for which there was no time", f.looked)
+		f.part.Out = fmt.Sprintf("the files after the first %d, for lack of time", f.looked)
 		err = nil
 	}
 	if err == nil {
@@ -150,16 +150,16 @@ func (f *finder) find() error {
 		return err
 	}
 	if f.failed > 0 {
-		f.part.Out = strings.TrimPrefix(fmt.Sprintf("%s; %d files that cannot be looked at: %v", f.part.Out, f.failed, f.why), "; ")
+		f.part.Out = strings.TrimPrefix(fmt.Sprintf("%s; %d files that could not be examined: %v", f.part.Out, f.failed, f.why), "; ")
 	}
 	f.part.Out = clip(f.part.Out)
 	return f.say(&f.part)
 }
 
-// folder looks at what is in a folder and below.
+// folder examines what is in a folder and below.
 func (f *finder) folder(path string, deep int) error {
 	if deep > mostDeep {
-		f.miss(fmt.Errorf("%.100s: more than %d folders in each other", path, mostDeep))
+		f.miss(fmt.Errorf("%.100s: more than %d nested folders", path, mostDeep))
 		return nil
 	}
 	all, err := os.ReadDir(path)
@@ -186,7 +186,7 @@ func (f *finder) folder(path string, deep int) error {
 	return nil
 }
 
-// miss counts what could not be looked at. What is gone is no file any more.
+// miss counts files that could not be examined. A file that is gone does not count.
 func (f *finder) miss(err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		f.failed++
@@ -194,7 +194,7 @@ func (f *finder) miss(err error) {
 	}
 }
 
-// open looks at a file. The error is of the stream.
+// open examines a file. The error is that of the stream.
 func (f *finder) open(path, name string) error {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_NOATIME, 0)
 	if err != nil {
@@ -216,7 +216,7 @@ func (f *finder) open(path, name string) error {
 	return f.file(fd, st.Size, name)
 }
 
-// disk looks at the block device of the root.
+// disk examines the block device of the root.
 func (f *finder) disk() error {
 	var st unix.Stat_t
 	if err := unix.Stat("/", &st); err != nil {
@@ -239,7 +239,7 @@ func (f *finder) disk() error {
 	return nil
 }
 
-// file says which frames an open file of this size has in the page cache, if any.
+// file reports the frames in the page cache of an open file of this size, if any.
 func (f *finder) file(fd int, size int64, name string) error {
 	of := frames.Named{Name: strings.ToValidUTF8(name, "?")}
 	if len(of.Name) > frames.MostName {
@@ -264,7 +264,8 @@ func (f *finder) file(fd int, size int64, name string) error {
 	return nil
 }
 
-// mapped adds the frames of so many bytes of a file. Only what is in the page cache is touched, and nothing is read ahead of it, so no page comes to it.
+// mapped adds the frames of this many bytes of a file. It touches only what is in the page cache, and reads nothing ahead, so that
+// it brings no page into the cache.
 func (f *finder) mapped(fd int, at, size int64, of *frames.Named) error {
 	data, err := unix.Mmap(fd, at, int(size), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
@@ -288,7 +289,7 @@ func (f *finder) mapped(fd int, at, size int64, of *frames.Named) error {
 			i++
 		}
 		part := data[first*frames.Size : min(int(size), (i+1)*frames.Size)]
-		// The kernel touches them: a file that became shorter is an error then, and no signal.
+		// The kernel touches them: then a file that became shorter gives an error, not a signal.
 		if err := unix.Madvise(part, unix.MADV_POPULATE_READ); err != nil {
 			return fmt.Errorf("madvise (MADV_POPULATE_READ, since Linux 5.14): %w", err)
 		}
@@ -300,7 +301,7 @@ func (f *finder) mapped(fd int, at, size int64, of *frames.Named) error {
 			const present, frame = 1 << 63, 1<<55 - 1
 			e := binary.NativeEndian.Uint64(entries[j:])
 			if e&present == 0 || e&frame == 0 {
-				continue // it went meanwhile
+				continue // the page is gone
 			}
 			if n := len(of.Frames); n > 0 && of.Frames[n-1].First+of.Frames[n-1].N == e&frame {
 				of.Frames[n-1].N++
@@ -321,5 +322,5 @@ func mincore(data, there []byte) error {
 	return nil
 }
 
-// address is where bytes lie.
+// address is the address of the bytes.
 func address(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }

@@ -198,7 +198,7 @@ func TestMainArguments(t *testing.T) {
 		says string
 	}{
 		{nil, 2, "--connect"},
-		{[]string{"--connect", "/x", "--fd", "3"}, 2, "one of"},
+		{[]string{"--connect", "/x", "--fd", "3"}, 2, "needs --connect"},
 		{[]string{"--connect", "/no/such/socket"}, 1, "/no/such/socket"},
 		{[]string{"--fd", "77"}, 1, "file 77"},
 		{[]string{"--connect", "/x", "more"}, 2, "more"},

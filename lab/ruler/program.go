@@ -18,7 +18,7 @@ import (
 	"syscall"
 )
 
-// defaultPath is where programs are sought when the order's environment has no PATH.
+// defaultPath is where programs are looked up when the order's environment has no PATH.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // program is a command that was found.
@@ -36,12 +36,12 @@ type program struct {
 	restorable   bool // Order.Restorable
 }
 
-// newProgram finds an order's command as execvpe does: in the folders of the order's PATH, or relative to the order's
-// folder when its name has a slash. Unlike execvpe it gives no text file without #! to a shell.
+// newProgram finds an order's command like execvpe: in the folders of the order's PATH, or relative to the order's folder if its
+// name contains a slash. Unlike execvpe it does not pass a text file without #! to a shell.
 func newProgram(o *Order, scratch string) (*program, error) {
 	p := &program{argv: o.Argv, env: o.Env, dir: orElse(o.Dir, scratch), uid: o.UID, gid: o.GID, groups: o.Groups, fixed: o.FixedAddresses, small: o.SmallPages, restorable: o.Restorable}
 	st, err := os.Stat(p.dir)
-	if errors.Is(err, fs.ErrNotExist) { // what is mounted over /tmp, say, hides the image's own folder
+	if errors.Is(err, fs.ErrNotExist) { // for example a mount over /tmp hides the image's own folder
 		if err = os.MkdirAll(p.dir, 0o755); err == nil {
 			st, err = os.Stat(p.dir)
 		}
@@ -84,8 +84,8 @@ func newProgram(o *Order, scratch string) (*program, error) {
 	return nil, fmt.Errorf("no such command in the guest: %s (PATH is %s)", name, path)
 }
 
-// credentials says whether the program's user or groups differ from the ruler's own. A group that is the process's own adds nothing as a
-// supplementary one.
+// credentials reports whether the program's user or groups differ from the ruler's. The process's own group as a supplementary
+// group changes nothing.
 func (p *program) credentials() (bool, error) {
 	own, err := os.Getgroups()
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *program) credentials() (bool, error) {
 	return p.uid != 0 || p.gid != 0 || !maps.Equal(mine, wanted), nil
 }
 
-// in makes a name relative to the folder to run in absolute.
+// in makes a name relative to the working folder absolute.
 func (p *program) in(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -109,7 +109,7 @@ func (p *program) in(name string) string {
 	return filepath.Join(p.dir, name)
 }
 
-// executable says whether path is a file that somebody may execute.
+// executable checks that path is a file that somebody may execute.
 func executable(path string) error {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -121,7 +121,7 @@ func executable(path string) error {
 	return nil
 }
 
-// explain says in words why p could not be started.
+// explain says why p could not be started.
 func (p *program) explain(err error) error {
 	st, statErr := os.Stat(p.path)
 	switch {
@@ -129,9 +129,9 @@ func (p *program) explain(err error) error {
 		return fmt.Errorf("no such command in the guest: %s", p.path)
 	case errors.Is(err, syscall.ENOENT):
 		if i, err := Interpreter(p.path); err == nil && i != "" {
-			return fmt.Errorf("%s cannot be started: the guest does not have %s, which it asks for to be run by", p.path, i)
+			return fmt.Errorf("%s cannot be started: the guest does not have its interpreter, %s", p.path, i)
 		}
-		return fmt.Errorf("%s cannot be started: what it asks for to be run by is not in the guest: %w", p.path, err)
+		return fmt.Errorf("%s cannot be started: its interpreter is not in the guest: %w", p.path, err)
 	case errors.Is(err, syscall.EACCES) && statErr == nil && !st.Mode().IsRegular():
 		return fmt.Errorf("%s cannot be started: it is not a file (%s)", p.path, st.Mode().Type())
 	case errors.Is(err, syscall.EACCES) && statErr == nil && st.Mode()&0o111 == 0:
@@ -142,7 +142,7 @@ func (p *program) explain(err error) error {
 	case errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("%s cannot be started: it is neither a program for %s nor a script that begins with #! and its interpreter", p.path, runtime.GOARCH)
 	case errors.Is(err, syscall.EPERM) && p.fixed:
-		return fmt.Errorf("%s cannot be started at addresses that are not random: the guest's seccomp filter forbids personality(2): %w", p.path, err)
+		return fmt.Errorf("%s cannot be started without address space randomisation: the guest's seccomp filter forbids personality(2): %w", p.path, err)
 	case errors.Is(err, syscall.EPERM) && p.uid != 0:
 		return fmt.Errorf("%s cannot be started: the ruler may not become user %d: %w", p.path, p.uid, err)
 	default:
@@ -150,7 +150,7 @@ func (p *program) explain(err error) error {
 	}
 }
 
-// Interpreter is what a file names to be run by: a script's #! line, a dynamic program's loader. "": nothing.
+// Interpreter is the program that runs a file: of a script's #! line, or a dynamic program's loader; "" for none.
 func Interpreter(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -173,8 +173,8 @@ func Interpreter(path string) (string, error) {
 
 const maxLoader = 4096 // bytes of its path: PATH_MAX
 
-// loader reads what an ELF file names to be run by (PT_INTERP in elf(5)); "": nothing. (Package debug/elf is a twelfth of the program ruler, and
-// each guest would pay for it.)
+// loader reads an ELF file's interpreter (PT_INTERP in elf(5)); "" for none. (Package debug/elf would be a twelfth of the program
+// ruler, and every guest would carry it.)
 func loader(f io.ReaderAt) (string, error) {
 	read := func(at uint64, n int) ([]byte, error) {
 		b := make([]byte, n)
@@ -186,18 +186,18 @@ func loader(f io.ReaderAt) (string, error) {
 		}
 		return b, nil
 	}
-	const class, data, two, little = 4, 5, 2, 1 // in e_ident: 64 bits; the least byte first, as all that guests run on have it
+	const class, data, two, little = 4, 5, 2, 1 // in e_ident: 64 bits; little-endian, as on all guests' machines
 	ident, err := read(0, 16)
 	if err != nil || string(ident[:class]) != "\x7fELF" {
 		return "", errors.New("not an ELF file, which begins with 0x7f and ELF")
 	}
-	// Where they begin, and how long and how many they are, is in the file's header; the type, the place and the length in each.
+	// The file's header says where the program headers begin, and their size and number; each has its type, offset and length.
 	headers, each, place, length, word := 28, 42, 4, 16, 4
 	if ident[class] == two {
 		headers, each, place, length, word = 32, 54, 8, 32, 8
 	}
 	if ident[data] != little {
-		return "", errors.New("an ELF file of a machine that has the highest byte first")
+		return "", errors.New("an ELF file for a big-endian machine")
 	}
 	number := func(b []byte, at int) uint64 {
 		if word == 4 {

@@ -161,7 +161,7 @@ func TestHello(t *testing.T) {
 		t.Errorf("kernel %q, want %q", h.Kernel, release)
 	}
 	if len(h.CPUFlags)+h.Sockets+h.Threads+h.Nodes > 0 || h.Memory < 64<<20 {
-		t.Errorf("hello %+v of a guest that is no machine of its own", h)
+		t.Errorf("hello %+v of a guest that is not a machine of its own", h)
 	}
 	if _, err := g.Cost(t.Context(), 1); err != nil || g.RoundTrip() <= 0 {
 		t.Errorf("round trip %v after an order, %v", g.RoundTrip(), err)
@@ -450,7 +450,7 @@ func TestCannotStart(t *testing.T) {
 		{Order{Argv: []string{write("plain", "x", 0o644)}}, []string{"/plain", "nobody execute", "chmod +x"}},
 		{Order{Argv: []string{"plain"}, Env: []string{"PATH=" + dir}}, []string{"/plain", "nobody execute"}},
 		{Order{Argv: []string{write("text", "hello", 0o755)}}, []string{"/text", "neither a program", "#!"}},
-		{Order{Argv: []string{write("script", "#!/no/such/perl -w\n", 0o755)}}, []string{"/script", "does not have /no/such/perl"}},
+		{Order{Argv: []string{write("script", "#!/no/such/perl -w\n", 0o755)}}, []string{"/script", "does not have its interpreter, /no/such/perl"}},
 		{Order{Argv: []string{inside}, UID: 65534, GID: 65534}, []string{inside, "user 65534", "permission denied"}},
 		{Order{Argv: []string{"true"}, Env: []string{hostPath}, Dir: "/etc/passwd/dir"}, []string{"folder to run in", "/etc/passwd/dir"}},
 		{Order{Argv: []string{"true"}, Env: []string{hostPath}, Dir: "/etc/passwd"}, []string{"is not a folder"}},

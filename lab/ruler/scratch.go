@@ -12,20 +12,20 @@ import (
 	"tare/lab/ruler/empty"
 )
 
-// scratch is the folder that a trial may write to. What a trial leaves there is not trusted.
+// scratch is the folder that a trial may write to. Its content is not trusted.
 type scratch struct {
 	path     string
-	mode     os.FileMode // permissions, set-id and sticky bits, as they were at the start
+	mode     os.FileMode // permissions, set-id and sticky bits at the start
 	uid, gid int
 }
 
-// openScratch notes what the folder is like. A guest without one can serve all orders but those that need it.
+// openScratch records the folder's mode and owner. A guest without one can carry out all orders that do not need it.
 func openScratch(path string) (scratch, error) {
 	s := scratch{path: orElse(path, ScratchDir)}
 	var st unix.Stat_t
 	switch err := unix.Stat(s.path, &st); {
 	case errors.Is(err, unix.ENOENT):
-		return s, nil // said when it is needed
+		return s, nil // reported when it is needed
 	case err != nil:
 		return s, fmt.Errorf("the scratch folder %s: %w", s.path, err)
 	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
@@ -35,8 +35,8 @@ func openScratch(path string) (scratch, error) {
 	return s, nil
 }
 
-// empty removes everything in the folder and gives the folder its first mode and owner back. It follows no symbolic
-// link and enters no mount. Stopped ends it early. No process of a trial is alive meanwhile.
+// empty removes everything in the folder and restores the folder's first mode and owner. It follows no symbolic link and enters no
+// mount. stopped ends it early. No process of a trial is alive during this.
 func (s *scratch) empty(stopped <-chan struct{}) error {
 	fd, err := empty.Open(unix.AT_FDCWD, s.path, unix.RESOLVE_NO_SYMLINKS)
 	if err != nil {
@@ -55,12 +55,12 @@ func (s *scratch) empty(stopped <-chan struct{}) error {
 	if err != nil {
 		return fmt.Errorf("the scratch folder cannot be emptied: %w", err)
 	}
-	if s.mode != 0 { // it was there at the start
+	if s.mode != 0 { // the folder existed at the start
 		if err := unix.Fchown(fd, s.uid, s.gid); err != nil {
-			return fmt.Errorf("giving the scratch folder its owner back: %w", err)
+			return fmt.Errorf("restoring the scratch folder's owner: %w", err)
 		}
 		if err := unix.Fchmod(fd, uint32(s.mode)); err != nil {
-			return fmt.Errorf("giving the scratch folder its mode back: %w", err)
+			return fmt.Errorf("restoring the scratch folder's mode: %w", err)
 		}
 	}
 	return nil

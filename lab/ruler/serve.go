@@ -17,28 +17,27 @@ import (
 
 // Options of Serve.
 type Options struct {
-	// Proc is the guest's /proc, opened before chroot: a root may have none. Nil: there is none.
+	// Proc is the guest's /proc, opened before chroot, because a root may lack it. Nil: none.
 	Proc *os.Root
 	// Scratch is the trials' folder. Empty: ScratchDir.
 	Scratch string
-	// Tracer is the path of the program that traces trials from inside the guest (ServeTracer). Empty: there is none.
+	// Tracer is the path of the program that traces trials from inside the guest (ServeTracer). Empty: none.
 	Tracer string
-	// Machine: the guest is a machine of its own, of which the hello says what it is. Any other guest's is the host, which knows itself; and
-	// reading /proc/cpuinfo takes long, interrupting every CPU on some kernels.
+	// Machine: the guest is a machine of its own, and the hello describes it. For any other guest it is the host, which knows
+	// itself, and reading /proc/cpuinfo takes long: on some kernels it interrupts every CPU.
 	Machine bool
 }
 
-// Serve is the guest's end of the stream. It says hello, carries out orders one at a time, and returns when the
-// stream ends (nil), or when the host breaks the protocol. Before it returns, rw is
-// closed and everything that was started is dead.
+// Serve is the guest's end of the stream. It says hello, carries out orders one at a time, and returns when the stream ends (nil),
+// or when the host breaks the protocol. Before it returns, it closes rw and kills everything that was started.
 //
-// The process belongs to it from then on: it reaps every child (its own and, being child subreaper, every orphan
-// of a trial), and with process id 1 it kills every other process of its PID namespace after each trial.
+// Serve owns the process from then on. It reaps every child: its own and, as child subreaper, every orphan of a trial. As process 1
+// it kills every other process of its PID namespace after each trial.
 //
-// The work is started and timed by another program, the launcher (launcher/launcher.c), so this one's Go runtime is on no trial's
-// way. It keeps still meanwhile: the collector is off, and is run between trials, and two Ps are enough for what there is to do. No
-// goroutine is in a system call that blocks: the runtime's monitor would wake every 20 µs at first, for 10 ms, to take its P away, and
-// each time take the CPU from a trial that has only one.
+// Another program, the launcher (launcher/launcher.c), starts and times the work, so that this program's Go runtime is not in any
+// trial's way. It stays quiet during a trial: the collector is off and runs between trials, and two Ps are enough for its work. No
+// goroutine blocks in a system call. Otherwise the runtime's monitor would first wake every 20 µs, for 10 ms, to take its P away,
+// and each time take the CPU from a trial that has only one.
 func Serve(rw io.ReadWriteCloser, o Options) error {
 	g, err := newGuest(o)
 	if err != nil {
@@ -50,25 +49,25 @@ func Serve(rw io.ReadWriteCloser, o Options) error {
 	return serve(rw, g)
 }
 
-// executor carries orders out. It is an interface so that the protocol can be fuzzed without starting anything.
+// executor carries out orders. It is an interface so that the protocol can be fuzzed without starting anything.
 type executor interface {
 	hello() (Hello, error)
-	// run calls ready when all is prepared, and goes on if it returns true, then ended as soon as the process is
-	// reaped, with the time from ready's return to the process's creation, and that since it was reaped. It answers in any case.
+	// run calls ready when everything is prepared, and goes on if it returns true. As soon as the process is reaped it calls ended,
+	// with the time from ready's return to the process's creation, and the time since it was reaped. It answers in any case.
 	run(o *Order, c *control, ready func() bool, ended func(lead, late time.Duration)) Result
-	// look says what is asked of the guest's memory, in parts; it ends when one cannot be said. It goes on beside an order.
+	// look describes the guest's memory in parts. It ends when say fails. It runs during an order.
 	look(l *lookNote, say func(*seenNote) error) error
-	// finish kills whatever is left.
+	// finish kills everything that is left.
 	finish() error
 }
 
-// control is how an order in progress is stopped: by a cancel frame, or by the end of the stream.
+// control stops an order in progress: after a cancel frame, or at the end of the stream.
 type control struct {
 	mu      sync.Mutex
 	reason  string        // why it was stopped; empty: it was not
-	stopped chan struct{} // closed then
-	kill    func()        // ends the process that runs now, if one does
-	goAhead chan struct{} // the host's word to go
+	stopped chan struct{} // closed when it is stopped
+	kill    func()        // ends the process that runs now, if any
+	goAhead chan struct{} // the host's go
 }
 
 func newControl() *control {
@@ -88,14 +87,14 @@ func (c *control) stop(reason string) {
 	}
 }
 
-// why is the reason it was stopped for, if it was.
+// why is the reason for the stop, if there was one.
 func (c *control) why() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reason
 }
 
-// running has stop call kill from now on, and at once if it came before.
+// running makes stop call kill from now on, and calls it at once if stop came before.
 func (c *control) running(kill func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,7 +104,7 @@ func (c *control) running(kill func()) {
 	}
 }
 
-// over has stop kill nothing any more: the process is reaped and its id may be another's. It says why the process was
+// over keeps stop from killing anything any more: the process is reaped and its id may be another's. It returns why the process was
 // stopped, if it was.
 func (c *control) over() string {
 	c.mu.Lock()
@@ -119,17 +118,17 @@ type order struct {
 	*control
 }
 
-// server is one stream's guest end. One goroutine reads all the time, so that an order can be cancelled; another,
-// on its own thread, carries out orders and writes.
+// server is the guest's end of one stream. One goroutine reads all the time, so that an order can be cancelled. Another one, on its
+// own thread, carries out orders and writes.
 type server struct {
 	rw     io.ReadWriteCloser
 	ex     executor
 	orders chan order
 
 	mu      sync.Mutex
-	current *control // of the order in progress
+	current *control // for the order in progress
 	looks   bool     // a look is in progress
-	over    bool     // the stream has ended; that answers fail now is no news
+	over    bool     // the stream has ended, so failing answers are expected
 
 	writing sync.Mutex
 	looking sync.WaitGroup
@@ -163,7 +162,7 @@ func serve(rw io.ReadWriteCloser, ex executor) error {
 	go func() { worked <- s.work() }()
 	readErr := s.read()
 
-	// First the order, then the stream (a worker that writes to a host that does not read is stuck), then the wait.
+	// First the order, then the stream (a worker that writes to a host that does not read is blocked), then the wait.
 	s.mu.Lock()
 	s.over = true
 	if s.current != nil {
@@ -180,7 +179,7 @@ func serve(rw io.ReadWriteCloser, ex executor) error {
 	return workErr
 }
 
-// read takes frames until the stream ends.
+// read reads frames until the stream ends.
 func (s *server) read() error {
 	d := decoder{r: s.rw}
 	err := d.sync()
@@ -194,10 +193,10 @@ func (s *server) read() error {
 	if errors.As(err, &protocol) {
 		return fmt.Errorf("the host's end: %w", err)
 	}
-	return nil // however a stream ends, it means that the host has no more use for the ruler
+	return nil // however a stream ends, the host no longer needs the ruler
 }
 
-// take hands one frame on.
+// take passes on one frame.
 func (s *server) take(f frame) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,16 +210,16 @@ func (s *server) take(f frame) error {
 		if s.current != nil {
 			select {
 			case s.current.goAhead <- struct{}{}:
-			default: // said before
+			default: // go was already said
 			}
 		}
-		return nil // without an order it was cancelled meanwhile
+		return nil // the order has been cancelled
 	case kindPing, kindRun:
 		if s.current != nil {
 			return violation("a cancel frame or nothing", "%s while an order is in progress", kindName(f.kind))
 		}
 		s.current = newControl()
-		s.orders <- order{f, s.current} // never blocks: the worker took the one before
+		s.orders <- order{f, s.current} // never blocks: the worker has taken the last one
 		return nil
 	case kindLook:
 		var l lookNote
@@ -238,7 +237,7 @@ func (s *server) take(f frame) error {
 		s.looking.Go(func() { s.look(&l) })
 		return nil
 	default:
-		return unexpected(f, "one that a host sends")
+		return unexpected(f, "a frame that a host sends")
 	}
 }
 
@@ -264,12 +263,12 @@ func (s *server) look(l *lookNote) {
 	s.looks = false // the host may look again as soon as it has the answer
 	s.mu.Unlock()
 	if !lost {
-		s.write(kindSeen, &last) // its error is the stream's end, which the reader sees too
+		s.write(kindSeen, &last) // an error is the stream's end, which the reader sees too
 	}
 }
 
-// work carries out orders until there are no more. It keeps its thread to itself: a trial's process gets its parent's
-// death signal when the thread that made it ends.
+// work carries out orders until there are no more. It keeps its thread, because a trial's process gets its parent's death signal
+// when the thread that made it ends.
 func (s *server) work() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -318,7 +317,7 @@ func (s *server) carryOut(o order) (kind byte, answer any) {
 				return false
 			}
 		}
-		// Its error is the stream's end, which the reader sees too.
+		// An error is the stream's end, which the reader sees too.
 		ended := func(lead, late time.Duration) { s.write(kindEnded, endedNote{lead, late}) }
 		r := s.ex.run(&ord, o.control, ready, ended)
 		r.Error = clip(r.Error)
@@ -328,7 +327,7 @@ func (s *server) carryOut(o order) (kind byte, answer any) {
 	}
 }
 
-// clip keeps a text within what the host accepts.
+// clip cuts a text to the length that the host accepts.
 func clip(s string) string {
 	const most = 4096
 	if len(s) > most {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sigaction is the kernel's struct of rt_sigaction(2) on amd64 and, but for the restorer, on arm64.
+// sigaction is the kernel's struct of rt_sigaction(2) on amd64 and, except for the restorer, on arm64.
 type sigaction struct {
 	handler  uintptr
 	flags    uint64
@@ -23,9 +23,9 @@ const (
 	lastSignal = 64
 )
 
-// heedSignals gives every signal that this process was told to ignore its default again. What is ignored is
-// inherited: under nohup, or from a make that passes two real-time signals on ignored, bare metal's processes would
-// otherwise be started otherwise than a container's.
+// heedSignals restores the default of every signal that this process was told to ignore, because children inherit ignored signals.
+// Otherwise, under nohup, or under a make that ignores two real-time signals, bare metal's processes would start in another state
+// than a container's.
 func heedSignals() error {
 	for sig := uintptr(1); sig <= lastSignal; sig++ {
 		if sig == uintptr(unix.SIGKILL) || sig == uintptr(unix.SIGSTOP) {
@@ -33,7 +33,7 @@ func heedSignals() error {
 		}
 		var a sigaction
 		if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&a)), lastSignal/8, 0, 0); e != 0 {
-			return fmt.Errorf("asking what is done on signal %d: %w", sig, e)
+			return fmt.Errorf("asking for the action of signal %d: %w", sig, e)
 		}
 		if a.handler != sigIgnore {
 			continue

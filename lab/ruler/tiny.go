@@ -13,19 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tiny is a static program that is all code. It lies in memory, or in the scratch folder where memory cannot be executed.
+// tiny is a static program that consists only of code. It is in memory, or in the scratch folder if memory cannot be executed.
 type tiny struct {
 	name   string
 	code   []byte
 	tried  bool
-	memory *os.File // nil: it cannot lie there
-	path   string   // to execute it by, if it can
+	memory *os.File // nil: it cannot be in memory
+	path   string   // path to execute it by, if it can be executed from memory
 }
 
-// machines gives the machines' numbers in an ELF header.
+// machines are the machines' numbers in an ELF header.
 var machines = map[string]uint16{"amd64": 62, "arm64": 183}
 
-// exits is the code of the least that a process can do: exit(0).
+// exits is the code of the smallest possible process: exit(0).
 var exits = map[string][]byte{
 	"amd64": {
 		0x31, 0xff, // xor edi, edi
@@ -43,7 +43,7 @@ var exits = map[string][]byte{
 func makeELF(arch string, code []byte) ([]byte, error) {
 	machine, ok := machines[arch]
 	if !ok {
-		return nil, fmt.Errorf("the ruler runs on amd64 and arm64, and not on %s", arch)
+		return nil, fmt.Errorf("the ruler runs only on amd64 and arm64, not on %s", arch)
 	}
 	const base, header, programHeader = 0x400000, 64, 56
 	size := uint64(header + programHeader + len(code))
@@ -67,11 +67,11 @@ func makeELF(arch string, code []byte) ([]byte, error) {
 	b = le.AppendUint64(b, base)
 	b = le.AppendUint64(b, size)
 	b = le.AppendUint64(b, size)
-	b = le.AppendUint64(b, 0x10000) // alignment: the largest page there is
+	b = le.AppendUint64(b, 0x10000) // alignment: the largest page size
 	return append(b, code...), nil
 }
 
-// inMemory gives the path to execute it by, "" where it cannot be executed from memory.
+// inMemory returns the path to execute it by; "" if it cannot be executed from memory.
 func (t *tiny) inMemory() string {
 	if t.tried {
 		return t.path
@@ -82,7 +82,7 @@ func (t *tiny) inMemory() string {
 		return ""
 	}
 	fd, err := unix.MemfdCreate(t.name, unix.MFD_CLOEXEC|unix.MFD_EXEC)
-	if err != nil { // Linux before 6.3 does not know the second
+	if err != nil { // Linux before 6.3 does not know the second flag
 		fd, err = unix.MemfdCreate(t.name, unix.MFD_CLOEXEC)
 	}
 	if err != nil {
@@ -96,8 +96,8 @@ func (t *tiny) inMemory() string {
 	return t.path
 }
 
-// file writes it into the scratch folder and gives its path: where there is no /proc, or no execution from memory. It is made anew
-// each time, since scratch is emptied.
+// file writes it into the scratch folder and returns its path, for guests without /proc or without execution from memory. It writes
+// the file each time, because scratch is emptied.
 func (t *tiny) file(scratch string) (string, error) {
 	elf, err := makeELF(runtime.GOARCH, t.code)
 	if err != nil {
@@ -106,7 +106,7 @@ func (t *tiny) file(scratch string) (string, error) {
 	path := filepath.Join(scratch, ".tare-"+t.name)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o755)
 	if err != nil {
-		return "", fmt.Errorf("the program %s has no place in the guest: %w", t.name, err)
+		return "", fmt.Errorf("no place for the program %s in the guest: %w", t.name, err)
 	}
 	_, err = f.Write(elf)
 	if cerr := f.Close(); err == nil {

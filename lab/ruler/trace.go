@@ -11,24 +11,24 @@ import (
 	"tare/notebook"
 )
 
-// Limits of what a host takes from the tracers in a guest. maxTrace is what a trial's line in a notebook has room for, beside
-// what the host's own tracers saw.
+// Limits on what a host accepts from the tracers in a guest. maxTrace fits in a trial's line in a notebook, in addition to what the
+// host's own tracers saw.
 const (
 	maxTrace   = 256 << 10 // bytes, as JSON
 	maxFigures = 4096
 	maxSpread  = 512 // distributions
-	maxCounts  = 64  // of one
+	maxCounts  = 64  // counts of one distribution
 	maxStacks  = 256
-	maxFrames  = 128 // of one stack, which the kernel gives no more of
+	maxFrames  = 128 // frames of one stack, the kernel's own limit
 	maxLabel   = 512 // bytes of a name: a kernel's symbol is no longer
 
-	// No trial has more of anything, and sums over all trials of a study stay far from what their types hold.
+	// No trial has more of anything, and sums over all trials of a study stay far below the limits of their types.
 	maxNumber = 1 << 62
 	maxCount  = 1 << 48
 )
 
-// checkTrace says whether p can be what a guest saw that was asked for these tracers, over an interval that the host saw last at
-// most seen.
+// checkTrace reports whether p can be the observation of a guest with these tracers, in an interval that the host saw last at most
+// seen.
 func checkTrace(p *notebook.Trace, asked []string, seen time.Duration) error {
 	bad := func(expected, format string, a ...any) error {
 		return violation(expected, "a trace with "+format, a...)
@@ -63,7 +63,7 @@ func checkTrace(p *notebook.Trace, asked []string, seen time.Duration) error {
 		sum += s
 	}
 	if most := 2*seen + time.Second; sum > most.Seconds() {
-		return bad(fmt.Sprintf("about %v, which is what the host saw", seen), "%v s in all", sum)
+		return bad(fmt.Sprintf("about %v, as the host saw", seen), "%v s in all", sum)
 	}
 	if len(p.Figures) > maxFigures || len(p.Spread) > maxSpread || len(p.Stacks) > maxStacks {
 		return bad(fmt.Sprintf("at most %d, %d and %d", maxFigures, maxSpread, maxStacks),
@@ -106,18 +106,18 @@ func checkSpread(d notebook.Distribution) error {
 	return nil
 }
 
-// number says whether v is a size that something can have.
+// number reports whether v is a possible size.
 func number(v float64) bool { return v >= 0 && v <= maxNumber }
 
-// count says whether n is a number of things that can have been counted.
+// count reports whether n is a possible count.
 func count(n int64) bool { return n >= 0 && n <= maxCount }
 
-// label says whether s can stand in a report.
+// label reports whether s may be in a report.
 func label(s string) bool {
 	return len(s) <= maxLabel && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// fit makes of what was seen what the host takes: what is too much of it is left out, and said to be missing.
+// fit reduces an observation to what the host accepts: it omits the excess, and says that it is missing.
 func fit(p *notebook.Trace, asked []string, elapsed time.Duration) *notebook.Trace {
 	if p == nil {
 		return missed(asked, notebook.Say("saw-nothing"))
@@ -147,7 +147,7 @@ func fit(p *notebook.Trace, asked []string, elapsed time.Duration) *notebook.Tra
 	return p
 }
 
-// missed is what is known where no tracer could be attached.
+// missed is the observation if no tracer could be attached.
 func missed(asked []string, why *notebook.Message) *notebook.Trace {
 	p := &notebook.Trace{Looked: []string{}, Missing: map[string]*notebook.Message{}}
 	for _, name := range asked {

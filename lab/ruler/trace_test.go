@@ -113,7 +113,7 @@ func TestTracersLookOnInsideTheGuest(t *testing.T) {
 	if wall, took := r.Trace.Wall[notebook.WallUser], r.Elapsed.Seconds(); wall < took || wall > 2*took+1 {
 		t.Errorf("the watch saw %v s, the ruler %v s", wall, took)
 	}
-	// Work that cannot be started is what is said of it, and its look is ended.
+	// If work cannot be started, the result says so, and its tracing has ended.
 	o.Argv = []string{"/bin/sh"}
 	o.Dir = t.TempDir()
 	o.UID = 1234 // who may not enter there
@@ -146,7 +146,7 @@ func TestTracersThatDoNotWorkFailNoTrial(t *testing.T) {
 	}
 }
 
-// What a tracer used that dies while the trial runs is no part of what the trial used.
+// The usage of a tracer that dies during the trial is not a part of the trial's usage.
 func TestATracersOwnTimeIsNotTheTrials(t *testing.T) {
 	g := startTraced(t, "works")
 	o := sh("read pid <told; while kill -0 $pid 2>/dev/null; do sleep 0.05; done")

@@ -14,17 +14,17 @@ import (
 	"tare/notebook"
 )
 
-// The ruler starts the program that traces for it for one trial, with the tracers' names as its arguments. The program answers on its
-// standard output: first when it is attached, then, when its standard input has ended, what it saw. When the trial begins and ends it
-// sees for itself, since the ruler is among what it traces.
+// For each traced trial the ruler starts the tracing program, with the tracers' names as its arguments. The program answers on its
+// standard output: first when it is attached, and then, after the end of its standard input, what it saw. It notices itself when
+// the trial begins and ends, because it also traces the ruler.
 
-// traceAnswer is an answer of the program's.
+// traceAnswer is an answer of the program.
 type traceAnswer struct {
 	Error string          `json:"error,omitempty"`
-	Trace *notebook.Trace `json:"probes,omitempty"` // in the second
+	Trace *notebook.Trace `json:"probes,omitempty"` // in the second answer
 }
 
-// ServeTracer is the program's end: it attaches, and stops when it is told to, or when the ruler is gone.
+// ServeTracer is the program's end: it attaches, and stops when told to, or when the ruler is gone.
 func ServeTracer(in io.Reader, out io.Writer, attach func() (stop func() (*notebook.Trace, error), err error)) error {
 	answer := json.NewEncoder(out)
 	stop, err := attach()
@@ -35,7 +35,7 @@ func ServeTracer(in io.Reader, out io.Writer, attach func() (stop func() (*noteb
 		return err
 	}
 	if _, err := io.Copy(io.Discard, in); err != nil {
-		return err // what is attached goes with this process
+		return err // what is attached ends with this process
 	}
 	seen, err := stop()
 	if err != nil {
@@ -44,17 +44,17 @@ func ServeTracer(in io.Reader, out io.Writer, attach func() (stop func() (*noteb
 	return answer.Encode(traceAnswer{Trace: seen})
 }
 
-// tracing is the trace of one trial from inside its guest. A nil one is of an order that asked for none.
+// tracing is the trace of one trial from inside its guest. It is nil for an order without tracers.
 type tracing struct {
 	names  []string
 	err    error    // why there is no trace
-	pid    int      // the program's process; 0: it was not started
-	input  *os.File // the program's, which ends when it is to stop; nil: it was not started
+	pid    int      // process of the program; 0: it was not started
+	input  *os.File // the program's input, whose end stops it; nil: it was not started
 	said   *os.File
 	answer *json.Decoder
 }
 
-// trace attaches the named tracers. Where that is not possible the trial goes on all the same, and says so.
+// trace attaches the named tracers. Where that is impossible, the trial goes on and its record says so.
 func (g *guest) trace(names []string) *tracing {
 	if len(names) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func (g *guest) trace(names []string) *tracing {
 		_, t.err = t.hear()
 	}
 	if t.err != nil {
-		t.err = errors.Join(t.err, g.sweep(nil)) // nothing is to be left of it while the trial runs
+		t.err = errors.Join(t.err, g.sweep(nil)) // nothing of it may remain while the trial runs
 	}
 	return t
 }
@@ -96,9 +96,9 @@ func (t *tracing) start(path string) error {
 	return nil
 }
 
-// process is that of the program while the trial runs.
+// process is the program's process while the trial runs.
 func (t *tracing) process() int {
-	if t == nil || t.err != nil { // it was swept away then
+	if t == nil || t.err != nil { // it was swept away
 		return 0
 	}
 	return t.pid
@@ -119,8 +119,8 @@ func (t *tracing) hear() (*notebook.Trace, error) {
 	return a.Trace, nil
 }
 
-// close ends the trace and gives what was seen of a trial that lasted so long. The sweep after it ends what is left of the program, and
-// with it what it has attached; a guest where that fails runs no further order.
+// close ends the trace and returns the observation of a trial of this length. The following sweep ends the rest of the program, and
+// with it what it attached; a guest where the sweep fails runs no further order.
 func (t *tracing) close(elapsed time.Duration) *notebook.Trace {
 	if t == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// OOMKills is how many processes the kernel has killed for memory since it was started, those that reached a cgroup's limit among them;
-// 0 where it does not say. proc is its file system.
+// OOMKills is the number of processes that the kernel has killed for memory since its start, including those that reached a
+// cgroup's limit; 0 where it does not count. proc is its file system.
 func OOMKills(proc fs.FS) int64 {
 	stat, err := fs.ReadFile(proc, "vmstat")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"tare/notebook"
 )
 
-// ahead is a guest that is made and not started, as a study sees it.
+// ahead is a guest that is made but not started, as a study sees it.
 type ahead struct {
 	*engine.Ahead
 	lab  *Lab
@@ -28,7 +28,7 @@ func (a ahead) Meet(ctx context.Context) (crowd.Guest, error) {
 	return a.lab.guest(g, a.t.Instance.Cores, a.cpus), nil
 }
 
-// Create implements measure.Lab. Its network is what the engine gives by itself.
+// Create implements measure.Lab. The engine chooses the network.
 func (l *Lab) Create(ctx context.Context, w crowd.Want) (measure.Ahead, error) {
 	k, e, s, err := l.spec(w)
 	if err != nil {
@@ -36,7 +36,7 @@ func (l *Lab) Create(ctx context.Context, w crowd.Want) (measure.Ahead, error) {
 	}
 	c, ok := e.(engine.Creator)
 	if !ok {
-		return nil, k.Unsupported("a guest that is made and not started", "it makes and starts a guest in one")
+		return nil, k.Unsupported("a guest that is made and not started", "it makes and starts a guest in one step")
 	}
 	a, err := c.Create(ctx, s)
 	if err != nil {

@@ -52,7 +52,7 @@ func TestDevicesOfTheHost(t *testing.T) {
 	}
 	for _, want := range []string{"described are v.org/c=d;", "/dev/no-such-device", "broken.json"} {
 		if !strings.Contains(c.Why, want) {
-			t.Errorf("%q: %q was expected in it", c.Why, want)
+			t.Errorf("%q does not contain %q", c.Why, want)
 		}
 	}
 }

@@ -24,8 +24,8 @@ import (
 	"tare/notebook"
 )
 
-// Engines are the engines that Tare has. Of a platform's the first is taken where a study names none, and of several that
-// would do the first that the host can do.
+// Engines are Tare's engines. Where a study names no engine of a platform, the first one is used; of several usual ones, the first
+// that the host supports.
 var Engines = engine.Registry{
 	bare.Kind,
 	docker.Kind,
@@ -39,10 +39,10 @@ var Engines = engine.Registry{
 	qemu.VMCN,
 }
 
-// made is an engine of a kind whose guests have the kernel that was named so.
+// made is an engine of a kind whose guests have the kernel with this name.
 type made struct{ kind, kernel string }
 
-// engine is the kind's engine on this host; kernel is the name of one of l.kernels, or "".
+// engine is the kind's engine on this host; kernel is a name in l.kernels, or "".
 func (l *Lab) engine(k engine.Kind, kernel string) engine.Driver {
 	of := made{k.String(), kernel}
 	e, ok := l.engines[of]
@@ -55,8 +55,8 @@ func (l *Lab) engine(k engine.Kind, kernel string) engine.Driver {
 	return e
 }
 
-// engineOf is the engine that makes the treatment's guests. Where trials are traced, a guest with a kernel of its own gets the
-// program that traces inside it.
+// engineOf is the engine that makes the treatment's guests. If trials are traced, a guest with a kernel of its own gets the program
+// that traces inside it.
 func (l *Lab) engineOf(t notebook.Treatment) (k engine.Kind, e engine.Driver, err error) {
 	if k, err = Engines.Find(t.Platform, t.Engine); err != nil {
 		return k, nil, err
@@ -65,16 +65,16 @@ func (l *Lab) engineOf(t notebook.Treatment) (k engine.Kind, e engine.Driver, er
 		if l.env.Tracer, err = programs.File(l.env.State, programs.Tracer); err != nil {
 			return k, nil, err
 		}
-		maps.DeleteFunc(l.engines, func(m made, _ engine.Driver) bool { return m.kind == k.String() }) // they were made without
+		maps.DeleteFunc(l.engines, func(m made, _ engine.Driver) bool { return m.kind == k.String() }) // they were made without it
 	}
 	return k, l.engine(k, t.Kernel), nil
 }
 
-// asked is a capability of a host for guests with the kernel that was named so.
+// asked is a capability of a host for guests with the kernel with this name.
 type asked struct{ capability, kernel string }
 
-// ask has the kind's engine answer for some of its capabilities, each once in a session and all at the same time. What a
-// guest can have depends on its kernel.
+// ask asks the kind's engine for some of its capabilities, each once in a session and all at the same time. The capabilities of a
+// guest depend on its kernel.
 func (l *Lab) ask(ctx context.Context, k engine.Kind, kernel string, names ...string) []notebook.Capability {
 	answers := make([]notebook.Capability, len(names))
 	known := make([]bool, len(names))
@@ -99,10 +99,10 @@ func (l *Lab) ask(ctx context.Context, k engine.Kind, kernel string, names ...st
 	return answers
 }
 
-// UseKernels makes files with guests' kernels known by the names that treatments have for them.
+// UseKernels sets the files of guests' kernels, by the names that treatments have for them.
 func (l *Lab) UseKernels(files map[string]string) { l.kernels = files }
 
-// Accelerator says which accelerator the guests of a kind with a kernel get that has several: want is one of them, or "auto".
+// Accelerator chooses the accelerator of guests with this kernel, for a kind that has several: want is one of them, or "auto".
 func (l *Lab) Accelerator(ctx context.Context, k engine.Kind, kernel, want string, emulate bool) (string, error) {
 	names := candidates(k, want, emulate)
 	var why []*notebook.Message
@@ -110,7 +110,7 @@ func (l *Lab) Accelerator(ctx context.Context, k engine.Kind, kernel, want strin
 		if c.Answer == notebook.Supported {
 			return names[i], nil
 		}
-		why = append(why, notebook.Say("accelerator-missing", "accelerator", names[i], "cause", c.Why)) // what to do about it, the doctor says
+		why = append(why, notebook.Say("accelerator-missing", "accelerator", names[i], "cause", c.Why)) // the doctor says what to do about it
 	}
 	switch {
 	case want == "auto" && !emulate:
@@ -121,8 +121,8 @@ func (l *Lab) Accelerator(ctx context.Context, k engine.Kind, kernel, want strin
 	return "", &notebook.Error{Says: notebook.Several(why)}
 }
 
-// candidates are the accelerators to try, the preferred one first: want, or with "auto" the kind's first, and its last if emulation is
-// allowed.
+// candidates are the accelerators to try, the preferred one first: want, or with "auto" the kind's first, and its last if emulation
+// is allowed.
 func candidates(k engine.Kind, want string, emulate bool) []string {
 	switch {
 	case want != "auto":
@@ -133,7 +133,7 @@ func candidates(k engine.Kind, want string, emulate bool) []string {
 	return k.Accelerators[:1]
 }
 
-// Supports says why the host cannot do the treatment; nil: it can.
+// Supports says why the host does not support the treatment; nil if it does.
 func (l *Lab) Supports(ctx context.Context, t notebook.Treatment) error {
 	k, err := Engines.Find(t.Platform, t.Engine)
 	if err != nil {
@@ -169,7 +169,7 @@ func (l *Lab) Supports(ctx context.Context, t notebook.Treatment) error {
 	return nil
 }
 
-// CheckKernel says why a file cannot be the kernel of virtual machines; nil: it may be.
+// CheckKernel says why a file cannot be the kernel of virtual machines; nil if it may be.
 func CheckKernel(file string) error {
 	for _, k := range Engines {
 		if k.Kernel != nil {

@@ -15,8 +15,8 @@ import (
 	"tare/notebook"
 )
 
-// Explain makes the named tracers ready for the traced trials of a study, until the session is closed, and says which of them,
-// or what part of them, this host does not support, and why. A name that is not known is an error.
+// Explain prepares the named tracers for the traced trials of a study, until the session is closed. It returns those that this host
+// does not support, or supports only in part, with the reason. An unknown name is an error.
 func (l *Lab) Explain(names []string) (missing map[string]string, err error) {
 	if l.kit, err = trace.Open(names); err != nil {
 		return nil, err
@@ -24,13 +24,13 @@ func (l *Lab) Explain(names []string) (missing map[string]string, err error) {
 	return l.kit.Missing(), nil
 }
 
-// tracers says of each tracer whether this host supports it.
+// tracers reports for each tracer whether this host supports it.
 func tracers() []notebook.Capability {
 	if os.Geteuid() != 0 {
-		return []notebook.Capability{{Name: "tracers", Answer: notebook.Inconclusive, Why: "only root loads them into the kernel to find out", Do: "sudo tare doctor"}}
+		return []notebook.Capability{{Name: "tracers", Answer: notebook.Inconclusive, Why: "finding out needs root, to load them into the kernel", Do: "sudo tare doctor"}}
 	}
 	kit, err := trace.Open(notebook.TracerNames)
-	if err != nil { // these are all names that there are
+	if err != nil { // these are all names
 		panic(err)
 	}
 	defer kit.Close()
@@ -39,32 +39,32 @@ func tracers() []notebook.Capability {
 	for _, name := range notebook.TracerNames {
 		c := notebook.Capability{Name: "tracer " + name, Answer: notebook.Supported, Why: "the kernel takes all of it"}
 		if why, not := missing[name]; not {
-			c.Answer, c.Why, c.Do = notebook.NotSupported, why, "leave it out: an account is made of what the others see"
+			c.Answer, c.Why, c.Do = notebook.NotSupported, why, "leave it out: an account uses the other tracers"
 		}
 		all = append(all, c)
 	}
 	return all
 }
 
-// faults says whether this host lets page faults be told apart, which is tried as a study of them does.
+// faults reports whether this host supports the classification of page faults, by trying it.
 func faults() notebook.Capability {
 	c := notebook.Capability{Name: "page faults", Answer: notebook.Supported, Why: "the kernel takes the programs that see each one, and its page tables can be walked"}
 	if os.Geteuid() != 0 {
-		c.Answer, c.Why, c.Do = notebook.Inconclusive, "only root loads what sees them into the kernel to find out", "sudo tare doctor"
+		c.Answer, c.Why, c.Do = notebook.Inconclusive, "finding out needs root, to load programs into the kernel", "sudo tare doctor"
 		return c
 	}
 	if err := fault.Supported(); err != nil {
-		c.Answer, c.Why, c.Do = notebook.NotSupported, err.Error(), "leave page faults out (paging: faults: in a study's file): page tables are read without"
+		c.Answer, c.Why, c.Do = notebook.NotSupported, err.Error(), "omit page faults (paging: faults: in a study's file): page tables can be read without them"
 	}
 	return c
 }
 
-// nvidiaDriver is where NVIDIA's driver says which it is.
+// nvidiaDriver is the file with the version of NVIDIA's driver.
 var nvidiaDriver = "/proc/driver/nvidia/version"
 
 var versionOK = regexp.MustCompile(`^NVRM version: .*?\s([0-9]+(?:\.[0-9]+)+)\s`)
 
-// nvidia is the version of NVIDIA's driver in the kernel; "": it is not loaded.
+// nvidia is the version of NVIDIA's driver in the kernel; "" if it is not loaded.
 func nvidia() string {
 	text, err := os.ReadFile(nvidiaDriver)
 	if m := versionOK.FindSubmatch(text); err == nil && m != nil {
@@ -73,7 +73,7 @@ func nvidia() string {
 	return ""
 }
 
-// devices says which devices of the host guests can have: those that are described and are there.
+// devices reports which devices of the host guests can have: those that are described and exist.
 func devices() notebook.Capability {
 	c := notebook.Capability{Name: "devices"}
 	names, broken := device.List(device.Dirs)
@@ -88,7 +88,7 @@ func devices() notebook.Capability {
 	why := []string{"described are " + strings.Join(there, ", ")}
 	c.Answer = notebook.Supported
 	if len(there) == 0 {
-		c.Answer, c.Do = notebook.NotSupported, "have a device's vendor describe it, as nvidia-ctk cdi generate does; studies without devices need none"
+		c.Answer, c.Do = notebook.NotSupported, "generate a description with the vendor's tool, such as nvidia-ctk cdi generate; studies without devices need none"
 		why = []string{"none is described (CDI) in " + strings.Join(device.Dirs, " or ")}
 		if len(broken) > 0 {
 			why = nil
@@ -108,7 +108,7 @@ func devices() notebook.Capability {
 // Trace implements crowd.Guest.
 func (g guest) Trace(clock crowd.Guest) (crowd.Tracing, error) {
 	if g.kit == nil {
-		return nil, errors.New("no tracers were made ready")
+		return nil, errors.New("no tracers were prepared")
 	}
 	pids, err := g.Processes()
 	if err != nil {

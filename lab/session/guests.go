@@ -33,7 +33,7 @@ import (
 	"tare/notebook"
 )
 
-// Provision implements crowd.Host: on a host of the treatment's size.
+// Provision implements crowd.Host: it makes the guest on a host of the treatment's size.
 func (l *Lab) Provision(ctx context.Context, w crowd.Want) (crowd.Guest, error) {
 	g, err := l.provision(ctx, w)
 	if err != nil {
@@ -48,7 +48,7 @@ func (l *Lab) Seats(t notebook.Treatment) (int, error) {
 	return len(all), err
 }
 
-// Reads implements measure.Lab: the image's root and the work's files, or what the engine reads in place of them.
+// Reads implements measure.Lab: the image's root and the work's files, or what the engine reads instead of them.
 func (l *Lab) Reads(ctx context.Context, t notebook.Treatment, w *workload.Ready) (paths []string, err error) {
 	_, e, err := l.engineOf(t)
 	if err != nil {
@@ -67,7 +67,7 @@ func (l *Lab) Reads(ctx context.Context, t notebook.Treatment, w *workload.Ready
 // Journal implements measure.Lab.
 func (l *Lab) Journal() *journal.Journal { return l.env.Journal }
 
-// provision makes the guest that is wanted. What the host is set to for the treatment is no part of its start.
+// provision makes the wanted guest. Setting the host for the treatment is not a part of the guest's start.
 func (l *Lab) provision(ctx context.Context, w crowd.Want) (g guest, err error) {
 	t, work := w.Treatment, w.Work.Workload
 	notes, err := l.sizeFor(ctx, t, work.Service != nil)
@@ -93,20 +93,20 @@ func (l *Lab) provision(ctx context.Context, w crowd.Want) (g guest, err error) 
 			return g, errors.Join(err, rerr)
 		}
 		if released {
-			return l.provision(ctx, w) // release withholds none for this instance again
+			return l.provision(ctx, w) // release withholds no memory for this instance again
 		}
 	}
 	if err != nil {
 		return g, err
 	}
 	made := l.guest(driven, t.Instance.Cores, s.CPUs)
-	made.name, made.unsaved = k.String(), cmp.Or(k.Unsaved, "nothing that it is made by saves it")
+	made.name, made.unsaved = k.String(), cmp.Or(k.Unsaved, "its engine cannot save guests")
 	made.env = s.Devices.Env
 	made.notes, made.unseen = notes, notebook.HasMachine(t.Platform)
 	return made, nil
 }
 
-// spec is which guest is wanted, but for its network, and the engine that makes it.
+// spec is the wanted guest, without its network, and the engine that makes it.
 func (l *Lab) spec(w crowd.Want) (k engine.Kind, e engine.Driver, s engine.Spec, err error) {
 	t, work := w.Treatment, w.Work
 	if k, e, err = l.engineOf(t); err != nil {
@@ -135,7 +135,7 @@ func (l *Lab) spec(w crowd.Want) (k engine.Kind, e engine.Driver, s engine.Spec,
 	return k, e, s, nil
 }
 
-// devicesOf are the devices that the treatment's guests have, as the host describes them now.
+// devicesOf are the devices of the treatment's guests, as the host describes them now.
 func devicesOf(t notebook.Treatment) (e device.Edits, err error) {
 	if names := notebook.FactorDevices.Of(t); names != "" {
 		return device.Find(device.Dirs, strings.Split(names, ","))
@@ -143,7 +143,7 @@ func devicesOf(t notebook.Treatment) (e device.Edits, err error) {
 	return e, nil
 }
 
-// network is how the treatment's guest is connected; nil where that is left to its engine.
+// network is how the treatment's guest is connected; nil leaves it to the engine.
 func (l *Lab) network(ctx context.Context, k engine.Kind, t notebook.Treatment, w *workload.Ready) (*engine.Network, error) {
 	n := &engine.Network{Mode: t.Network}
 	if w.Workload.Service != nil {
@@ -182,14 +182,14 @@ func (l *Lab) bridged(ctx context.Context) (*network.Bridge, error) {
 	return l.bridge, nil
 }
 
-// LoadFrom has all loads run on the machine that url names, until the session is closed.
+// LoadFrom makes all loads run on the machine of url, until the session is closed.
 func (l *Lab) LoadFrom(ctx context.Context, url string) (err error) {
 	l.away, err = remote.Open(ctx, url, filepath.Join(l.env.State, controlSocket), l.env.Ruler, l.say)
 	return err
 }
 
-// Load makes the place from which the service in the treatment's guest is asked: on the other machine where loads run there;
-// else bare metal in a network namespace of its own, on the CPUs that divide gives it. It has the same root and files.
+// Load makes the place of the load on the service in the treatment's guest: on the other machine if loads run there. Otherwise it
+// is bare metal in its own network namespace, on the CPUs that divide gives it. It has the same root and files.
 func (l *Lab) Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (crowd.Guest, notebook.Load, error) {
 	if l.away != nil {
 		g, err := l.away.Place(ctx, w.Image, w.Work)
@@ -218,9 +218,9 @@ func (l *Lab) Load(ctx context.Context, t notebook.Treatment, id string, w *work
 	return l.guest(g, float64(len(load.CPUs)), load.CPUs), load, nil
 }
 
-// divide divides the host's CPUs between a service's guest and its load. A bound guest has its CPUs, and one with a quota those that the
-// load does not have: else the scheduler could put it next to its load, which makes it faster or slower than bare metal for no cause of its
-// own. None: the host has no CPUs for the load alone.
+// divide divides the host's CPUs between a service's guest and its load. A bound guest has its own CPUs, and a guest with a quota has
+// all that the load does not have. If it shared them, the scheduler could put it next to its load, and that alone would make it faster or
+// slower than bare metal. guest is nil if the host has no CPUs for the load alone.
 func (l *Lab) divide(t notebook.Treatment) (guest, load []int, err error) {
 	h := l.now()
 	all, err := host.ChooseCPUs(h, len(h.CPUs))
@@ -239,9 +239,9 @@ func (l *Lab) divide(t notebook.Treatment) (guest, load []int, err error) {
 	return guest, load, nil
 }
 
-// apart are those of all that a load has which is to disturb a guest on its CPUs the least: on none of the guest's
-// cores, whose other threads would take from it; on those only where the host has no more. They are at most half of the host's, so that a
-// guest with a quota has some to choose from.
+// apart are those of all on which a load disturbs a guest with the CPUs its the least. They are on none of the guest's cores, whose
+// other threads would take from the guest, unless the host has no more cores. They are at most half of the host's CPUs, so that a guest
+// with a quota has some to choose from.
 func apart(cpus []notebook.CPU, all, its []int) []int {
 	cores := map[int]bool{}
 	for _, c := range cpus {
@@ -272,24 +272,24 @@ func apart(cpus []notebook.CPU, all, its []int) []int {
 	return other
 }
 
-// cpus are the CPUs that a guest of the treatment gets which is bound to any.
+// cpus are the CPUs of a guest of the treatment, if it is bound to any.
 func (l *Lab) cpus(t notebook.Treatment) ([]int, error) {
 	return host.ChooseCPUs(l.now(), int(math.Ceil(t.Instance.Cores)))
 }
 
-// guest is a driver's guest as a study sees it.
+// guest is a driver's guest, as a study sees it.
 type guest struct {
 	engine.Guest
 	kit   *trace.Kit
 	cores float64
 	cpus  []int               // that it may use
-	notes []*notebook.Message // on the host that it was given
-	env   []string            // that comes with its devices, for all that it runs
+	notes []*notebook.Message // on its host
+	env   []string            // environment that comes with its devices, for everything it runs
 
-	name    string // of its engine
+	name    string // name of its engine
 	unsaved string // why the engine saves no guest
 
-	unseen bool // a virtual one: the host sees its processes, and not those inside
+	unseen bool // a virtual machine: the host sees its process, but not the processes inside
 }
 
 // Facts are the driver's, and the notes.
@@ -299,7 +299,7 @@ func (g guest) Facts() engine.Facts {
 	return f
 }
 
-// guest is one of so many cores, bound to the CPUs; none: to any of those that the host has now.
+// guest is a guest of this many cores, bound to the CPUs; without CPUs, it may use any that the host has now.
 func (l *Lab) guest(g engine.Guest, cores float64, cpus []int) guest {
 	if len(cpus) == 0 {
 		for _, c := range l.now().CPUs {
@@ -319,7 +319,7 @@ func (g guest) Save(ctx context.Context) (engine.Saved, error) {
 
 // Restore implements it.
 func (g guest) Restore(ctx context.Context, m *engine.Moments) error {
-	return g.Guest.(engine.Saver).Restore(ctx, m) // it was saved
+	return g.Guest.(engine.Saver).Restore(ctx, m) // only a Saver was saved
 }
 
 // Ruler implements crowd.Guest.
@@ -336,7 +336,7 @@ type equipped struct {
 	env []string
 }
 
-// Run implements crowd.Ruler. What the environment says of a name holds.
+// Run implements crowd.Ruler. The order's environment takes precedence.
 func (r equipped) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
 	o.Env = slices.Concat(o.Env, r.env)
 	return r.Client.Run(ctx, o)
@@ -351,7 +351,7 @@ func (g guest) Machine() (engine.Machine, bool) {
 // watcher is a driver's guest that can tell whether a trial stayed on its CPUs.
 type watcher interface{ Watch() engine.Watch }
 
-// Watch implements crowd.Guest. Of a virtual machine the host sees threads alone, which are bound to CPUs each.
+// Watch implements crowd.Guest. For a virtual machine the host sees only threads, each of which is bound to CPUs.
 func (g guest) Watch() engine.Watch {
 	if w, is := g.Guest.(watcher); is && !g.unseen {
 		return w.Watch()
@@ -402,7 +402,7 @@ func (g guest) Demanded() (proc.Demand, error) {
 	return proc.Demanded(pids)
 }
 
-// Prepare makes what all guests of the treatment need, so that none of them pays for it: an engine's image, a disk.
+// Prepare makes what all guests of the treatment need, such as an engine's image or a disk, so that no guest's start includes it.
 func (l *Lab) Prepare(ctx context.Context, t notebook.Treatment, root *image.Image) error {
 	_, e, err := l.engineOf(t)
 	if err != nil {
@@ -414,7 +414,7 @@ func (l *Lab) Prepare(ctx context.Context, t notebook.Treatment, root *image.Ima
 	return nil
 }
 
-// bareMetal is the engine of what runs beside guests, or before them.
+// bareMetal is the engine for work next to guests, or before them.
 func (l *Lab) bareMetal() engine.Driver { return l.engine(bare.Kind, "") }
 
 // Execute implements workload.Bench: one order on bare metal with all of the host's CPUs.
@@ -429,7 +429,7 @@ func (l *Lab) Execute(ctx context.Context, root *image.Image, work *image.Tree, 
 	}
 	g, err := l.bareMetal().Provision(ctx, engine.Spec{
 		ID: fmt.Sprintf("tare-bench-%d", os.Getpid()), Instance: notebook.Instance{Cores: float64(n)}, CPUs: cpus, Image: root, Work: work,
-		Network: &engine.Network{Mode: notebook.NetNone}, // what it starts there meets nothing of the host's
+		Network: &engine.Network{Mode: notebook.NetNone}, // what it starts there must not reach the host's network
 	})
 	if err != nil {
 		return r, "", nil, err

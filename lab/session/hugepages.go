@@ -10,13 +10,14 @@ import (
 	"tare/lab/journal"
 )
 
-// pages are the huge pages that processes get without being asked.
+// pages are the huge pages that processes get without asking.
 type pages struct {
 	value   string           // the value of notebook.FactorHugePages that the host is set for
-	changes *journal.Changes // that were made for it; nil: none
+	changes *journal.Changes // changes made for it; nil: none
 }
 
-// of has the host give guests of that value theirs. Where an earlier change could not be undone, no guest is made before another try has worked.
+// of makes the host give guests of that value their huge pages. After a change that could not be undone, no guest is made until
+// another attempt has worked.
 func (p *pages) of(ctx context.Context, j *journal.Journal, value string) (err error) {
 	if p.value == value {
 		return nil

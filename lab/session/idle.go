@@ -21,17 +21,17 @@ import (
 	"tare/stats"
 )
 
-// idleFile in the state folder has what idle guests cost on this host.
+// idleFile is the file in the state folder with the cost of idle guests on this host.
 const idleFile = "idle-guests.json"
 
 const mostIdleFile = 1 << 20 // bytes
 
-// idleAge is how long a measurement of it counts.
+// idleAge is how long such a measurement is valid.
 const idleAge = 90 * 24 * time.Hour
 
-// idleCost learns what idle guests of the plan cost one that works, unless the host's record has it: at least as many guests, of these
-// engines, under this kernel. The host's record has the answer afterwards. It is unknown where a guest could not be made: the study's
-// rounds say why. A plan whose guests follow each other asks for nothing.
+// idleCost measures what idle guests of the plan cost a working one, unless the host's record has it: for at least as many guests,
+// of these engines, under this kernel. The answer is then in the host's record. It is unknown if a guest could not be made; the
+// study's rounds then say why. A plan with one guest at a time needs nothing.
 func (l *Lab) idleCost(ctx context.Context, plan *study.Plan, say func(string)) error {
 	of := plan.Together()
 	if len(of) == 0 {
@@ -61,7 +61,7 @@ func (l *Lab) idleCost(ctx context.Context, plan *study.Plan, say func(string)) 
 	return durable.WriteFile(file, b, 0o644)
 }
 
-// measureIdle makes the guests and measures what they cost; nil: a guest could not be made, or its processes were gone.
+// measureIdle makes the guests and measures what they cost; nil if a guest could not be made, or its processes were gone.
 func (l *Lab) measureIdle(ctx context.Context, plan *study.Plan, of []notebook.Treatment) (q *stats.Quotient, err error) {
 	cpus, err := l.cpus(of[0])
 	if err != nil {
@@ -83,13 +83,13 @@ func (l *Lab) measureIdle(ctx context.Context, plan *study.Plan, of []notebook.T
 	return q, errors.Join(err, ctx.Err())
 }
 
-// covers reports whether a measurement answers for what is wanted.
+// covers reports whether a measurement covers what is wanted.
 func covers(known *notebook.IdleCost, wanted notebook.IdleCost, now time.Time) bool {
 	missing := func(engine string) bool { return !slices.Contains(known.Engines, engine) }
 	return known != nil && known.Kernel == wanted.Kernel && known.Guests >= wanted.Guests && now.Sub(known.Time) < idleAge && !slices.ContainsFunc(wanted.Engines, missing)
 }
 
-// readIdle reads the record of an earlier measurement; nil: there is none that can be read.
+// readIdle reads the record of an earlier measurement; nil if there is none that can be read.
 func readIdle(file string) (*notebook.IdleCost, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +105,7 @@ func readIdle(file string) (*notebook.IdleCost, error) {
 	}
 	c := &notebook.IdleCost{}
 	if json.Unmarshal(b, c) != nil {
-		return nil, nil // it is measured again
+		return nil, nil // measure it again
 	}
 	return c, nil
 }

@@ -35,7 +35,7 @@ func TestWhatAnIdleCostCovers(t *testing.T) {
 	}
 }
 
-// A record that is missing or cannot be read is no error: the host is measured again.
+// A missing or unreadable record is not an error: the host is measured again.
 func TestReadIdle(t *testing.T) {
 	file := filepath.Join(t.TempDir(), idleFile)
 	for text, want := range map[string]bool{"": false, "{": false, `{"kernel":"6.1","guests":3}`: true} {

@@ -28,7 +28,7 @@ import (
 	"tare/notebook"
 )
 
-// On a host whose cores have two threads each, a load beside the guest on its own cores would be measured with it.
+// On a host with two threads a core, a load on the guest's own cores would be measured together with the guest.
 func TestALoadIsApartFromItsGuest(t *testing.T) {
 	var cpus []notebook.CPU
 	var all []int

@@ -21,15 +21,15 @@ import (
 	"tare/notebook"
 )
 
-// Preview is what a run would do, and the study and the host that it would do it with.
+// Preview is what a run would do, with its study and host.
 type Preview struct {
 	notebook.Preview
 	Plan notebook.Study
 	Host notebook.Host
 }
 
-// Foresee says what a run would do. It makes no guest, builds no image, and changes nothing on the host. Any user can ask: what only a guest or
-// root can tell is listed as not tried.
+// Foresee says what a run would do. It makes no guest, builds no image, and changes nothing on the host. Any user can call it. It
+// lists as not tried what needs a guest or root to find out.
 func Foresee(ctx context.Context, q Request) (v Preview, err error) {
 	g := &glance{l: newLab(func(string) {}), untried: map[string]notebook.Untried{}, answers: map[string]notebook.Capability{}}
 	if g.l.host, err = host.Inspect(ctx); err != nil {
@@ -77,7 +77,7 @@ func Foresee(ctx context.Context, q Request) (v Preview, err error) {
 	return v, err
 }
 
-// Usual is about how long a study takes on a host that has all that the study needs, except that nothing is built yet.
+// Usual estimates how long a study takes on a host that has everything the study needs, with nothing built yet.
 func Usual(ctx context.Context, asked *studyfile.Asked) (notebook.Preview, error) {
 	_, v, err := study.Preview(ctx, able{}, asked, study.Facts{Able: true, Guest: usualCost, Built: func(studyfile.Work) bool { return false }})
 	return v, err
@@ -95,7 +95,7 @@ func usualCost(t notebook.Treatment) notebook.Span {
 	return k.Takes
 }
 
-// remember takes what a results folder of this host measured into the facts.
+// remember adds the measurements of a results folder of this host to the facts.
 func remember(facts *study.Facts, f *notebook.Folder) error {
 	table := facts.Guest
 	making, runs := map[string][]float64{}, map[string][]float64{}
@@ -114,7 +114,7 @@ func remember(facts *study.Facts, f *notebook.Folder) error {
 		return nil
 	})
 	facts.Guest = func(t notebook.Treatment) notebook.Span {
-		if all := making[t.ID]; len(all) > 0 { // removing takes about as long as making, and seldom longer than twice that
+		if all := making[t.ID]; len(all) > 0 { // removing takes about as long as making, and rarely longer than twice that
 			return notebook.Span{Low: slices.Min(all), High: 3*slices.Max(all) + 0.1}
 		}
 		return table(t)
@@ -134,7 +134,7 @@ type glance struct {
 	l       *Lab
 	answers map[string]notebook.Capability // by capability
 	untried map[string]notebook.Untried
-	needs   map[string]string // by treatment: a capability that was not tried
+	needs   map[string]string // by treatment: an untried capability
 }
 
 // Host implements study.Prober.
@@ -162,7 +162,7 @@ func (g *glance) ask(ctx context.Context, k engine.Kind, kernel, name string) no
 	return c
 }
 
-// Accelerator implements study.Prober. The preferred one is taken unless it is known to fail.
+// Accelerator implements study.Prober. It takes the preferred one unless that is known to fail.
 func (g *glance) Accelerator(ctx context.Context, k engine.Kind, kernel, want string, emulate bool) (string, error) {
 	var why []*notebook.Message
 	for _, name := range candidates(k, want, emulate) {
@@ -209,7 +209,7 @@ func (g *glance) Supports(ctx context.Context, t notebook.Treatment) error {
 	return nil
 }
 
-// open notes that a treatment needs what was not tried.
+// open records that a treatment needs something untried.
 func (g *glance) open(t notebook.Treatment, name, why string) {
 	if g.needs == nil {
 		g.needs = map[string]string{}
@@ -218,7 +218,7 @@ func (g *glance) open(t notebook.Treatment, name, why string) {
 	g.untried[name] = notebook.Untried{Name: name, Why: why}
 }
 
-// able is a host that can do all.
+// able is a host that supports everything.
 type able struct{}
 
 // Host implements study.Prober.
@@ -247,7 +247,7 @@ func (able) Supports(_ context.Context, t notebook.Treatment) error {
 	return k.Supports(t)
 }
 
-// begins tells what the rounds of a plan, whose workloads are ready, will do.
+// begins says what the rounds of a plan, whose workloads are ready, will do.
 func (q Request) begins(plan *study.Plan, show Show) error {
 	asked, err := q.Spec.Ask(q.Workloads, q.Choices)
 	if err != nil {

@@ -20,34 +20,34 @@ import (
 	"tare/notebook"
 )
 
-// Request is a study to run, and the folder that its results go to.
+// Request is a study to run, and the folder for its results.
 type Request struct {
 	Spec      *studyfile.Spec
 	Choices   studyfile.Choices
-	Workloads fs.FS // those that a study can name
+	Workloads fs.FS // workloads that a study can name
 	Out       string
-	Deadline  time.Time // start nothing that would not end before it; zero: none
+	Deadline  time.Time // start nothing that would end after it; zero: none
 	Goal      study.Goal
-	Args      []string // of the command, for the record
-	Quiet     bool     // make the host quiet meanwhile
+	Args      []string // arguments of the command, for the record
+	Quiet     bool     // make the host quiet during the run
 }
 
-// Show is told how a run goes on.
+// Show is told about the progress of a run.
 type Show interface {
 	study.Watcher
 	// Say tells what takes long before the rounds begin.
 	Say(what string)
-	// Planned tells what is left out, and what of the tracers this host does not support, by tracer.
+	// Planned tells what is left out, and what this host does not support, by tracer.
 	Planned(leftOut []notebook.LeftOut, untraced map[string]string)
-	// Begins tells what the rounds that begin now will do.
+	// Begins tells what the following rounds will do.
 	Begins(notebook.Preview)
 	// Short tells of work that is too short for this host's noise.
 	Short(what *notebook.Message)
-	// Quiet tells what was set on the host for the time of the run, and what could be and was left alone.
+	// Quiet tells which settings were changed for the run, and which could be but were not.
 	Quiet(set []notebook.Setting, left []string)
 }
 
-// Run plans the study and runs what of it does not stand in the folder yet, and says why it ended. Failed trials are no error.
+// Run plans the study, runs what is not yet in the folder, and returns why it ended. Failed trials are not an error.
 func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, reason *notebook.Message, err error) {
 	if notebook.Exists(q.Out) {
 		f, err := q.begun(l.host)
@@ -65,7 +65,7 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 		}
 	}
 	var untraced map[string]string
-	if len(q.Choices.Explain) > 0 { // before the plan, which prepares what guests get: virtual machines get a tracer then
+	if len(q.Choices.Explain) > 0 { // before the plan, which prepares guests: virtual machines then get a tracer
 		if untraced, err = l.Explain(q.Choices.Explain); err != nil {
 			return nil, nil, err
 		}
@@ -132,8 +132,8 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 	return run, reason, err
 }
 
-// rehearse tries the plan's work on bare metal, and notes in the session what is too short. It returns the plan with the lengths that
-// followed.
+// rehearse tries the plan's work on bare metal, and records in the session what is too short. It returns the plan with the
+// resulting lengths.
 func (l *Lab) rehearse(ctx context.Context, plan *study.Plan, q Request, o workload.Options, show Show, start *notebook.Session) (*study.Plan, error) {
 	short, err := plan.Rehearse(ctx, l, show.Say)
 	if err != nil {
@@ -153,7 +153,7 @@ func (l *Lab) rehearse(ctx context.Context, plan *study.Plan, q Request, o workl
 	return longer, err
 }
 
-// plan makes the plan of a request, and makes its workloads ready.
+// plan makes the plan of a request, and prepares its workloads.
 func (l *Lab) plan(ctx context.Context, q Request, o workload.Options) (*study.Plan, error) {
 	asked, err := q.Spec.Ask(q.Workloads, q.Choices)
 	if err != nil {
@@ -162,12 +162,12 @@ func (l *Lab) plan(ctx context.Context, q Request, o workload.Options) (*study.P
 	return study.NewPlan(ctx, l, asked, o)
 }
 
-// open creates the results folder, or continues it if it holds the same study.
+// open creates the results folder, or continues it if it contains the same study.
 func (q Request) open(run *study.Run, h notebook.Host) (*notebook.Writer, error) {
 	if !notebook.Exists(q.Out) {
 		return notebook.Create(q.Out, run.Plan.Study, h)
 	}
-	w, err := notebook.Open(q.Out) // held for writing before it is read, so that it does not change meanwhile
+	w, err := notebook.Open(q.Out) // lock it before reading, so that it does not change
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (q Request) open(run *study.Run, h notebook.Host) (*notebook.Writer, error)
 	return w, nil
 }
 
-// begun reads what the results folder holds. It must be of this host.
+// begun reads the content of the results folder, which must be of this host.
 func (q Request) begun(h notebook.Host) (*notebook.Folder, error) {
 	f, err := notebook.Read(q.Out)
 	if err == nil && f.Host.ID != h.ID {
@@ -196,8 +196,8 @@ func (q Request) begun(h notebook.Host) (*notebook.Folder, error) {
 	return f, err
 }
 
-// settle has the host write what the last trial left to write. If that takes too long the next trial begins all the same: the host's
-// disks are busy for another reason, which the trial's record shows.
+// settle waits until the host has written what the last trial left to write. If that takes too long the next trial begins anyway:
+// the host's disks are busy for another reason, which the trial's record shows.
 func settle(ctx context.Context) error {
 	_, err := pagecache.Settle(ctx)
 	return err

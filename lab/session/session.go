@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package session is one use of a host as a laboratory, from taking the host to giving it back: the state that Tare keeps
-// there, what the host can do, and the guests that a study asks for. It knows the engines by their contract alone (package
-// engine); which there are is in engines.go.
+// Package session is one use of a host as a laboratory, from locking the host to unlocking it: the state that Tare keeps there, the
+// host's capabilities, and the guests of a study. It knows the engines only by their contract (package engine); engines.go lists
+// them.
 package session
 
 import (
@@ -31,51 +31,50 @@ import (
 	"tare/notebook"
 )
 
-// controlSocket is ssh's, below the state folder, while loads run on another machine.
+// controlSocket is ssh's socket, below the state folder, while loads run on another machine.
 const controlSocket = "ssh"
 
-// inputsDir is where fetched inputs are kept, below the state folder.
+// inputsDir is the folder of fetched inputs, below the state folder.
 const inputsDir = "inputs"
 
-// Lab is a host that Tare may measure on, as long as it is open. Only one is open on a host at a time: two would
-// measure each other.
+// Lab is a host that Tare may measure on while it is open. Only one Lab is open on a host at a time, because two would distort each
+// other's results.
 type Lab struct {
-	env   engine.Env // what its engines work with
+	env   engine.Env // for its engines
 	locks []*os.File // of the host and of the state folder
 	store *image.Store
 	host  notebook.Host
 	say   image.Progress
 
-	bridge  *network.Bridge             // made when it is first needed
-	away    *remote.Machine             // that loads run on; nil: they run here
-	gone    []int                       // CPUs that are offline meanwhile, ascending
-	torn    bool                        // it is not known which are
-	regrow  func(context.Context) error // brings those back that are not
-	memory  hugepages.Tree              // the files that withhold memory: this host's
+	bridge  *network.Bridge             // made when first needed
+	away    *remote.Machine             // machine that loads run on; nil: this host
+	gone    []int                       // CPUs that are offline now, ascending
+	torn    bool                        // it is unknown which are offline
+	regrow  func(context.Context) error // brings the offline CPUs back
+	memory  hugepages.Tree              // files that withhold memory: this host's
 	kept    kept                        // memory that is withheld from guests
-	hungry  map[int64]bool              // by the instance's bytes: its guests cannot be made with less than all memory
-	pages   pages                       // that processes get without being asked
+	hungry  map[int64]bool              // by the instance's bytes: its guests need all of the host's memory
+	pages   pages                       // huge pages that processes get without asking
 	shrinks map[int]*notebook.Message   // by number of CPUs: why the host cannot be reduced to it; nil if it can
 
-	engines map[made]engine.Driver        // those that were used
+	engines map[made]engine.Driver        // those used so far
 	kernels map[string]string             // files with guests' kernels, by the names that treatments have for them
 	answers map[asked]notebook.Capability // of engines, so far
 
-	kit   *trace.Kit                  // of a study with traced trials; else nil
-	quiet *noise.Quieted              // what was set for the time of a run; nil: nothing
-	unset func(context.Context) error // puts back what the kind of study set; nil: nothing
+	kit   *trace.Kit                  // of a study with traced trials; otherwise nil
+	quiet *noise.Quieted              // settings changed for a run; nil: none
+	unset func(context.Context) error // restores what the kind of study set; nil: nothing
 }
 
 // Permitted says why this user cannot measure.
 func Permitted() error {
 	if os.Geteuid() != 0 {
-		return errors.New("root is needed to measure: for chroot, mounts, cgroups, CPU sets and containers; run it with sudo (what reads results needs none)")
+		return errors.New("root is needed to measure: for chroot, mounts, cgroups, CPU sets and containers; run it with sudo (commands that read results need no root)")
 	}
 	return nil
 }
 
-// Open takes the host for measuring, undoes what a run that died has left, and looks at what the host is. Progress
-// is told of what takes long.
+// Open locks the host for measuring, undoes what a dead run has left, and inspects the host. It reports long steps to say.
 func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 	if err := Permitted(); err != nil {
 		return nil, err
@@ -96,7 +95,7 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 		return nil, err
 	}
 	left, err := recoverHost(ctx, l.env.State)
-	if errors.Is(err, journal.ErrUnreachable) { // it is in nobody's way who does not need that engine
+	if errors.Is(err, journal.ErrUnreachable) { // it disturbs nobody who does not need that engine
 		say("warning: " + absent(err))
 		err = nil
 	}
@@ -106,7 +105,7 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 		left = append(left, removed(half)...)
 	}
 	for _, u := range left {
-		say("left by a run that died, " + u.String())
+		say("left by a dead run, " + u.String())
 	}
 	if err != nil {
 		return nil, err
@@ -131,7 +130,7 @@ func newLab(say image.Progress) *Lab {
 	return &Lab{say: say, memory: hugepages.Host, engines: map[made]engine.Driver{}, answers: map[asked]notebook.Capability{}, shrinks: map[int]*notebook.Message{}, hungry: map[int64]bool{}}
 }
 
-// Undone is what was undone of what a run that died has left.
+// Undone is something that a dead run has left and that was undone.
 type Undone struct {
 	What string
 	Back bool // it is as it was before; otherwise it is gone
@@ -144,7 +143,7 @@ func (u Undone) String() string {
 	return "removed: " + u.What
 }
 
-// undone is an entry of the journal that was undone: what the host has of its own is back, what Tare made is gone.
+// undone describes an undone entry of the journal: the host's own things are back, and Tare's are gone.
 func undone(e journal.Entry) Undone {
 	switch e.Kind {
 	case noise.KindSetting, hugepages.Kind, hugepages.KindWithheld, ksm.Kind, qemu.KindHugePages, network.KindForwarding, engine.KindController:
@@ -163,7 +162,7 @@ func removed(what []string) (all []Undone) {
 	return all
 }
 
-// recoverHost undoes what runs that died have left, and says what.
+// recoverHost undoes what dead runs have left, and returns it.
 func recoverHost(ctx context.Context, state string) (done []Undone, err error) {
 	undo := Engines.Undo()
 	maps.Copy(undo, host.Undo())
@@ -185,7 +184,7 @@ func absent(err error) string {
 	return strings.ReplaceAll(err.Error(), "\n", "; ") + "; then run `tare clean`. If what is missing is gone for good, remove the journal named above: Tare then forgets what it lists"
 }
 
-// Clean undoes and removes whatever runs that died have left, and says what.
+// Clean undoes and removes everything that dead runs have left, and returns it.
 func Clean(ctx context.Context) (done []Undone, err error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("root is needed to undo what a run left: run it with sudo")
@@ -203,7 +202,7 @@ func Clean(ctx context.Context) (done []Undone, err error) {
 	}
 	defer func() { err = errors.Join(err, release(locks)) }()
 	done, err = recoverHost(ctx, state)
-	if errors.Is(err, journal.ErrUnreachable) { // the rest is cleaned nevertheless
+	if errors.Is(err, journal.ErrUnreachable) { // clean the rest nevertheless
 		unreachable := errors.New(absent(err))
 		defer func() { err = errors.Join(unreachable, err) }()
 	} else if err != nil {
@@ -225,8 +224,8 @@ func Clean(ctx context.Context) (done []Undone, err error) {
 	return done, nil
 }
 
-// openSwept opens the image store. What runs that died left half made, there, among the workloads' inputs and where machines
-// are tried, is removed first and returned. The host's lock is held: nobody is making anything.
+// openSwept opens the image store. It first removes, and returns, what dead runs left incomplete: in the store, among the
+// workloads' inputs, and where machines are tried. Its caller holds the host's lock, so nobody is making anything.
 func openSwept(state string) (_ *image.Store, removed []string, err error) {
 	store, err := image.OpenStore(filepath.Join(state, "images"))
 	if err != nil {
@@ -244,12 +243,12 @@ func openSwept(state string) (_ *image.Store, removed []string, err error) {
 	return store, append(removed, half...), err
 }
 
-// Close gives the host back. Its error names what could not be undone.
+// Close unlocks the host. Its error names what could not be undone.
 func (l *Lab) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	errs := []error{l.withhold(ctx, 0, nil), l.size(ctx, 0), l.pages.of(ctx, l.env.Journal, "")}
-	if l.unset != nil { // when all CPUs are back, which settings are of
+	if l.unset != nil { // after all CPUs are back, because they have settings
 		errs = append(errs, l.unset(ctx))
 	}
 	if l.quiet != nil {
@@ -270,21 +269,20 @@ func (l *Lab) Close() error {
 	return errors.Join(append(errs, release(l.locks))...)
 }
 
-// closeTimeout bounds the giving back of what the lab itself changed.
+// closeTimeout bounds the undoing of the lab's own changes.
 const closeTimeout = 30 * time.Second
 
-// Host is the machine as found.
+// Host is the machine as it was found.
 func (l *Lab) Host() notebook.Host { return l.host }
 
-// Store is where images are kept.
+// Store is the image store.
 func (l *Lab) Store() *image.Store { return l.store }
 
-// cache is a folder for inputs that were fetched.
+// cache is the folder of fetched inputs.
 func (l *Lab) cache() string { return filepath.Join(l.env.State, inputsDir) }
 
-// Doctor says what the host is and can do, found by trying it. Without root the answers are of what can be tried
-// without it. A tare that measures meanwhile would be disturbed, so there must be none. kernel is a file with a kernel that
-// virtual machines are tried with; "": the usual one.
+// Doctor describes the host and tries its capabilities. Without root it tries only what needs no root. It locks the host, because
+// it would disturb another tare that measures. kernel is a file with a kernel to try virtual machines with; "": the usual one.
 func Doctor(ctx context.Context, kernel string, say image.Progress) (_ notebook.Host, err error) {
 	var l *Lab
 	if os.Geteuid() == 0 {
@@ -300,7 +298,7 @@ func Doctor(ctx context.Context, kernel string, say image.Progress) (_ notebook.
 		l.host.Capabilities = host.Capabilities(ctx)
 	}
 	l.host.Capabilities = append(l.host.Capabilities, host.Tools(ctx)...)
-	named := "" // any name does: it is the only one
+	named := "" // any name does, because it is the only one
 	if kernel != "" {
 		named = filepath.Base(kernel)
 		l.UseKernels(map[string]string{named: kernel})
@@ -315,9 +313,9 @@ func Doctor(ctx context.Context, kernel string, say image.Progress) (_ notebook.
 		accelerators = append(accelerators, k)
 	}
 	l.host.Capabilities = append(append(l.host.Capabilities, tracers()...), faults(), devices())
-	for _, k := range accelerators { // they take long
+	for _, k := range accelerators { // these take long
 		tried := k.Accelerators
-		if kernel == "" { // what comes between is for kernels that were made for it
+		if kernel == "" { // accelerators in between need a kernel made for them
 			tried = []string{tried[0], tried[len(tried)-1]}
 		}
 		l.ask(ctx, k, named, tried...)
@@ -328,8 +326,8 @@ func Doctor(ctx context.Context, kernel string, say image.Progress) (_ notebook.
 // noiseTime is about how long Noise measures.
 const noiseTime = 75 * time.Second
 
-// Noise says which settings that make a host noisy this one lets be set, found by trying, and what each is worth here. command is what is
-// run again and again.
+// Noise tries which settings that make a host noisy can be changed here, and measures how much each helps. command is the command
+// to run again and again.
 func Noise(ctx context.Context, command []string, say image.Progress) (r noise.Report, err error) {
 	l, err := Open(ctx, say)
 	if err != nil {

@@ -21,7 +21,7 @@ func (l *Lab) now() notebook.Host {
 	return h
 }
 
-// size makes the host one of so many CPUs; 0: of all that it has.
+// size reduces the host to n CPUs; 0: all that it has.
 func (l *Lab) size(ctx context.Context, n int) error {
 	if n == 0 {
 		return l.without(ctx, nil)
@@ -33,8 +33,8 @@ func (l *Lab) size(ctx context.Context, n int) error {
 	return l.without(ctx, leave)
 }
 
-// without makes the host one without these CPUs. Where an earlier change could not be undone, nothing is measured before
-// another try has worked.
+// without takes these CPUs from the host. After a change that could not be undone, nothing is measured until another attempt has
+// worked.
 func (l *Lab) without(ctx context.Context, leave []int) (err error) {
 	if !l.torn && slices.Equal(leave, l.gone) {
 		return nil
@@ -57,7 +57,7 @@ func (l *Lab) without(ctx context.Context, leave []int) (err error) {
 	return nil
 }
 
-// cannotShrink says why the host cannot be made one of n CPUs; it is tried once.
+// cannotShrink says why the host cannot be reduced to n CPUs. It tries once.
 func (l *Lab) cannotShrink(ctx context.Context, n int) *notebook.Message {
 	why, known := l.shrinks[n]
 	if !known {
@@ -69,8 +69,8 @@ func (l *Lab) cannotShrink(ctx context.Context, n int) *notebook.Message {
 	return why
 }
 
-// sizeFor gives the host the CPUs and the memory that the treatment asks for. Where bare metal was to lose the host's other CPUs or
-// memory, the notes say whether it did, or why not.
+// sizeFor gives the host the CPUs and the memory of the treatment. If bare metal was to lose the host's other CPUs or memory, the
+// notes say whether it did, or why not.
 func (l *Lab) sizeFor(ctx context.Context, t notebook.Treatment, service bool) (notes []*notebook.Message, err error) {
 	note, err := l.cpusFor(ctx, t, service)
 	if err != nil {
@@ -100,7 +100,7 @@ func (l *Lab) sizeFor(ctx context.Context, t notebook.Treatment, service bool) (
 	return append(notes, l.kept.note), nil
 }
 
-// cpusFor gives the host the CPUs that the treatment asks for; its note is on them.
+// cpusFor gives the host the CPUs of the treatment, with a note about them.
 func (l *Lab) cpusFor(ctx context.Context, t notebook.Treatment, service bool) (note *notebook.Message, err error) {
 	if !t.OthersOffline {
 		return nil, l.size(ctx, t.HostCores)
@@ -124,7 +124,7 @@ func (l *Lab) cpusFor(ctx context.Context, t notebook.Treatment, service bool) (
 
 // kept is the host's memory that is withheld from guests.
 type kept struct {
-	instance int64               // bytes of the instance that memory is withheld for; 0: none is
+	instance int64               // bytes of the instance that memory is withheld for; 0: none
 	near     []int               // NUMA nodes that lose memory last
 	held     *hugepages.Withheld // nil: none is withheld
 	note     *notebook.Message   // for the guest's record

@@ -12,18 +12,18 @@ import (
 	"tare/notebook/durable"
 )
 
-// StateDir is where Tare keeps its images, its journal and its guests' folders. The environment's TARE_STATE, an
-// absolute path, takes its place.
+// StateDir is Tare's default folder for images, the journal and the guests' folders. TARE_STATE in the environment, an absolute
+// path, overrides it.
 const StateDir = "/var/lib/tare"
 
-// hostLock is held by the one tare that measures on this host, whatever its state folder. Tests run several at once; for them
-// the environment's testLock names another file.
+// hostLock is held by the one tare that measures on this host, whatever its state folder. Tests run several at the same time, with
+// another file in the environment's testLock.
 const (
 	hostLock = "/run/tare.lock"
 	testLock = "TARE_TEST_LOCK"
 )
 
-// stateDir is the state folder, an absolute path without links where it is there.
+// stateDir is the state folder, an absolute path, without links if it exists.
 func stateDir() (string, error) {
 	dir := StateDir
 	if d := os.Getenv("TARE_STATE"); d != "" {
@@ -32,15 +32,14 @@ func stateDir() (string, error) {
 	if !filepath.IsAbs(dir) {
 		return "", fmt.Errorf("TARE_STATE=%s: must be an absolute path", dir)
 	}
-	// The undo journal names paths below it, as JSON, which has no other text.
+	// The undo journal names paths below it in JSON, which can only contain UTF-8.
 	if !utf8.ValidString(dir) {
-		return "", fmt.Errorf("TARE_STATE=%q: must be valid UTF-8, or the undo journal cannot name what is below it", dir)
+		return "", fmt.Errorf("TARE_STATE=%q: must be valid UTF-8, because the undo journal names paths below it", dir)
 	}
 	return filepath.Clean(dir), nil
 }
 
-// takeHost makes the state folder where it is not there, and takes the locks of the host and of the folder until they are
-// released.
+// takeHost makes the state folder if it is missing, and takes the locks of the host and of the folder until they are released.
 func takeHost(state string) (locks []*os.File, err error) {
 	defer func() {
 		if err != nil {
@@ -73,8 +72,8 @@ func takeHost(state string) (locks []*os.File, err error) {
 	return append(locks, folder), nil
 }
 
-// checkState says why root must not trust the state folder: the undo journal names programs to run and folders to remove, and
-// the other folders hold programs and images.
+// checkState says why root must not trust the state folder. The undo journal names programs to run and folders to remove, and the
+// other folders contain programs and images.
 func checkState(state string) error {
 	if err := durable.CheckFolder(state); err != nil {
 		return fmt.Errorf("the state folder cannot be trusted: %w; name another with TARE_STATE", err)
@@ -84,7 +83,7 @@ func checkState(state string) error {
 		return fmt.Errorf("the state folder: %w", err)
 	}
 	for _, e := range all {
-		if e.Type().IsRegular() || e.Type()&os.ModeSocket != 0 { // ssh's, and what is opened with a look at its owner
+		if e.Type().IsRegular() || e.Type()&os.ModeSocket != 0 { // ssh's socket, and files whose owner is checked when they are opened
 			continue
 		}
 		if err := durable.CheckFolder(filepath.Join(state, e.Name())); err != nil {
@@ -94,7 +93,7 @@ func checkState(state string) error {
 	return nil
 }
 
-// claim takes a lock that only one tare on a host can have.
+// claim takes a lock that only one tare on a host can hold.
 func claim(path string) (*os.File, error) {
 	root, err := durable.OpenFolder(filepath.Dir(path))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"tare/lab/workload"
 )
 
-// Suite makes a disk image, a file that is not there yet, with the study and everything that it needs, which runs it wherever it is booted.
+// Suite makes a disk image, a new file, with the study and everything that it needs. A machine that boots it runs the study.
 func (l *Lab) Suite(ctx context.Context, s *studyfile.Spec, shipped bool, workloads fs.FS, out string) error {
 	needs, err := s.Needs(workloads)
 	if err != nil {

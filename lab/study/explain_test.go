@@ -299,7 +299,7 @@ func TestTimeBreakdownOfAVMHasBothSides(t *testing.T) {
 		missing := ""
 		if strings.Contains(tr.Treatment, "vmcn") {
 			want = map[string]float64{notebook.WallUser: 0.45, notebook.WallSystem: 0.15, notebook.WallCore: 0.1, notebook.WallThrottled: 0.1, notebook.WallOther: 0.2}
-			missing = "the ruler is in the container in the VM, which may load no tracers"
+			missing = "the ruler is in the container in the VM, which may not load tracers"
 		}
 		if !near(p.Wall, want) || p.Missing[measure.MissingInside].String() != missing || (missing == "") != (p.Inside != nil) {
 			t.Errorf("%s: %+v, inside %+v; want the wall %v", tr.Treatment, p, p.Inside, want)

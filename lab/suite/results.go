@@ -22,13 +22,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// partition is the name of the one that has the results, as an archive.
+// partition is the name of the partition with the results, as an archive.
 const partition = "tare-results"
 
-// before is what of an image is looked at, in MiB: its table and the partitions up to that of the results, which lies before the system's for that.
+// before is how much of an image is read, in MiB: its table and the partitions up to that of the results, which therefore comes
+// before the system's.
 const before = 64 + resultsMiB
 
-// Results writes the results that a suite has kept on its disk, a disk image in qcow2 or raw format, to a folder that is not there yet. The disk may come from anywhere.
+// Results writes the results on a suite's disk, a disk image in qcow2 or raw format, to a new folder. The disk is not trusted.
 func Results(ctx context.Context, disk, out string) (err error) {
 	f, err := os.OpenFile(disk, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -59,7 +60,7 @@ func Results(ctx context.Context, disk, out string) (err error) {
 	}
 	n, err := extract(io.NewSectionReader(f, at, size), out)
 	if err == nil && n == 0 {
-		err = errors.New("its study has not ended yet: boot it, and wait until it has switched itself off")
+		err = errors.New("its study has not ended yet: boot it, and wait until the machine has switched itself off")
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", disk, err), os.RemoveAll(out))
@@ -67,15 +68,15 @@ func Results(ctx context.Context, disk, out string) (err error) {
 	return nil
 }
 
-// Formats of disk images, by how they begin: the one that is converted, and those that are told from raw ones to be refused.
+// Formats of disk images, by their first bytes: the one that is converted, and others, which must not be taken for raw images.
 const qcow2 = "qcow2"
 
 var magics = map[string]string{qcow2: "QFI\xfb", "vmdk": "KDMV", "vhdx": "vhdxfile", "qed": "QED\x00", "luks": "LUKS\xba\xbe"}
 
-// inspect gives the format of an image, qcow2 or raw, by its first bytes, and refuses one that has other files read for it. QEMU is
-// not asked: it would open whatever the image names.
+// inspect returns the format of an image, qcow2 or raw, by its first bytes, and refuses one that refers to other files. It does not
+// use QEMU, which would open whatever the image names.
 func inspect(disk io.ReaderAt) (string, error) {
-	head := make([]byte, 104) // qcow2's header in its third version
+	head := make([]byte, 104) // qcow2's header of version 3
 	n, err := disk.ReadAt(head, 0)
 	if err != nil && err != io.EOF {
 		return "", err
@@ -98,7 +99,7 @@ func inspect(disk io.ReaderAt) (string, error) {
 	case len(head) < 72:
 		return "", errors.New("its qcow2 header is cut off")
 	}
-	const elsewhere = 1 << 2 // of the incompatible features: the data are in another file
+	const elsewhere = 1 << 2 // an incompatible feature: the data are in another file
 	version, backing := binary.BigEndian.Uint32(head[4:]), binary.BigEndian.Uint64(head[8:])
 	if version != 2 && version != 3 || version == 3 && len(head) < 104 {
 		return "", fmt.Errorf("its qcow2 header has version %d; use version 2 or 3 (qemu-img convert -O qcow2 makes one)", version)
@@ -109,15 +110,15 @@ func inspect(disk io.ReaderAt) (string, error) {
 	return format, nil
 }
 
-// Bounds of converting: its memory and CPU time, and how long it may take.
+// Limits of converting: memory, CPU time, and total time.
 const (
 	convertMemory = 4 << 30
 	convertCPU    = 5 * 60 // s
 	convertTime   = 10 * time.Minute
 )
 
-// convert gives the first part of a qcow2 image as a raw one, in a file that has no name. The image's own file is open, so that none other
-// is read in its place.
+// convert writes the first part of a qcow2 image as a raw one to a file without a name. The image's own file is open, so that no
+// other is read instead.
 func convert(ctx context.Context, disk *os.File) (raw *os.File, err error) {
 	converter, err := findQEMUImg()
 	if err != nil {
@@ -145,7 +146,7 @@ func convert(ctx context.Context, disk *os.File) (raw *os.File, err error) {
 	}
 	limits := errors.Join(limit(cmd, unix.RLIMIT_AS, convertMemory), limit(cmd, unix.RLIMIT_CPU, convertCPU), limit(cmd, unix.RLIMIT_FSIZE, before<<20))
 	if limits != nil {
-		_ = cmd.Process.Kill() // whatever it has read, it is not waited for
+		_ = cmd.Process.Kill() // do not wait for it, whatever it has read
 	}
 	if err := cmd.Wait(); err != nil || limits != nil {
 		return nil, cmp.Or(context.Cause(ctx), limits, fmt.Errorf("qemu-img dd: %w: %s", err, strings.TrimSpace(said.String())))
@@ -157,15 +158,16 @@ func limit(cmd *exec.Cmd, resource int, most uint64) error {
 	return unix.Prlimit(cmd.Process.Pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil)
 }
 
-// A GUID partition table (UEFI specification, 5.3): a header in the second sector, and entries whose place and number it has.
+// A GUID partition table (UEFI specification, 5.3): a header in the second sector, and entries at the place and in the number that
+// it gives.
 const (
 	sector    = 512
 	mostParts = 1024
 )
 
-// find is where the partition of that name lies, in bytes.
+// find returns the place of the partition of that name, in bytes.
 func find(disk io.ReaderAt, name string) (at, size int64, err error) {
-	none := fmt.Errorf("it is no image of a suite, as `tare image` makes them: it has no partition %s", name)
+	none := fmt.Errorf("it is not a suite's image from `tare image`: it has no partition %s", name)
 	header := make([]byte, sector)
 	if _, err := disk.ReadAt(header, sector); err != nil || !bytes.HasPrefix(header, []byte("EFI PART")) {
 		return 0, 0, none
@@ -197,20 +199,20 @@ func find(disk io.ReaderAt, name string) (at, size int64, err error) {
 	return 0, 0, none
 }
 
-// top is the folder that the archive has, and mostFiles bounds what is in it.
+// top is the only folder in the archive, and mostFiles bounds its files.
 const (
 	top       = "results"
 	mostFiles = 10_000
 )
 
-// extract writes the archive's files to a folder, and says how many. Nothing is written elsewhere.
+// extract writes the archive's files to a folder, and returns their number. It writes nothing elsewhere.
 func extract(archive io.Reader, out string) (n int, err error) {
 	root, err := os.OpenRoot(out)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	room := int64(resultsMiB << 20) // a sparse file may say that it is longer than the archive
+	room := int64(resultsMiB << 20) // a sparse file may claim to be longer than the archive
 	for r := tar.NewReader(archive); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -222,12 +224,12 @@ func extract(archive io.Reader, out string) (n int, err error) {
 		name := strings.Trim(strings.TrimPrefix(filepath.Clean(h.Name), top), "/")
 		switch {
 		case !filepath.IsLocal(filepath.Clean(h.Name)) || !strings.HasPrefix(filepath.Clean(h.Name)+"/", top+"/"):
-			return n, fmt.Errorf("its results have %.200q, which is in no folder %s", h.Name, top)
+			return n, fmt.Errorf("its results have %.200q, which is not in the folder %s", h.Name, top)
 		case h.Typeflag == tar.TypeDir && name == "":
 		case h.Typeflag == tar.TypeDir:
 			err = root.MkdirAll(name, 0o755)
 		case h.Typeflag == tar.TypeReg && (n == mostFiles || h.Size > room):
-			err = fmt.Errorf("its results have more than %d files or %d MiB", mostFiles, resultsMiB)
+			err = fmt.Errorf("its results must have at most %d files and %d MiB", mostFiles, resultsMiB)
 		case h.Typeflag == tar.TypeReg:
 			n, room = n+1, room-h.Size
 			err = write(root, name, r)

@@ -73,10 +73,10 @@ func TestResults(t *testing.T) {
 		{"vmdk", "vmdk", table(partition, whole), `an image in the format "vmdk"`},
 		{"vhdx", "vhdx", table(partition, whole), `an image in the format "vhdx"`},
 		{"before its first boot", "qcow2", table(partition, nil), "its study has not ended yet"},
-		{"another disk", "raw", table("root", whole), "it is no image of a suite"},
-		{"no disk", "raw", bytes.Repeat([]byte("x"), 5000), "it is no image of a suite"},
+		{"another disk", "raw", table("root", whole), "it is not a suite's image"},
+		{"no disk", "raw", bytes.Repeat([]byte("x"), 5000), "it is not a suite's image"},
 		{"cut off", "raw", table(partition, whole[:1800]), "its results are damaged"},
-		{"a file elsewhere", "raw", table(partition, archive(t, member{"results/../../x", tar.TypeReg, "y"})), "which is in no folder results"},
+		{"a file elsewhere", "raw", table(partition, archive(t, member{"results/../../x", tar.TypeReg, "y"})), "which is not in the folder results"},
 		{"a link", "raw", table(partition, archive(t, member{"results/x", tar.TypeSymlink, ""})), "which is neither a file nor a folder"},
 		{"a file twice", "raw", table(partition, archive(t, member{"results/x", tar.TypeReg, "y"}, member{"results/x", tar.TypeReg, "z"})), "file exists"},
 	} {
@@ -122,7 +122,7 @@ func TestResultsThatAreTooMuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if _, err := extract(&b, dir); err == nil || !strings.Contains(err.Error(), "its results have more than 10000 files or 512 MiB") {
+	if _, err := extract(&b, dir); err == nil || !strings.Contains(err.Error(), "its results must have at most 10000 files and 512 MiB") {
 		t.Errorf("%v", err)
 	}
 	if all, err := os.ReadDir(dir); err != nil || len(all) > 0 {
@@ -195,7 +195,7 @@ func FuzzInspect(f *testing.F) {
 			t.Errorf("format %q, %v", format, err)
 		}
 		if format == qcow2 && !bytes.HasPrefix(disk, []byte("QFI\xfb")) {
-			t.Error("it is no qcow2 image")
+			t.Error("it is not a qcow2 image")
 		}
 	})
 }

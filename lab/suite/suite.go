@@ -1,7 +1,8 @@
 //go:build linux
 
-// Package suite makes a disk image that boots on any machine of its kind, by BIOS or UEFI, runs a study there without a network, and keeps the results on the disk, from where they
-// are read. (The aim with which the study cloud-benchmarking ends.)
+// Package suite makes a disk image that boots any machine of its architecture, by BIOS or UEFI. The image runs a study there
+// without a network and keeps the results on the disk, from which they can be read. (It is the aim named at the end of the study
+// cloud-benchmarking.)
 package suite
 
 import (
@@ -32,14 +33,14 @@ var suiteScript []byte
 //go:embed tare-suite.service
 var unit []byte
 
-// Content is what a suite has beside its system.
+// Content is what a suite contains in addition to its system.
 type Content struct {
-	Study    string            // a shipped study's name, or a study file's text
-	File     bool              // it is a file's text
+	Study    string            // name of a shipped study, or text of a study file
+	File     bool              // Study is a file's text
 	Tare     string            // path of the program
-	Packages []string          // Debian's, beside what every suite has
+	Packages []string          // Debian packages in addition to those of every suite
 	Roots    []string          // digests of the roots of its workloads, in the store
-	State    map[string]string // more files, by their path below Tare's state folder: paths on this host
+	State    map[string]string // more files: paths on this host, by their path below Tare's state folder
 }
 
 const (
@@ -51,19 +52,19 @@ const (
 	studyFile = "/etc/tare/study.yaml"
 )
 
-// base is what every suite's system has: a kernel for any machine, an init, and what makes its disk.
+// base is in every suite's system: a kernel for any machine, an init, and programs to make its disk.
 var base = []string{"linux-image-amd64", "systemd-sysv", "udev", "e2fsprogs", "fdisk", "dosfstools", "mtools", "grub-pc-bin", "grub-efi-amd64-bin"}
 
-// Build makes the image, a file in qcow2 format that is not there yet. state is where Tare's state folder is in the system.
+// Build makes the image, a new file in qcow2 format. state is the path of Tare's state folder in the system.
 func Build(ctx context.Context, store *image.Store, c Content, state, out string, say image.Progress) (err error) {
 	if runtime.GOARCH != "amd64" {
-		return fmt.Errorf("suite: it boots by a BIOS or UEFI of x86_64, and this host is %s", runtime.GOARCH)
+		return fmt.Errorf("suite: it boots by a BIOS or UEFI of x86_64, but this host is %s", runtime.GOARCH)
 	}
 	converter, err := findQEMUImg()
 	if err != nil {
 		return err
 	}
-	// Before anything takes long.
+	// Before anything that takes long.
 	file, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func Build(ctx context.Context, store *image.Store, c Content, state, out string
 	if err := os.WriteFile(filepath.Join(w.Dir, "make-disk.sh"), makeDisk, 0o755); err != nil {
 		return err
 	}
-	// In the system's own root, in a mount namespace of its own: what is mounted there is seen by nobody else, and goes with it.
+	// In the system's own root, in a mount namespace of its own: nobody else sees the mounts, which end with it.
 	const enter = `mount --bind "$1" "$2/mnt" && mount --rbind /dev "$2/dev" && exec chroot "$2" /bin/sh -c 'cd /mnt && exec ./make-disk.sh "$@"' make-disk "$3" "$4"`
 	if err := run(ctx, w.Lock, syscall.CLONE_NEWNS, "sh", "-c", enter, "enter", w.Dir, system.Dir, strconv.Itoa(size+size/5+systemSpare), strconv.Itoa(resultsMiB)); err != nil {
 		return err
@@ -125,7 +126,7 @@ func (c Content) install(ctx context.Context, store *image.Store, root, state st
 		{"usr/bin/tare", tare, 0o755},
 		{"usr/lib/tare/suite.sh", suiteScript, 0o755},
 		{"usr/lib/systemd/system/tare-suite.service", unit, 0o644},
-		{"etc/hostname", []byte("tare-suite\n"), 0o644}, // the root's is that of the host that made it
+		{"etc/hostname", []byte("tare-suite\n"), 0o644}, // the root's own is the name of the host that made it
 		{"etc/resolv.conf", []byte{}, 0o644},
 		{"etc/tare/study", []byte(study + "\n"), 0o644},
 		{studyFile[1:], named, 0o644},
@@ -139,7 +140,7 @@ func (c Content) install(ctx context.Context, store *image.Store, root, state st
 	}
 	for path, to := range map[string]string{
 		"etc/systemd/system/multi-user.target.wants/tare-suite.service": "/usr/lib/systemd/system/tare-suite.service",
-		// Nobody logs in, and nothing is done beside the study.
+		// Nobody logs in, and nothing runs next to the study.
 		"etc/systemd/system/getty.target":  "/dev/null",
 		"etc/systemd/system/timers.target": "/dev/null",
 	} {
@@ -166,7 +167,7 @@ func (c Content) install(ctx context.Context, store *image.Store, root, state st
 	return nil
 }
 
-// place has something made at a path of the system. What is there is the store's own, and another file takes its place.
+// place lets put make something at a path of the system. An existing file is the store's own, so a new file replaces it.
 func place(root, name string, put func(path string) error) error {
 	path := filepath.Join(root, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -178,7 +179,7 @@ func place(root, name string, put func(path string) error) error {
 	return put(path)
 }
 
-// mebibytes is what a folder's files take.
+// mebibytes is the size of a folder's files on a disk.
 func mebibytes(dir string) (int, error) {
 	sum := int64(0)
 	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
@@ -187,16 +188,16 @@ func mebibytes(dir string) (int, error) {
 		}
 		info, err := d.Info()
 		if err == nil {
-			sum += (info.Size()+4095)/4096*4096 + 512 // with its place in a folder and its inode
+			sum += (info.Size()+4095)/4096*4096 + 512 // with its folder entry and its inode
 		}
 		return err
 	})
 	return int(sum >> 20), err
 }
 
-// run runs a program of the host's. lock is inherited, so that what it works in stays as long as it lives.
+// run runs a program of the host. It inherits lock, so that its workspace stays as long as it lives.
 func run(ctx context.Context, lock *os.File, namespaces uintptr, name string, args ...string) error {
-	runtime.LockOSThread() // the kernel's signal for a parent's death is about the thread
+	runtime.LockOSThread() // the kernel's parent-death signal depends on the thread
 	defer runtime.UnlockOSThread()
 	said := &proc.Tail{}
 	cmd := exec.CommandContext(ctx, name, args...)

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package symbols gives the functions that addresses are in: the kernel's, and those of programs, stripped Go programs among them.
+// Package symbols finds the functions of addresses: in the kernel and in programs, including stripped Go programs.
 package symbols
 
 import (
@@ -20,7 +20,7 @@ type Table struct {
 	names []string
 }
 
-// maxSymbols bounds what is kept of /proc/kallsyms.
+// maxSymbols bounds the kept part of /proc/kallsyms.
 const maxSymbols = 1 << 21
 
 // Kernel reads the running kernel's functions.
@@ -33,7 +33,7 @@ func Kernel() (*Table, error) {
 	return Parse(f)
 }
 
-// Parse reads /proc/kallsyms: ADDRESS TYPE NAME [MODULE]. Only functions are kept.
+// Parse reads /proc/kallsyms: ADDRESS TYPE NAME [MODULE]. It keeps only functions.
 func Parse(r io.Reader) (*Table, error) {
 	type symbol struct {
 		at   uint64
@@ -51,10 +51,10 @@ func Parse(r io.Reader) (*Table, error) {
 			return nil, fmt.Errorf("/proc/kallsyms: %q is not an address", f[0])
 		}
 		if at == 0 {
-			return nil, fmt.Errorf("/proc/kallsyms shows no addresses: sysctl kernel.kptr_restrict=1, and root")
+			return nil, fmt.Errorf("/proc/kallsyms shows no addresses: set sysctl kernel.kptr_restrict=1, and run as root")
 		}
 		if len(all) == maxSymbols {
-			return nil, fmt.Errorf("/proc/kallsyms: more than %d functions", maxSymbols)
+			return nil, fmt.Errorf("/proc/kallsyms: must have at most %d functions", maxSymbols)
 		}
 		all = append(all, symbol{at, f[2]})
 	}
@@ -69,7 +69,7 @@ func Parse(r io.Reader) (*Table, error) {
 	return s, nil
 }
 
-// Name is the function that the address is in.
+// Name is the function at the address.
 func (s *Table) Name(ip uint64) string {
 	i, found := slices.BinarySearch(s.at, ip)
 	if !found {

@@ -20,15 +20,16 @@ type Program struct {
 	segments []elf.ProgHeader
 }
 
-// Bounds of what is read of a file: it may be any guest's. A program of 100 MB has tables of some 30 MB with 100,000 functions.
+// Limits on what is read from a file, which may be any guest's. A program of 100 MB has tables of some 30 MB with 100,000
+// functions.
 const (
 	mostFile    = 1 << 30
-	mostSection = 1 << 27 // of its tables
+	mostSection = 1 << 27 // one of its tables
 	mostName    = 1 << 10 // of a function; the rest is cut off
 	mostNames   = 1 << 28 // of all functions
 )
 
-// function is one of a program's.
+// function is a function of a program.
 type function struct {
 	at   uint64
 	name string
@@ -78,18 +79,18 @@ func read(r io.ReaderAt) (*Program, error) {
 	return p, nil
 }
 
-// headed looks at what debug/elf reads, without a bound, before it gives a file: the list of sections, and their names.
+// headed checks what debug/elf reads without a limit when it opens a file: the list of sections, and their names.
 func headed(r io.ReaderAt) error {
 	var ident [elf.EI_NIDENT]byte
 	if _, err := r.ReadAt(ident[:], 0); err != nil || string(ident[:4]) != elf.ELFMAG {
-		return errors.New("no ELF file")
+		return errors.New("not an ELF file")
 	}
 	order := binary.ByteOrder(binary.LittleEndian)
 	if elf.Data(ident[elf.EI_DATA]) == elf.ELFDATA2MSB {
 		order = binary.BigEndian
 	}
 	if elf.Class(ident[elf.EI_CLASS]) != elf.ELFCLASS64 {
-		return errors.New("no ELF file of 64 bits")
+		return errors.New("not a 64-bit ELF file")
 	}
 	var h elf.Header64
 	if err := at(r, order, 0, &h); err != nil {
@@ -103,17 +104,17 @@ func headed(r io.ReaderAt) error {
 		return err
 	}
 	if h.Shnum == 0 || h.Shstrndx >= h.Shnum || elf.SectionFlag(names.Flags)&elf.SHF_COMPRESSED != 0 || names.Size > mostSection {
-		return errors.New("its sections are more, or have longer names, than are read of a program")
+		return errors.New("it has too many sections, or their names are too long")
 	}
 	return nil
 }
 
-// at reads what is there in a file.
+// at reads v from a place in a file.
 func at(r io.ReaderAt, order binary.ByteOrder, off uint64, v any) error {
 	return binary.Read(io.NewSectionReader(r, int64(min(off, mostFile)), int64(binary.Size(v))), order, v)
 }
 
-// table is what a section has; nil of one that is larger, or packed.
+// table is the content of a section; nil if it is too large, or compressed.
 func table(s *elf.Section) []byte {
 	if s.Size > mostSection || s.Flags&elf.SHF_COMPRESSED != 0 || s.Type == elf.SHT_NOBITS {
 		return nil
@@ -157,7 +158,7 @@ func ofSymbols(f *elf.File, s *elf.Section) (all []function) {
 	return all
 }
 
-// Name is the function at an offset in the file; "" where none is known.
+// Name is the function at an offset in the file; "" if it is unknown.
 func (p *Program) Name(offset uint64) string {
 	for _, s := range p.segments {
 		if at := offset - s.Off; offset >= s.Off && at < s.Filesz && len(p.table.at) > 0 && s.Vaddr+at >= p.table.at[0] {
@@ -173,9 +174,10 @@ const (
 	go120 = 0xfffffff1
 )
 
-// ofGo are the functions of a Go program, from .gopclntab: a head of the magic, two zeros, the quantum and the size of a pointer, then, a pointer each, how many functions and
-// files there are, where the text begins, and where in the table the functions' names, three other tables, and the functions are. A function has 4 bytes for its
-// place in the text, and 4 for where, from the functions on, more is said of it: its place again, and where its name is.
+// ofGo are the functions of a Go program, from .gopclntab. It begins with the magic, two zeros, the quantum and the size of a
+// pointer. Then come, a pointer each: the numbers of functions and files, the beginning of the text, and the offsets in the table
+// of the functions' names, of three other tables, and of the functions. A function has 4 bytes for its offset in the text, and 4
+// for the offset, from the functions on, of its details: its offset again, and that of its name.
 func ofGo(f *elf.File) (all []function) {
 	i := slices.IndexFunc(f.Sections, func(s *elf.Section) bool { return strings.HasSuffix(s.Name, ".gopclntab") })
 	text := f.Section(".text")
@@ -214,8 +216,9 @@ func ofGo(f *elf.File) (all []function) {
 	return all
 }
 
-// textStart is the address of runtime.text, which functions' addresses are relative to. It is in the table's head, or, of a program that can be
-// loaded anywhere, in the relocation that puts it there; where C code comes first it is not the beginning of .text. 0: neither says.
+// textStart is the address of runtime.text, which functions' addresses are relative to. It is in the table's head or, for a
+// position-independent program, in the relocation that puts it there. If C code comes first, it is not the beginning of .text. 0:
+// neither has it.
 func textStart(f *elf.File, lines *elf.Section, said uint64) uint64 {
 	const at = 8 + 2*8 // after the magic, and the numbers of functions and of files
 	rela := f.Section(".rela.dyn")

@@ -77,7 +77,7 @@ func TestInstalled(t *testing.T) {
 
 func TestNoProgram(t *testing.T) {
 	if _, err := Open("/proc/cmdline"); err == nil {
-		t.Error("no error for a file that is no program")
+		t.Error("no error for a file that is not a program")
 	}
 }
 
@@ -114,7 +114,7 @@ func madeUp(name string, n uint64) []byte {
 		lines = o.AppendUint64(lines, v)
 	}
 	lines = append(lines, name+strings.Repeat("\x00", 16-len(name))...)
-	for _, v := range []uint32{0x10, 8, 0x10, 0} { // the function, and what is said of it
+	for _, v := range []uint32{0x10, 8, 0x10, 0} { // the function and its details
 		lines = o.AppendUint32(lines, v)
 	}
 	const segmentAt, namesAt = 64, 64 + 56
@@ -159,7 +159,7 @@ func TestHostilePrograms(t *testing.T) {
 	} {
 		b := slices.Clone(good)
 		change(b[sections+3*64:])
-		if _, err := read(bytes.NewReader(b)); err == nil || !strings.Contains(err.Error(), "than are read of a program") {
+		if _, err := read(bytes.NewReader(b)); err == nil || !strings.Contains(err.Error(), "too many sections") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

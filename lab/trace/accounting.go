@@ -11,7 +11,7 @@ import (
 	"tare/notebook"
 )
 
-// The tracer of where the kernel's own time goes, by sampling what runs.
+// The tracer of the kernel's own time, by sampling what runs.
 var _ = add(tracer{
 	name:     notebook.TracerAccounting,
 	on:       "perf's software event cpu-clock",
@@ -22,7 +22,7 @@ var _ = add(tracer{
 	read: (*Trace).readSamples,
 })
 
-// sampleRate is how many samples a second are taken of what runs, on each CPU.
+// sampleRate is the number of samples a second on each CPU.
 const sampleRate = 499
 
 func (t *Trace) readSamples(p *notebook.Trace) error {
@@ -50,8 +50,8 @@ func (t *Trace) readSamples(p *notebook.Trace) error {
 	return nil
 }
 
-// The first are prefixes of the kernel's functions that account for cgroups and enforce their quotas, the second those of the scheduler's
-// other functions. A function that the compiler inlined is not seen.
+// The first are prefixes of the kernel's functions that account for cgroups and enforce their quotas, the second those of the
+// scheduler's other functions. Inlined functions are not seen.
 var (
 	cgroupNames = []string{"mem_cgroup", "memcg", "__memcg", "obj_cgroup", "__mem_cgroup", "charge_memcg", "try_charge", "uncharge_", "refill_stock",
 		"consume_stock", "drain_stock", "__mod_memcg", "mod_memcg", "__mod_lruvec", "__mod_objcg", "count_memcg", "__count_memcg", "page_counter",
@@ -63,7 +63,7 @@ var (
 		"sched_", "place_entity", "check_preempt", "wakeup_preempt", "resched_", "reweight_", "entity_", "avg_vruntime", "load_balance", "sched_balance", "newidle", "nohz_", "task_tick", "scheduler_tick"}
 )
 
-// kind says what a kernel function is for: "cgroup", "scheduler" or "".
+// kind is the purpose of a kernel function: "cgroup", "scheduler" or "".
 func kind(name string) string {
 	has := func(list []string) bool {
 		return slices.ContainsFunc(list, func(p string) bool { return strings.HasPrefix(name, p) })

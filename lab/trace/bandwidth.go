@@ -16,14 +16,14 @@ import (
 // The tracer of CPU quotas.
 var _ = add(tracer{name: notebook.TracerBandwidth, count: files.bandwidth})
 
-// Names in the kernel's files, and what they are here.
+// Names in the kernel's files, and the figures' names here.
 var (
 	bandwidthV1 = map[string]string{"nr_periods": "periods", "nr_throttled": "throttled_periods", "throttled_time": "throttled_s"}
 	bandwidthV2 = map[string]string{"nr_periods": "periods", "nr_throttled": "throttled_periods", "throttled_usec": "throttled_s"}
 )
 
-// bandwidth reads cpu.stat of the nearest cgroup of the guest that has a quota. Where none has, nothing is throttled and
-// nothing is missing.
+// bandwidth reads cpu.stat of the nearest cgroup of the guest that has a quota. Without one, nothing is throttled and nothing is
+// missing.
 func (f files) bandwidth(c *counters, t counted) error {
 	if t.PID == 0 {
 		return nil
@@ -71,7 +71,7 @@ func (f files) bandwidth(c *counters, t counted) error {
 	return nil
 }
 
-// quota gives the version of the cgroup if it has a CPU quota, else 0.
+// quota returns the version of the cgroup if it has a CPU quota; otherwise 0.
 func (f files) quota(dir string) (version int, err error) {
 	for file, version := range map[string]int{"cpu.max": 2, "cpu.cfs_quota_us": 1} {
 		text, err := f.text(dir + "/" + file)
@@ -86,7 +86,7 @@ func (f files) quota(dir string) (version int, err error) {
 			return 0, nil
 		}
 		if n, err := strconv.ParseUint(q, 10, 63); err != nil || n == 0 {
-			return 0, fmt.Errorf("%s/%s: %.60q: expected a quota in µs, max or -1", dir, file, text)
+			return 0, fmt.Errorf("%s/%s: %.60q: must be a quota in µs, max or -1", dir, file, text)
 		}
 		return version, nil
 	}

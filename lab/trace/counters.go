@@ -22,29 +22,29 @@ import (
 	"tare/notebook"
 )
 
-// counted is whose counters are read.
+// counted says whose counters to read.
 type counted struct {
-	PID     int             // a process in the guest, by which its cgroups and its network namespace are found; 0: none
-	Threads []engine.Thread // the guest's, a ruler's among them: what it has waited for is counted with it
+	PID     int             // a process in the guest, for its cgroups and its network namespace; 0: none
+	Threads []engine.Thread // the guest's threads, including the ruler's: what it has waited for counts too
 	CPUs    []int           // that the guest may use; none: all
-	Tracers []*tracer       // that are asked for
+	Tracers []*tracer       // requested tracers
 }
 
-// counters are what the kernel had counted at one time, since each counter's own beginning. See since.
+// counters are the kernel's counts at one time, each since its own beginning. See since.
 type counters struct {
 	figures, fallback []counts
 	missing           reasons
 }
 
-// counts are those of one source. Two readings are compared source by source, so that a guest that has gone, or is elsewhere now,
-// is noticed and not taken for a difference.
+// counts are those of one source. Two readings are compared source by source, so that a guest that is gone or elsewhere is noticed,
+// and not taken for a difference.
 type counts struct {
 	tracer, from string
-	n            map[string]uint64 // by the name of the figure; times, whose names end in "_s", in ns
-	sparse       bool              // what did not change is not worth a word
+	n            map[string]uint64 // by the figure's name; times, whose names end in "_s", in ns
+	sparse       bool              // omit figures that did not change
 }
 
-// reasons are why something could not be counted, or is not the guest's alone, by tracer.
+// reasons say, by tracer, why something could not be counted, or is not only the guest's.
 type reasons map[string][]*notebook.Message
 
 func (r reasons) add(tracer string, why *notebook.Message) {
@@ -53,15 +53,15 @@ func (r reasons) add(tracer string, why *notebook.Message) {
 	}
 }
 
-// readCounters reads the counters that the tracers in t.Tracers need. It takes a handful of small files for the guest and two for each of
-// its processes, and wakes nobody. What could not be read since says. A process that came since the first reading counts in the second
-// if its threads are in t then, or if one that is has waited for it.
+// readCounters reads the counters that the tracers in t.Tracers need. It reads a handful of small files for the guest and two for
+// each of its processes, and wakes nobody. since reports what could not be read. A process that came after the first reading counts
+// in the second if its threads are then in t, or if a process with threads in t has waited for it.
 func readCounters(t counted) counters { return kernelFiles.read(t) }
 
-// since is what was counted between two readings of the same guest. figures are by the names in notebook.TracerMetrics, a
-// device's or a role's before some. fallback are figures of block devices, for where nobody counts requests one by one:
-// of a cgroup, by device, or of the processes, which knows bytes alone. missing is by tracer: what could not be had and why,
-// and which figures are not of the guest alone or are coarse.
+// since is the difference between two readings of the same guest. figures are by the names in notebook.TracerMetrics, some with a
+// device or a role in front. fallback are figures of block devices, used where no tracer counts requests one by one: of a cgroup,
+// by device, or of the processes, which have only bytes. missing is by tracer: what is not available and why, and which figures are
+// coarse or not only the guest's.
 func (after counters) since(before counters) (figures, fallback map[string]float64, missing reasons) {
 	missing = reasons{}
 	for _, c := range []counters{before, after} {
@@ -98,7 +98,7 @@ func subtract(after, before []counts, why reasons) map[string]float64 {
 		}
 		delta := make(map[string]float64, len(a.n))
 		for name, n := range a.n {
-			was := before[i].n[name] // 0 of a device that came since
+			was := before[i].n[name] // 0 for a device that came later
 			if n < was {
 				why.add(a.tracer, notebook.Say("counter-fell", "figure", name, "from", a.from, "was", float64(was), "is", float64(n)))
 				continue
@@ -113,7 +113,7 @@ func subtract(after, before []counts, why reasons) map[string]float64 {
 		}
 		if usage, ok := delta[cpuUsage]; ok {
 			delete(delta, cpuUsage)
-			// As the kernel itself does it (cputime_adjust): the sum is exact, and is split as the timer's ticks fell.
+			// As the kernel itself does (cputime_adjust): the sum is exact, and is split in proportion to the timer's ticks.
 			if ticks := delta["user_s"] + delta["system_s"]; ticks > 0 {
 				delta["system_s"] = usage * delta["system_s"] / ticks
 			}
@@ -126,22 +126,22 @@ func subtract(after, before []counts, why reasons) map[string]float64 {
 
 func (c counts) same(d counts) bool { return c.tracer == d.tracer && c.from == d.from }
 
-// files are what counters are read from: the machine's own, or some recorded on another.
+// files are the files of counters: this machine's own, or recorded ones of another.
 type files struct {
 	proc.Tree
 	group func(pid int, controller string) (dir string, err error) // a process's cgroup; see cgroup.Of
-	self  int                                                      // Tare's own process: what holds for it too is not only the guest's
+	self  int                                                      // Tare's own process: what also applies to it is not only the guest's
 }
 
 var kernelFiles = files{proc.Host, cgroup.Of, os.Getpid()}
 
-// text gives a file. name is absolute.
+// text reads a file. name is absolute.
 func (f files) text(name string) (string, error) {
 	b, err := fs.ReadFile(f.FS, strings.TrimPrefix(name, "/"))
 	return string(b), err
 }
 
-// gone says that a file, or the process that it is of, is not there.
+// gone reports that a file, or its process, does not exist.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
 
 func (f files) read(t counted) counters {
@@ -157,7 +157,7 @@ func (f files) read(t counted) counters {
 	return c
 }
 
-// ownGroup is the guest's cgroup for a controller, "" where it has none of its own: it is in Tare's, or above.
+// ownGroup is the guest's cgroup for a controller; "" if it has none of its own, but is in Tare's or above.
 func (f files) ownGroup(t counted, controller string) (string, error) {
 	if t.PID == 0 {
 		return "", nil
@@ -176,13 +176,13 @@ func (f files) ownGroup(t counted, controller string) (string, error) {
 	return dir, nil
 }
 
-// holds says whether a process in the cgroup other is in dir as well.
+// holds reports whether a process in the cgroup other is also in dir.
 func holds(dir, other string) bool {
 	return other == dir || strings.HasPrefix(other, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// take reads those lines "name number" of a file whose names are keys of want, into the figure that want gives. Several names may
-// go into one figure. unit is that of times, in ns. It is an error if none is there.
+// take reads the lines "name number" of a file whose names are keys of want, into the figure that want gives. Several names may add
+// up to one figure. unit is the unit of times, in ns. It is an error if no line exists.
 func (f files) take(file string, want map[string]string, unit uint64) (map[string]uint64, error) {
 	text, err := f.text(file)
 	if err != nil {
@@ -195,10 +195,11 @@ func (f files) take(file string, want map[string]string, unit uint64) (map[strin
 	return n, nil
 }
 
-// leader is the /proc folder of a process of the guest, by any of its threads: /proc/TID is of the whole process.
+// leader is the /proc folder of a process of the guest, by any of its threads: /proc/TID describes the whole process.
 type leader string
 
-// processes finds the guest's processes. Those that end meanwhile are left out: who waited for them has their counts.
+// processes finds the guest's processes. It omits those that end during the call: the process that waited for them has their
+// counts.
 func (f files) processes(t counted) ([]leader, error) {
 	seen := make(map[string]bool, len(t.Threads))
 	var all []leader
@@ -227,7 +228,7 @@ func (f files) processes(t counted) ([]leader, error) {
 	return all, nil
 }
 
-// used adds what the guest's processes used themselves, and what those of their children that they have waited for used.
+// used adds what the guest's processes have used themselves, and what their waited-for children have used.
 func (f files) used(t counted) (sum proc.Usage, err error) {
 	groups, err := f.processes(t)
 	if err != nil {
@@ -250,10 +251,10 @@ func (f files) used(t counted) (sum proc.Usage, err error) {
 	return sum, nil
 }
 
-// errNoneThere says that a file has none of the lines that were looked for.
-var errNoneThere = errors.New("none of the expected lines is there")
+// errNoneThere says that a file has none of the wanted lines.
+var errNoneThere = errors.New("none of the wanted lines is in the file")
 
-// parseFlat reads lines "name number" or "name: number". unit is that of times, in ns.
+// parseFlat parses lines "name number" or "name: number". unit is the unit of times, in ns.
 func parseFlat(text string, want map[string]string, unit uint64) (map[string]uint64, error) {
 	n := make(map[string]uint64, len(want))
 	number := 0
@@ -266,13 +267,13 @@ func parseFlat(text string, want map[string]string, unit uint64) (map[string]uin
 		}
 		v, err := strconv.ParseUint(value, 10, 63)
 		if !ok || err != nil {
-			return nil, fmt.Errorf("line %d: %.100q: expected a name and a number", number, line)
+			return nil, fmt.Errorf("line %d: %.100q: must be a name and a number", number, line)
 		}
 		by := uint64(1)
 		if strings.HasSuffix(as, "_s") {
 			by = unit
 		}
-		if v > (math.MaxInt64-n[as])/by { // no time or count since the start of a machine is that large
+		if v > (math.MaxInt64-n[as])/by { // no time or count since a machine's start is that large
 			return nil, fmt.Errorf("line %d: %.100q: the number is too large", number, line)
 		}
 		n[as] += v * by

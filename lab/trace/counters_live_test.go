@@ -120,7 +120,7 @@ func throttledToHalfACore(t testing.TB) {
 	within(t, "periods", figures["periods"], took/period-3, took/period+2)
 	within(t, "throttled periods", figures["throttled_periods"], figures["periods"]*0.8-stolen/period, figures["periods"])
 	within(t, "throttled time", figures["throttled_s"], took-used-stolen-0.15, took-used+0.1)
-	within(t, "user's part", figures["user_s"]/used, 0.7, 1) // it reads the clock, which is no system call
+	within(t, "user's part", figures["user_s"]/used, 0.7, 1) // it reads the clock, which is not a system call
 }
 
 func TestNoQuotaNothingMissing(t *testing.T) {
@@ -141,7 +141,7 @@ func cpuTimeOfProcesses(t testing.TB) {
 	within(t, "CPU time", used, 0.28, 0.35)
 	within(t, "user's part", figures["user_s"]/used, 0.7, 1)
 	if _, ok := figures["guest_s"]; ok {
-		t.Error("guest_s of what is no VM")
+		t.Error("guest_s of something other than a VM")
 	}
 	l.finish()
 

@@ -16,18 +16,18 @@ import (
 	"tare/notebook"
 )
 
-// The tracer of CPU time, by what it was spent on, and of what interrupts and a hypervisor took.
+// The tracer of CPU time, by its use, and of what interrupts and a hypervisor took.
 var _ = add(tracer{name: notebook.TracerCPU, count: func(f files, c *counters, t counted) error {
 	return errors.Join(f.cpu(c, t), f.interrupts(c, t))
 }})
 
-// cpuUsage is CPU time in all, of which only a sample is known to be in the code or in the kernel.
+// cpuUsage is the total CPU time; its division into user and kernel time is only known from samples.
 const cpuUsage = "usage_s"
 
-// Names in the kernel's file, and what they are here.
+// Names in the kernel's file, and the figures' names here.
 var cpuV2 = map[string]string{"user_usec": "user_s", "system_usec": "system_s"}
 
-// cpu reads user and system time: of the guest's own cgroup; of a VM, or where there is none, of the guest's processes.
+// cpu reads user and system time: of the guest's own cgroup or, for a VM or without a cgroup, of the guest's processes.
 func (f files) cpu(c *counters, t counted) error {
 	vcpus := slices.ContainsFunc(t.Threads, func(t engine.Thread) bool { return t.Role == notebook.RoleVCPU })
 	if !vcpus {
@@ -51,7 +51,7 @@ func (f files) cpu(c *counters, t counted) error {
 			if th.Role != notebook.RoleVCPU {
 				continue
 			}
-			own, _, err := f.Usage(fmt.Sprintf("/proc/%d/task/%[1]d", th.ID)) // the children are the process's
+			own, _, err := f.Usage(fmt.Sprintf("/proc/%d/task/%[1]d", th.ID)) // children belong to the process
 			if err != nil {
 				return fmt.Errorf("a virtual CPU's thread: %w", err)
 			}
@@ -59,14 +59,14 @@ func (f files) cpu(c *counters, t counted) error {
 		}
 		maps.Copy(n, times(notebook.RoleVCPU+".", u))
 	} else {
-		delete(n, "guest_s") // nothing here runs a VM
+		delete(n, "guest_s") // no VM runs here
 	}
 	c.figures = append(c.figures, counts{notebook.TracerCPU, "the guest's processes", n, false})
 	c.missing.add(notebook.TracerCPU, notebook.Say("times-in-steps", "figures", []string{"user_s", "system_s"}, "step", proc.Tick))
 	return nil
 }
 
-// times are a usage's as figures. Time in a VM's code is user time too for the kernel, and not here.
+// times are a usage as figures. The kernel counts time in a VM's code as user time, too; this function does not.
 func times(before string, u proc.Usage) map[string]uint64 {
 	return map[string]uint64{
 		before + "user_s":   uint64(max(u.User, u.Guest) - u.Guest),
@@ -75,7 +75,7 @@ func times(before string, u proc.Usage) map[string]uint64 {
 	}
 }
 
-// groupCPU reads CPU time of the guest's own cgroup; n is nil where it has none.
+// groupCPU reads the CPU time of the guest's own cgroup; n is nil if it has none.
 func (f files) groupCPU(t counted) (n map[string]uint64, from string, err error) {
 	dir, err := f.ownGroup(t, "cpuacct")
 	if err != nil || dir == "" {
@@ -95,13 +95,13 @@ func (f files) groupCPU(t counted) (n map[string]uint64, from string, err error)
 			return nil, "", err
 		}
 		if n[name], err = strconv.ParseUint(strings.TrimSpace(text), 10, 63); err != nil {
-			return nil, "", fmt.Errorf("%s/%s: %.60q: expected a number of ns", dir, file, text)
+			return nil, "", fmt.Errorf("%s/%s: %.60q: must be a number of ns", dir, file, text)
 		}
 	}
 	return n, dir, nil
 }
 
-// interrupts reads what took time from the guest's CPUs without being of anyone.
+// interrupts reads what took time from the guest's CPUs without belonging to anyone.
 func (f files) interrupts(c *counters, t counted) error {
 	all, err := f.CPUTime(t.CPUs...)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"tare/notebook"
 )
 
-// The tracer of page faults, by what the memory is, by sampling.
+// The tracer of page faults, by kind of memory, by sampling.
 var _ = add(tracer{
 	name:     notebook.TracerFaults,
 	on:       "perf's software event page-faults",

@@ -23,7 +23,7 @@ import (
 var _ = add(tracer{
 	name:     notebook.TracerHypervisor,
 	on:       "KVM's tracepoints",
-	hostOnly: true, // a guest has no guests
+	hostOnly: true, // guests run no VMs
 	programs: []string{"vcpu_exit", "vcpu_entry"},
 	open: func(tr *tracer) error {
 		k, err := readKVMFormat()
@@ -107,7 +107,7 @@ func readKVMFormat() (*kvmFormat, error) {
 func openTracefs() (*os.File, error) {
 	fs, err := unix.Fsopen("tracefs", unix.FSOPEN_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("tracefs: %w; only root may open it, on a kernel that has it", err)
+		return nil, fmt.Errorf("tracefs: %w; needs root, and a kernel with tracefs", err)
 	}
 	defer unix.Close(fs)
 	if err := unix.FsconfigCreate(fs); err != nil {
@@ -180,7 +180,7 @@ func parseExitFormat(text string, intel bool) (at uint32, names map[uint32]strin
 	return uint32(offset), names, nil
 }
 
-// intel says whether this machine's CPU is made by Intel.
+// intel reports whether this machine's CPU is made by Intel.
 func intel() bool {
 	b, err := os.ReadFile("/proc/cpuinfo")
 	return err == nil && strings.Contains(string(b), "GenuineIntel")

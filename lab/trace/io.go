@@ -17,8 +17,8 @@ var _ = add(tracer{name: notebook.TracerIO, count: func(f files, c *counters, t 
 	return errors.Join(f.blocks(c, t), f.processIO(c, t), f.network(c, t))
 }})
 
-// blocks reads what the guest's own cgroup has done on block devices. A version 1 cgroup counts only on devices for which some
-// cgroup has a limit on newer kernels, and then is empty without one.
+// blocks reads what the guest's own cgroup has done on block devices. On newer kernels a version 1 cgroup counts only on devices
+// for which some cgroup has a limit, and is empty without one.
 func (f files) blocks(c *counters, t counted) error {
 	dir, err := f.ownGroup(t, "blkio")
 	if err != nil || dir == "" {
@@ -45,7 +45,7 @@ func (f files) blocks(c *counters, t counted) error {
 			"blkio.throttle.io_serviced":      {"reads", "writes"},
 			"blkio.throttle.io_service_bytes": {"read_bytes", "written_bytes"},
 		} {
-			text, err := f.text(dir + "/" + file + "_recursive") // with the cgroups below
+			text, err := f.text(dir + "/" + file + "_recursive") // including the cgroups below
 			if gone(err) {
 				text, err = f.text(dir + "/" + file)
 			}
@@ -69,7 +69,7 @@ func (f files) device(number string) (string, error) {
 	file := "/sys/dev/block/" + number + "/uevent"
 	text, err := f.text(file)
 	if gone(err) {
-		return number, nil // it was taken away; its counts are still the guest's
+		return number, nil // the device was removed; its counts are still the guest's
 	}
 	if err != nil {
 		return "", err
@@ -82,7 +82,7 @@ func (f files) device(number string) (string, error) {
 	return number, nil
 }
 
-// processIO reads the bytes that the guest's processes, and those that they have waited for, had devices read, or write later.
+// processIO reads the bytes that the guest's processes, and their waited-for children, have made devices read, or write later.
 func (f files) processIO(c *counters, t counted) error {
 	groups, err := f.processes(t)
 	if err != nil {
@@ -92,7 +92,7 @@ func (f files) processIO(c *counters, t counted) error {
 	for _, g := range groups {
 		disk, err := f.IO(string(g))
 		if gone(err) {
-			continue // ended, or a kernel that does not count it
+			continue // it has ended, or the kernel does not count it
 		}
 		if err != nil {
 			return err
@@ -110,7 +110,7 @@ func (f files) processIO(c *counters, t counted) error {
 // network reads the devices of the guest's network namespace.
 func (f files) network(c *counters, t counted) error {
 	if t.PID == 0 {
-		return errors.New("the network: no process of the guest is known, by which its namespace is found")
+		return errors.New("the network: no process of the guest is known, so its namespace cannot be found")
 	}
 	devices, err := f.NetDevices(t.PID)
 	if err != nil {
@@ -137,8 +137,8 @@ func (f files) network(c *counters, t counted) error {
 	return nil
 }
 
-// parseBlkio reads a version 1 file of lines "MAJOR:MINOR Kind number", and "Total number" at the end, and puts those of the kinds Read
-// and Write under the names.
+// parseBlkio parses a version 1 file of lines "MAJOR:MINOR Kind number", with "Total number" at the end, and passes those of the
+// kinds Read and Write to put under the names.
 func parseBlkio(text string, names [2]string, put func(device, name string, n uint64) error) error {
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
@@ -146,11 +146,11 @@ func parseBlkio(text string, names [2]string, put func(device, name string, n ui
 			continue
 		}
 		if len(f) != 3 || !isDevice(f[0]) {
-			return fmt.Errorf("%.100q: expected a device's number, a kind and a number", line)
+			return fmt.Errorf("%.100q: must be a device's number, a kind and a number", line)
 		}
 		n, err := strconv.ParseUint(f[2], 10, 63)
 		if err != nil {
-			return fmt.Errorf("%.100q: expected a number", line)
+			return fmt.Errorf("%.100q: must have a number", line)
 		}
 		switch f[1] {
 		case "Read":
@@ -165,11 +165,11 @@ func parseBlkio(text string, names [2]string, put func(device, name string, n ui
 	return nil
 }
 
-// ioNames are those of io.stat of version 2.
+// ioNames are those in version 2's io.stat.
 var ioNames = map[string]string{"rios": "reads", "rbytes": "read_bytes", "wios": "writes", "wbytes": "written_bytes"}
 
-// parseIOStat reads io.stat: lines "MAJOR:MINOR key=number …". A line may have a device alone, and a key's value be no number
-// where a policy of the kernel's adds some.
+// parseIOStat parses io.stat: lines "MAJOR:MINOR key=number …". A line may have only a device. The value of a key that some policy
+// of the kernel adds may not be a number.
 func parseIOStat(text string, put func(device, name string, n uint64) error) error {
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
@@ -177,7 +177,7 @@ func parseIOStat(text string, put func(device, name string, n uint64) error) err
 			continue
 		}
 		if !isDevice(f[0]) {
-			return fmt.Errorf("%.100q: expected a device's number", line)
+			return fmt.Errorf("%.100q: must begin with a device's number", line)
 		}
 		for _, pair := range f[1:] {
 			key, value, _ := strings.Cut(pair, "=")
@@ -187,7 +187,7 @@ func parseIOStat(text string, put func(device, name string, n uint64) error) err
 			}
 			n, err := strconv.ParseUint(value, 10, 63)
 			if err != nil {
-				return fmt.Errorf("%.100q: expected a number after %s=", line, key)
+				return fmt.Errorf("%.100q: must have a number after %s=", line, key)
 			}
 			if err := put(f[0], name, n); err != nil {
 				return err
@@ -197,7 +197,7 @@ func parseIOStat(text string, put func(device, name string, n uint64) error) err
 	return nil
 }
 
-// isDevice says whether s is a device's "MAJOR:MINOR", and nothing that would lead elsewhere as part of a path.
+// isDevice reports whether s is a device's "MAJOR:MINOR", and nothing that leads elsewhere in a path.
 func isDevice(s string) bool {
 	major, minor, ok := strings.Cut(s, ":")
 	_, err := strconv.ParseUint(major, 10, 32)

@@ -16,16 +16,16 @@ var _ = add(tracer{name: notebook.TracerMemory, count: func(f files, c *counters
 	return errors.Join(f.faults(c, t), f.hostMemory(c))
 }})
 
-// Names in the kernel's files, and what they are here.
+// Names in the kernel's files, and the figures' names here.
 var (
-	faultsBelow = map[string]string{"total_pgfault": "minor_faults", "total_pgmajfault": "major_faults"} // version 1, with the cgroups below
+	faultsBelow = map[string]string{"total_pgfault": "minor_faults", "total_pgmajfault": "major_faults"} // version 1, including the cgroups below
 	faultsV2    = map[string]string{"pgfault": "minor_faults", "pgmajfault": "major_faults", "pgsteal": "reclaimed_pages"}
 	hugeFaults  = map[string]string{"thp_fault_alloc": "huge_faults"}
 	reclaimed   = map[string]string{"pgsteal_kswapd": "reclaimed_pages", "pgsteal_direct": "reclaimed_pages", "pgsteal_khugepaged": "reclaimed_pages", "pgsteal_proactive": "reclaimed_pages"}
 )
 
-// faults reads page faults, of the guest's own cgroup or of its processes. The kernel brings a cgroup's counts up to date when
-// some 64 for each CPU have come together, so they may lag by as many; a process's are exact.
+// faults reads page faults of the guest's own cgroup or of its processes. The kernel updates a cgroup's counts once about 64 for
+// each CPU have accumulated, so they may lag by as many. A process's counts are exact.
 func (f files) faults(c *counters, t counted) error {
 	dir, err := f.ownGroup(t, "memory")
 	if err != nil {
@@ -57,7 +57,7 @@ func (f files) faults(c *counters, t counted) error {
 	return nil
 }
 
-// hostMemory reads what only the whole host counts: huge pages, and the pages taken back where the guest's cgroup does not say.
+// hostMemory reads what only the whole host counts: huge pages, and reclaimed pages if the guest's cgroup does not count them.
 func (f files) hostMemory(c *counters) error {
 	const file = "/proc/vmstat"
 	want := maps.Clone(hugeFaults)

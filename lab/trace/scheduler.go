@@ -162,8 +162,8 @@ func (s *span) last(l look, state uint64) {
 	s.Wall[wallRun] += run
 }
 
-// settle corrects negative times. A repair in the program moves time to running from where it believes that it was charged. If another
-// thread ran meanwhile, the time was charged to running already, and the place from which it was taken becomes negative.
+// settle corrects negative times. A repair in the program moves time to running from where it believes that it was charged. If
+// another thread ran in that time, the time was charged to running already, and the place from which it was taken becomes negative.
 func (s *span) settle() {
 	for i := range s.Wall {
 		if i != wallRun && int64(s.Wall[i]) < 0 {

@@ -8,8 +8,8 @@ import (
 	"tare/notebook"
 )
 
-// The first tier's tracer of the scheduler reads what the kernel itself keeps of each thread, when the thread ends and when the trial does:
-// how long it ran, and how long it was in run queues, throttled or not. A time breakdown can be made of that.
+// The first tier's tracer of the scheduler reads what the kernel itself keeps for each thread, at the thread's end and at the
+// trial's: how long it ran, and how long it was in run queues, throttled or not. These make a time breakdown.
 var _ = add(tracer{
 	name:     notebook.TracerThreads,
 	on:       onThreads,
@@ -19,7 +19,7 @@ var _ = add(tracer{
 
 func (t *Trace) readThreads(p *notebook.Trace) error {
 	if t.kit.events() {
-		return errors.New("each switch is traced, which says more")
+		return errors.New("each switch is traced, which is more precise")
 	}
 	p.Figures["elapsed_s"] = float64(t.look.End-t.look.Begin) * nano
 	for r := range roleNames {

@@ -132,7 +132,7 @@ func Open(names []string) (*Kit, error) {
 // Missing says, by tracer, what this host does not support of it, and why.
 func (k *Kit) Missing() map[string]string { return maps.Clone(k.missing) }
 
-// events says whether a program runs at each switch of the guest's threads.
+// events reports whether a program runs at each switch of the guest's threads.
 func (k *Kit) events() bool {
 	for _, programs := range k.loaded {
 		if slices.Contains(programs, "switched") {
@@ -242,7 +242,7 @@ func refusal(on string, err error) string {
 	if _, verified := errors.AsType[*ebpf.VerifierError](err); !verified && errors.Is(err, os.ErrPermission) {
 		why += "; it needs root with CAP_BPF and CAP_PERFMON, outside of a container that forbids bpf(2)"
 	}
-	return "the kernel does not take its programs, which need " + on + ": " + why
+	return "the kernel does not load its programs, which need " + on + ": " + why
 }
 
 // Close unloads the programs.
@@ -311,7 +311,7 @@ func (t *Trace) attach() error {
 		return err
 	}
 	if l.Seeded == 0 {
-		return errors.New("none of the guest's threads is known to the kernel by its number: tare is in a PID namespace of its own; run it on the host itself")
+		return errors.New("the kernel does not know the guest's threads by their numbers: tare is in its own PID namespace; run it on the host itself")
 	}
 	if k.events() {
 		if err := t.attachAll("switched"); err != nil {
@@ -514,13 +514,13 @@ func (t *Trace) seen(p *notebook.Trace) error {
 	}
 	p.Lost += int64(k.missed() - k.misses)
 	if l.Spans > spans {
-		return fmt.Errorf("%d trials were seen; must be one", l.Spans-1)
+		return fmt.Errorf("saw %d trials; must be one", l.Spans-1)
 	}
 	if l.Open != 0 { // the process has outlived the trial, or the trial was cut short
 		l.End = clock()
 	}
 	if took := time.Duration(l.End - l.Zero); k.events() && took >= longest {
-		return fmt.Errorf("the trial ended %v after tracing began, and %v is the longest that can be followed; make its work shorter", took.Round(time.Second), longest.Round(time.Second))
+		return fmt.Errorf("the trial ended %v after tracing began; must be at most %v; make its work shorter", took.Round(time.Second), longest.Round(time.Second))
 	}
 	for _, tr := range k.tracers {
 		if tr.read == nil || k.loaded[tr.name] == nil || t.missing[tr.name] != nil && t.missing[tr.name].Text() != tr.lacks {

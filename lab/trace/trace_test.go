@@ -70,8 +70,8 @@ func watched(t testing.TB, k *Kit, cores float64, cmd *exec.Cmd) (*notebook.Trac
 	if cmdErr != nil {
 		t.Fatalf("%v: %v: %s", cmd.Args, cmdErr, out)
 	}
-	// A kernel may hide a process of the machine's own, with it a switch to what we watch, and what wakes it by an interrupt meanwhile: one
-	// event a switch at most, and made good.
+	// A kernel may hide a process of the machine's own. Then at most one event for each switch is lost: a switch to what we watch,
+	// or its wake-up by an interrupt. The programs correct for it.
 	if p.Lost > 2+int64(p.Figures["switches"]) {
 		t.Errorf("%d events of %v switches lost", p.Lost, p.Figures["switches"])
 	}
@@ -165,7 +165,7 @@ func TestATrialOutlivesItsFirstThread(t *testing.T) {
 	}
 }
 
-// A repair that takes more time from a wait than was booked to it leaves no time below nothing, and the sum as it was.
+// A repair that takes more time from a wait than was charged to it leaves no negative time, and does not change the sum.
 func TestRepairsLeaveNoNegativeTime(t *testing.T) {
 	s := &span{}
 	s.Wall[wallRun], s.Wall[wallCore], s.Wall[wallIdle+forSleep] = 100, 7, 3
@@ -301,8 +301,8 @@ func throttling(t testing.TB) {
 	if err != nil || cmdErr != nil {
 		t.Fatalf("%v, %v: %s", err, cmdErr, out)
 	}
-	// It wants a core for a second of the clock and has half of one; where others are at work it gets less and is throttled less.
-	// The kernel counts the time for its run queue, of which there is one: a thread.
+	// It wants a core for a second of the clock and has half of one. If others are busy it gets less and is throttled less. The
+	// kernel counts the time for its run queue, which has one thread.
 	throttled := p.Wall[notebook.WallThrottled]
 	if want := throttledTime(t, dir); !near(throttled, want, 0.15, 0.02) {
 		t.Errorf("throttled for %.3f s, the kernel counted %.3f s: %v", throttled, want, p.Wall)
@@ -331,7 +331,7 @@ func TestBlockRequests(t *testing.T) {
 			bytes += v
 		}
 	}
-	// The file system's own requests come beside them; what was lost is said.
+	// The file system's own requests are counted too. The trace says what was lost.
 	if least := blocks - float64(p.Lost); writes < least || writes > 2*blocks || bytes < least*4096 {
 		t.Errorf("%v writes of %v bytes, want %d of 4096 each: %v", writes, bytes, blocks, p.Figures)
 	}
@@ -467,7 +467,7 @@ func threadsAreCounted(t testing.TB) {
 	}
 }
 
-// A thread of a process that is there already is counted from the trial's beginning to its end.
+// A thread of an existing process is counted from the trial's beginning to its end.
 func TestThreadsByWord(t *testing.T) {
 	k := openKit(t, notebook.TracerThreads)
 	l := load(t, nil, "run", "20", "20", "10")
@@ -489,7 +489,7 @@ func TestThreadsByWord(t *testing.T) {
 	}
 }
 
-// A service: the guest's threads are there before, and the trial is the life of a child of a ruler elsewhere.
+// A service: the guest's threads exist before, and the trial is the life of a child of a ruler elsewhere.
 func TestAServiceIsWatchedWhileItsLoadLives(t *testing.T) {
 	k := openKit(t, notebook.TracerScheduler)
 	service := load(t, nil, "run", "10", "10", "30")

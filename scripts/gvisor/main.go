@@ -1,5 +1,5 @@
-// Command runsc is gVisor's own, in a module of its own: gVisor is built from its Go module at one exact version, and
-// nothing of it is part of Tare. See build beside this file.
+// Command runsc is gVisor's runsc, unchanged. It has a Go module of its own that builds gVisor at one exact version, so that Tare
+// contains no part of gVisor. The script build in this folder builds it.
 package main
 
 import "gvisor.dev/gvisor/runsc/cli/maincli"

@@ -1,5 +1,5 @@
 // Command oci writes an OCI image archive with one program for each architecture: oci FILE VERSION EPOCH ARCH=FOLDER…
-// A folder is the root of the image. The same input gives the same bytes.
+// Each folder is the root filesystem of an image. The same input gives the same bytes.
 package main
 
 import (
@@ -65,7 +65,7 @@ func run(args []string) error {
 	return cmp.Or(pack(f, dir, made), f.Close())
 }
 
-// image is an image whose root is a folder, and whose program is /usr/bin/tare.
+// image makes an image with the folder as its root and /usr/bin/tare as its program.
 func image(folder, arch, version string, made time.Time) (v1.Image, error) {
 	var root bytes.Buffer
 	if err := pack(&root, folder, made); err != nil {
@@ -92,7 +92,7 @@ func image(folder, arch, version string, made time.Time) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// pack writes a folder as a tar archive: in the order of names, of root, of one time.
+// pack writes a folder as a tar archive: in the order of names, owned by root, with one time.
 func pack(w io.Writer, folder string, made time.Time) error {
 	archive := tar.NewWriter(w)
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {

@@ -1,16 +1,16 @@
 //go:build linux
 
-// Package bare is bare metal: the image's root by chroot and a CPU set of the instance's cores, and nothing else
-// that the work would not have had on the machine itself. No other limit, no namespace, no overlay; the root is
-// read-only, and what a workload writes goes to folders on the file system that Tare's state is on.
+// Package bare is bare metal: the image's root by chroot and a CPU set of the instance's cores, and otherwise only what the work
+// would have on the machine itself. It has no other limit, no namespace and no overlay. The root is read-only, and what a workload
+// writes goes to folders on the file system of Tare's state.
 //
-// The CPU set is a cgroup's (engine.Base.HoldToCPUs): affinity alone would hold no program that sets its own.
+// The CPU set is a cgroup's (engine.Base.HoldToCPUs), because affinity alone does not confine a program that sets its own.
 //
-// One thing makes an overlay of the root: a device for whose libraries the image has no place, or which has programs write into the root. It is
-// read-only too, and the record says so.
+// The root becomes an overlay in one case: a device for whose libraries the image has no place, or whose programs write into the
+// root. The overlay is read-only too, and the record says so.
 //
-// The network is the host's. Only what must not be reached while it is prepared, and the load that is applied to other
-// guests, have a network namespace: with the loopback alone, and with a cable to the bridge.
+// The network is the host's, with two exceptions: a preparation that nobody may reach has a network namespace with only the
+// loopback, and the load on other guests has one with a cable to the bridge.
 package bare
 
 import (
@@ -50,7 +50,8 @@ type guest struct {
 	root string
 }
 
-// Supports says why this host cannot hold a guest of the treatment to its CPUs; nil: it can, or the guest is to have all CPUs that are online.
+// Supports says why this host cannot confine a guest of the treatment to its CPUs; nil if it can, or if the guest has all online
+// CPUs.
 func (d *Driver) Supports(_ context.Context, t notebook.Treatment) error {
 	why, err := engine.CanHoldToCPUs()
 	if err != nil || why == "" || t.OthersOffline {
@@ -63,14 +64,14 @@ func (d *Driver) Supports(_ context.Context, t notebook.Treatment) error {
 	return Kind.Unsupported("CPUs of its own", why)
 }
 
-// Provision makes a guest of bare metal. It gives no part of a core and no limit: an *engine.UnsupportedError says so.
+// Provision makes a guest of bare metal. It supports neither parts of a core nor limits: an *engine.UnsupportedError says so.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
 	if err := Kind.Check(s); err != nil {
 		return nil, err
 	}
 	if h, is := device.Late(s.Devices.Hooks); is {
 		return nil, Kind.Unsupported("the device "+s.Devices.String(),
-			fmt.Sprintf("its description has %s run at the moment %s, in a container or after its start, and there is none; the engines crun and runc can", h.Path, h.When))
+			fmt.Sprintf("its description runs %s at the moment %s, in a container or after its start, but bare metal has no container; the engines crun and runc support this", h.Path, h.When))
 	}
 	g := &guest{Base: engine.Base{Unfenced: true}}
 	switch layer, err := layered(s); {
@@ -106,31 +107,31 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	})
 }
 
-// ownNetwork says whether the guest has a network namespace.
+// ownNetwork reports whether the guest has a network namespace.
 func ownNetwork(s engine.Spec) bool {
 	m := s.NetworkMode()
 	return m == notebook.NetBridge || m == notebook.NetNone
 }
 
-// inForce says whether the kernel holds the guest to its CPUs and to nothing else.
+// inForce checks that the kernel confines the guest to its CPUs and limits nothing else.
 func (g *guest) inForce(s engine.Spec) error {
 	l, err := g.Limits()
 	if err != nil {
 		return err
 	}
 	if want := notebook.FormatCPUList(s.CPUs); l.CPUs != want {
-		return fmt.Errorf("its ruler may use CPUs %s, not %s: a CPU set above its own forbids the others; run tare outside of it", l.CPUs, want)
+		return fmt.Errorf("its ruler may use CPUs %s, not %s, because a CPU set above its own forbids the others; run tare outside of that CPU set", l.CPUs, want)
 	}
 	if err := g.HeldToCPUs(); err != nil {
 		return err
 	}
 	if limits := engine.Differences(l, notebook.Limits{}); limits != nil {
 		return Kind.Unsupported("the machine without a limit",
-			fmt.Sprintf("tare itself runs in a cgroup with %s (%s); run it outside, as from a login on the host", strings.Join(limits, " and "), l.Source))
+			fmt.Sprintf("tare itself runs in a cgroup with %s (%s); run it outside, for example from a login on the host", strings.Join(limits, " and "), l.Source))
 	}
 	return nil
 }
 
-// Scratch is the folder on the host that the guest has at ruler.ScratchDir: what it left there can be taken from
-// the host as long as the guest lives.
+// Scratch is the folder on the host that the guest has at ruler.ScratchDir. The host can read the guest's files there while the
+// guest lives.
 func (g *guest) Scratch() string { return filepath.Join(g.root, ruler.ScratchDir) }

@@ -18,12 +18,12 @@ import (
 	"tare/lab/ruler"
 )
 
-// Mounts makes the guest's root at root, below the guest's folder. All mounts are private: those of the host, and
-// other guests, never see them come and go. base, if not nil, mounts a writable root made from the image, in place of the
-// read-only image and its writable folders (package layers).
+// Mounts makes the guest's root at root, below the guest's folder. All mounts are private, so those of the host and other guests
+// never see them. base, if not nil, mounts a writable root made from the image, instead of the read-only image and its writable
+// folders (package layers).
 //
-// Where the image itself cannot have what comes with the guest's devices (layered), its root is the image with a layer over it, which is written to until
-// all is there and the devices' hooks have run, and is read-only then.
+// Where the image itself has no room for what comes with the guest's devices (layered), the root is the image with a layer over it.
+// The layer is writable until everything is there and the devices' hooks have run, and then read-only.
 func Mounts(ctx context.Context, folder, root string, s engine.Spec, base func() error) error {
 	for _, d := range []struct {
 		path string
@@ -32,7 +32,7 @@ func Mounts(ctx context.Context, folder, root string, s engine.Spec, base func()
 		if err := os.Mkdir(d.path, 0o700); err != nil {
 			return err
 		}
-		if err := os.Chmod(d.path, d.mode); err != nil { // mkdir's mode is cut by the umask
+		if err := os.Chmod(d.path, d.mode); err != nil { // the umask reduces mkdir's mode
 			return err
 		}
 	}
@@ -74,8 +74,8 @@ func Mounts(ctx context.Context, folder, root string, s engine.Spec, base func()
 	return m.err
 }
 
-// layered says whether what comes with the guest's devices needs a root that can be written to while it is made: the image has no place for it, or hooks
-// write there.
+// layered reports whether the guest's devices need a root that is writable while it is made: the image has no place for their
+// files, or hooks write there.
 func layered(s engine.Spec) (bool, error) {
 	if len(s.Devices.Hooks) > 0 {
 		return true, nil
@@ -92,7 +92,7 @@ func layered(s engine.Spec) (bool, error) {
 	return false, nil
 }
 
-// mounter does one thing after the other until one fails.
+// mounter does one step after the other until one fails.
 type mounter struct {
 	ctx context.Context
 	err error
@@ -110,13 +110,13 @@ func (m *mounter) do(what string, f func() error) {
 	}
 }
 
-// bind shows the folder or file from at path in root.
+// bind mounts the folder or file from at path in root.
 func (m *mounter) bind(from, root, path string, readonly bool) {
 	m.do(fmt.Sprintf("bind mount of %s at %s%s", from, root, path), func() error { return bind(from, root, path, itself, readonly) })
 }
 
-// give shows what comes with a device, at a place that is made where there is none. A description's path may lead through the image's own links, as
-// /lib/x does where /lib is one.
+// give mounts a file of a device at a place that it makes if needed. A description's path may lead through the image's own links,
+// such as /lib/x where /lib is a link.
 func (m *mounter) give(d device.Mount, root string) {
 	m.do(fmt.Sprintf("bind mount of %s at %s%s", d.Host, root, d.Path), func() error {
 		is, err := os.Stat(d.Host)
@@ -138,13 +138,13 @@ func bind(from, root, path string, resolve uint64, readonly bool) error {
 		if err := unix.Mount("", target, "", unix.MS_PRIVATE, ""); err != nil || !readonly {
 			return err
 		}
-		// Only read-only: flags of the store's own mount (nosuid, noexec) do not hold in a container's overlay
-		// of the same folder either, and must not hold here.
+		// Only read-only: flags of the store's own mount (nosuid, noexec) do not apply in a container's overlay of the same folder,
+		// and must not apply here.
 		return unix.Mount("", target, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "")
 	})
 }
 
-// place makes an empty file or folder at path in root, and the folders above it, where there is none.
+// place makes an empty file or folder at path in root, and the folders above it, where they are missing.
 func place(root, path string, folder bool) error {
 	names := strings.Split(strings.Trim(path, "/"), "/")
 	for i, name := range names {
@@ -180,10 +180,10 @@ func add(dir, name string, folder bool) error {
 			err = f.Close()
 		}
 	}
-	if err != nil { // a link to nothing is something of that name
+	if err != nil { // a dangling link also has that name
 		return err
 	}
-	return in.Chmod(name, mode) // whatever the umask
+	return in.Chmod(name, mode) // sets the mode whatever the umask
 }
 
 // mount makes a new file system at path in root.
@@ -193,19 +193,19 @@ func (m *mounter) mount(kind, root, path string, flags uintptr, data string) {
 	})
 }
 
-// How a path in a root is resolved: with no link in it, or as what runs in the guest does, for which a link ends in the root wherever it leads.
+// How a path in a root is resolved: without any link in it, or as programs in the guest do, whose links always end in the root.
 const (
 	seen   = unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS
 	itself = seen | unix.RESOLVE_NO_SYMLINKS
 )
 
-// on calls f with a path that is the folder or file path in root and cannot be anything else: an image may hold a link
-// where one is expected, and a mount through it would land on the host.
+// on calls f with a path that is the folder or file path in root and nothing else: an image may have a link there, and a mount
+// through it would land on the host.
 func on(root, path string, f func(target string) error) error {
 	return at(root, path, itself, f)
 }
 
-// at is on for a path that is resolved so.
+// at is on with a way to resolve the path.
 func at(root, path string, resolve uint64, f func(target string) error) error {
 	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -214,7 +214,7 @@ func at(root, path string, resolve uint64, f func(target string) error) error {
 	defer unix.Close(dir)
 	fd, err := unix.Openat2(dir, "./"+path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: resolve})
 	if err != nil && resolve == itself {
-		return fmt.Errorf("it must be in the image, and no link: %w", err)
+		return fmt.Errorf("it must be in the image and must not be a link: %w", err)
 	}
 	if err != nil {
 		return err

@@ -13,12 +13,12 @@ import (
 	"tare/notebook"
 )
 
-// ahead looks at guests that are made first and started later: nothing of one runs before it is started, and then it is a guest as any other; of one that is
-// never started, or whose making is interrupted, nothing remains.
+// ahead checks guests that are made first and started later. Nothing of such a guest runs before its start, and then it is like any
+// other. Nothing remains of one that is never started, or whose making is interrupted.
 func (r *suite) ahead(t *testing.T) {
 	c, ok := r.driver.(engine.Creator)
 	if !ok {
-		t.Fatalf("%s is declared to make guests ahead, and a %T is not an engine.Creator", r.s.Name, r.driver)
+		t.Fatalf("%s is declared to make guests ahead, but a %T is not an engine.Creator", r.s.Name, r.driver)
 	}
 	before := r.snapshot(t)
 	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(40*time.Second))
@@ -65,7 +65,7 @@ func (r *suite) create(ctx context.Context, t *testing.T, c engine.Creator) (*en
 	return a, s, nil
 }
 
-// startedLater makes a guest, starts it, and looks that it is as any other, and that its moments are true.
+// startedLater makes a guest, starts it, and checks that it is like any other, and that its moments are right.
 func (r *suite) startedLater(ctx context.Context, t *testing.T, c engine.Creator, before snapshot) {
 	made := time.Now()
 	a, s, err := r.create(ctx, t, c)
@@ -75,7 +75,7 @@ func (r *suite) startedLater(ctx context.Context, t *testing.T, c engine.Creator
 	r.notRunning(t, s)
 	met, hello := make(chan error, 1), time.Time{}
 	var g engine.Guest
-	go func() { // as a study does: a ruler may say hello before its engine says that it has started it
+	go func() { // as a study does: a ruler may say hello before its engine reports the start
 		var err error
 		g, err = a.Meet(ctx)
 		hello = time.Now()
@@ -108,7 +108,7 @@ func (r *suite) startedLater(ctx context.Context, t *testing.T, c engine.Creator
 	r.end(t, before, g, s)
 }
 
-// notRunning looks that no process of a guest's own runs: with its name in its cgroup, or its root.
+// notRunning checks that no process of the guest runs: with its name in its cgroup, or its root.
 func (r *suite) notRunning(t *testing.T, s engine.Spec) {
 	t.Helper()
 	all, err := processes(s.ID)
@@ -117,7 +117,7 @@ func (r *suite) notRunning(t *testing.T, s engine.Spec) {
 	}
 	for _, p := range all {
 		if strings.Contains(p, `root /`) && !strings.HasSuffix(p, "root /") || strings.Contains(p, "ruler") {
-			t.Errorf("it is not started, and there runs %s", p)
+			t.Errorf("it is not started, but %s runs", p)
 		}
 	}
 }

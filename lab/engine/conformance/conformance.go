@@ -1,17 +1,15 @@
 //go:build linux
 
-// Package conformance is the one suite that every driver of a platform passes (design, section 7). A driver is
-// done when it does.
+// Package conformance is the test suite that every driver of a platform must pass (design, section 7).
 //
 // A driver's test package calls Main from its TestMain and Run from a test:
 //
 //	func TestMain(m *testing.M) { conformance.Main(m, subject) }
 //	func TestConformance(t *testing.T) { conformance.Run(t, subject, conformance.Expectations{…}) }
 //
-// The suite checks what can be measured, not what a driver says: CPU time used by busy threads, processes killed
-// for memory, the guest's own view of its files and CPUs, and the host's processes, cgroups, mounts, links and
-// files before and after. Many things are looked at in one guest, since a guest under software emulation takes
-// seconds to start.
+// The suite checks what can be measured, not what a driver says: CPU time of busy threads, processes killed for memory, the guest's
+// own view of its files and CPUs, and the host's processes, cgroups, mounts, links and files before and after. It checks many
+// things in one guest, because a guest under software emulation takes seconds to start.
 package conformance
 
 import (
@@ -46,22 +44,23 @@ import (
 // Subject is a driver under test.
 type Subject struct {
 	Name string // of the driver and its engine: unique in a test package
-	// New makes the driver. It is also called in another process, which is then killed, so what it needs beyond l
-	// must come from the environment or the host.
+	// New makes the driver. It is also called in another process, which is then killed, so what it needs in addition to l must come
+	// from the environment or the host.
 	New func(l engine.Env) (engine.Driver, error)
-	// Limitations are the parts of the contract that the driver is declared not to keep.
+	// Limitations are the parts of the contract that the driver declares not to keep.
 	Limitations []engine.Limitation
-	// Undo are the driver's own ways to undo what it journals.
+	// Undo are the driver's functions that undo its journal entries.
 	Undo map[string]journal.Undo
-	// Networks that a guest can have. What of notebook.Networks is not among them must be refused by an *engine.UnsupportedError.
+	// Networks are those that a guest can have. Any other of notebook.Networks must be refused by an *engine.UnsupportedError.
 	Networks []string
-	// Copies: its guests can have a copy of the root each. If not, that must be refused by an *engine.UnsupportedError.
+	// Copies: each of its guests can have a copy of the root. If not, that must be refused by an *engine.UnsupportedError.
 	Copies bool
-	// NoDevices says why its guests can have no device of the host, which must be refused by an *engine.UnsupportedError; "": they can.
+	// NoDevices says why its guests can have no device of the host, which must be refused by an *engine.UnsupportedError; "" if
+	// they can.
 	NoDevices string
-	// RunsHooks: programs that come with a device run while its guests are made. If not, they must be refused so too.
+	// RunsHooks: programs that come with a device run while its guests are made. If not, they must be refused in the same way.
 	RunsHooks bool
-	// Descriptions is the folder in which the engine looks for the descriptions of devices; "": it takes them from any.
+	// Descriptions is the folder in which the engine looks for descriptions of devices; "": any folder.
 	Descriptions string
 	// Saves: its guests are saved and restored before they are killed.
 	Saves bool
@@ -69,11 +68,11 @@ type Subject struct {
 	Disk string
 	// Ahead: its guests can be made first and started later (engine.Creator).
 	Ahead bool
-	// Objects lists the engine's objects that belong to the guest ID; nil where there is no engine.
+	// Objects lists the engine's objects that belong to the guest ID; nil without an engine.
 	Objects func(ctx context.Context, id string) ([]string, error)
 }
 
-// Of is the kind as it is registered, under test.
+// Of is the registered kind as a Subject.
 func Of(k engine.Kind) Subject {
 	return Subject{
 		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(), Networks: k.NetworkModes(), Copies: k.Copies, NoDevices: k.NoDevices, RunsHooks: k.RunsHooks, Saves: k.Saving != "", Ahead: k.Ahead,
@@ -81,7 +80,7 @@ func Of(k engine.Kind) Subject {
 	}
 }
 
-// Containers is what every container on the host's kernel can promise.
+// Containers are the expectations of every container on the host's kernel.
 var Containers = Expectations{
 	Provisionings: notebook.Provisionings,
 	Fraction:      true,
@@ -91,38 +90,37 @@ var Containers = Expectations{
 	FewProcesses:  true,
 }
 
-// Expectations say what a platform can promise.
+// Expectations are what a platform must keep.
 type Expectations struct {
 	// Provisionings to check; "" for a platform that has none (bm).
 	Provisionings []string
-	// Fraction: half a core can be given (vanilla). Where it cannot, asking for it must be refused by
-	// an *engine.UnsupportedError.
+	// Fraction: half a core is possible (vanilla). If not, it must be refused by an *engine.UnsupportedError.
 	Fraction bool
-	// QuotaToo: beside its CPUs a guest has a quota of as many cores.
+	// QuotaToo: in addition to its CPUs a guest has a quota of as many cores.
 	QuotaToo bool
-	// MemoryLimit: what is eaten beyond the instance's memory kills the eater.
+	// MemoryLimit: a program that uses more than the instance's memory is killed.
 	MemoryLimit bool
-	// WritableRoot: the guest may write to its own copy of the root. Where it may not, writing fails.
+	// WritableRoot: the guest may write to its own copy of the root. If not, writing fails.
 	WritableRoot bool
-	// SharesKernel: the guest runs on the host's kernel, or on one that has its devices and its network from it. It
-	// sees the host's CPUs under the host's numbers, and its processes are the host's (engine.NoHostProcesses).
+	// SharesKernel: the guest runs on the host's kernel, or on one that gets its devices and network from it. It sees the host's
+	// CPUs under the host's numbers, and its processes are the host's (engine.NoHostProcesses).
 	SharesKernel bool
-	// Publishes: a service on a bridge is reached at a port of the host, which may be another than its own.
+	// Publishes: a service on a bridge is reached at a port of the host, which may differ from its own.
 	Publishes bool
-	// HostRoot: what runs in the guest is root on the host and reaches the host's own files. That it leaves its CPUs cannot be prevented then, and is
-	// found out.
+	// HostRoot: programs in the guest are root on the host and reach the host's own files. They can leave their CPUs, which cannot
+	// be prevented but is detected.
 	HostRoot bool
-	// FewProcesses: the guest may have half of the processes that the host has room for.
+	// FewProcesses: the guest may have half of the host's greatest number of processes.
 	FewProcesses bool
-	// Memory of the guests, bytes; 0: 256 MiB.
+	// Memory of the guests in bytes; 0: 256 MiB.
 	Memory int64
-	// MemorySlack: Limits may say so many bytes less than were asked for.
+	// MemorySlack: Limits may report this many bytes less than requested.
 	MemorySlack int64
-	// Slow: a guest under emulation; all patience is multiplied and fewer guests are made.
+	// Slow: a guest under emulation; all time limits are multiplied and fewer guests are made.
 	Slow bool
 }
 
-// memory of a guest, in bytes, where nothing else is said.
+// memory is the default memory of a guest, in bytes.
 const memory = 256 << 20
 
 // rounds is how often each way of interrupting a driver is tried.
@@ -141,7 +139,7 @@ func (e Expectations) patience(d time.Duration) time.Duration {
 	return d
 }
 
-// keeps skips the test where the driver is declared not to keep that part of the contract.
+// keeps skips the test if the driver declares that it does not keep that part of the contract.
 func (r *suite) keeps(t *testing.T, part string) {
 	t.Helper()
 	if l := r.limitation(part); l != nil {
@@ -149,7 +147,7 @@ func (r *suite) keeps(t *testing.T, part string) {
 	}
 }
 
-// limitation is what is declared of that part of the contract; nil: the driver keeps it.
+// limitation is the declared limitation of that part of the contract; nil if the driver keeps it.
 func (r *suite) limitation(part string) *engine.Limitation {
 	for _, l := range r.s.Limitations {
 		if l.Name == part {
@@ -205,7 +203,7 @@ func Run(t *testing.T, s Subject, e Expectations) {
 	t.Run("killed", l.killed)
 }
 
-// suite is what all parts of one Run share.
+// suite is the state that all parts of one Run share.
 type suite struct {
 	s      Subject
 	e      Expectations
@@ -214,11 +212,11 @@ type suite struct {
 	image  *image.Image
 	work   *image.Tree
 	bridge *network.Bridge
-	client engine.Guest // asks others' services from the bridge
-	modes  []string     // of networks, which no guest has had yet; the first has what the engine gives by itself
+	client engine.Guest // sends requests to others' services from the bridge
+	modes  []string     // of networks that no guest has had yet; the first guest has the engine's default
 }
 
-// mode is the next way of connecting a guest; "" as the engine does, also when there are no more.
+// mode is the next network mode; "" is the engine's default, also when there are no more.
 func (r *suite) mode() (m string) {
 	if len(r.modes) > 0 {
 		m, r.modes = r.modes[0], r.modes[1:]
@@ -253,7 +251,7 @@ func prepare(t *testing.T, s Subject, e Expectations, env engine.Env) *suite {
 // dir is the suite's folder.
 func (r *suite) dir() string { return filepath.Dir(r.env.State) }
 
-// NewLab makes what a driver is given to work in, for the length of the test.
+// NewLab makes the environment of a driver, for the length of the test.
 func NewLab(t *testing.T) engine.Env {
 	t.Helper()
 	return newLab(t, filepath.Join(t.TempDir(), "state"))
@@ -274,19 +272,19 @@ func newLab(t *testing.T, state string) engine.Env {
 	return l
 }
 
-// NoHello checks a driver whose guest's first process ends at once and says why: the error has what it said, comes
-// soon, and nothing remains.
+// NoHello checks a driver whose guest's first process prints why it fails and ends at once: the error has the text, comes soon, and
+// nothing remains.
 func NoHello(t *testing.T, s Subject, provisioning string) {
 	require.Root(t)
 	l := NewLab(t)
-	l.Ruler = busybox(t) // asked to be a ruler, it says that it knows of no such applet
+	l.Ruler = busybox(t) // as a ruler, it prints that it has no such applet
 	r := prepare(t, s, Expectations{Memory: memory}, l)
 	if err := r.attempt(t, r.spec(t, provisioning, 1), 10*time.Second); err == nil || !strings.Contains(err.Error(), "applet not found") {
 		t.Errorf("a guest whose first process ends at once: %v; want an error with what it said", err)
 	}
 }
 
-// spec is a guest of one core (or the cores given) under a new name.
+// spec is a guest of this many cores under a new name.
 func (r *suite) spec(t *testing.T, provisioning string, cores float64) engine.Spec {
 	t.Helper()
 	s := engine.Spec{
@@ -311,7 +309,7 @@ func lastCPU() ([]int, error) {
 	return cpus[max(0, len(cpus)-1):], err
 }
 
-// provision makes a guest that is destroyed with the test in any case.
+// provision makes a guest, which is destroyed with the test in any case.
 func (r *suite) provision(t *testing.T, s engine.Spec) engine.Guest {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
@@ -337,7 +335,7 @@ func (r *suite) destroy(t *testing.T, g engine.Guest) {
 	t.Logf("destroyed in %v", time.Since(start).Round(time.Millisecond))
 }
 
-// end ends a guest and looks for what remains of it.
+// end ends a guest and checks that nothing of it remains.
 func (r *suite) end(t *testing.T, before snapshot, g engine.Guest, s engine.Spec) {
 	t.Helper()
 	address := g.Address()
@@ -347,7 +345,7 @@ func (r *suite) end(t *testing.T, before snapshot, g engine.Guest, s engine.Spec
 	r.portInUse(t, s, address)
 }
 
-// attempt asks for a guest that may not come, within the given time, and gives the error. One that comes is ended. Nothing
+// attempt requests a guest that may fail, within the given time, and returns the error. It ends a guest that succeeds. Nothing
 // remains.
 func (r *suite) attempt(t *testing.T, s engine.Spec, within time.Duration) error {
 	t.Helper()
@@ -362,7 +360,7 @@ func (r *suite) attempt(t *testing.T, s engine.Spec, within time.Duration) error
 	return err
 }
 
-// cannot asks for what the platform cannot give.
+// cannot requests something that the platform cannot give.
 func (r *suite) cannot(t *testing.T, what string, s engine.Spec) {
 	err := r.attempt(t, s, r.e.patience(20*time.Second))
 	if !unsupported(err) {
@@ -375,7 +373,7 @@ func unsupported(err error) bool {
 	return is
 }
 
-// order runs argv in the guest and fails the test where it could not be run at all.
+// order runs argv in the guest and fails the test if it could not be run at all.
 func (r *suite) order(t *testing.T, g engine.Guest, o ruler.Order) ruler.Result {
 	t.Helper()
 	if o.Timeout == 0 {
@@ -402,7 +400,7 @@ func (r *suite) order(t *testing.T, g engine.Guest, o ruler.Order) ruler.Result 
 	return res
 }
 
-// sh runs a line of shell in the guest and returns what it printed; it must succeed.
+// sh runs a line of shell in the guest and returns its output; it must succeed.
 func (r *suite) sh(t *testing.T, g engine.Guest, line string) string {
 	t.Helper()
 	res := r.order(t, g, ruler.Order{Argv: []string{"/bin/sh", "-c", line}, KeepScratch: true})
@@ -412,7 +410,7 @@ func (r *suite) sh(t *testing.T, g engine.Guest, line string) string {
 	return strings.TrimSpace(string(res.Stdout))
 }
 
-// guest looks at one guest from all sides, ends it, and looks whether a second one sees or finds anything of it.
+// guest checks one guest in all respects, ends it, and checks that a second one finds nothing of it.
 func (r *suite) guest(t *testing.T, provisioning string) {
 	before := r.snapshot(t)
 	s := r.connected(t, r.spec(t, provisioning, 1), r.mode())
@@ -431,7 +429,7 @@ func (r *suite) guest(t *testing.T, provisioning string) {
 	t.Run("network", func(t *testing.T) { r.network(t, g, s) })
 	r.end(t, before, g, s)
 	if r.e.Slow && provisioning != r.e.Provisionings[0] {
-		return // which CPUs it may use has nothing to do with what a second guest finds
+		return // what a second guest finds does not depend on its CPUs
 	}
 
 	cores := 1.0
@@ -456,7 +454,7 @@ func (r *suite) guest(t *testing.T, provisioning string) {
 	r.end(t, before, g, s)
 }
 
-// whole looks at a guest of the host's size, which nothing limits: it has all of the CPUs at once.
+// whole checks a guest of the host's size without limits: it can use all CPUs at once.
 func (r *suite) whole(t *testing.T, provisioning string) {
 	before := r.snapshot(t)
 	online, err := proc.Host.OnlineCPUs()
@@ -476,7 +474,7 @@ func (r *suite) whole(t *testing.T, provisioning string) {
 	r.end(t, before, g, s)
 }
 
-// onNetwork looks at the network of a guest of its own.
+// onNetwork checks the network of a guest of its own.
 func (r *suite) onNetwork(t *testing.T, mode string) {
 	before := r.snapshot(t)
 	s := r.connected(t, r.spec(t, r.e.Provisionings[0], 1), mode)
@@ -516,7 +514,7 @@ func (r *suite) answers(t *testing.T, g engine.Guest) {
 	}
 }
 
-// processes looks at how many processes the guest may have: a guest that forks without end must leave the host some.
+// processes checks how many processes the guest may have: a guest that forks forever must leave the host some.
 func (r *suite) processes(t *testing.T, g engine.Guest) {
 	t.Helper()
 	pids, err := g.Processes()
@@ -560,7 +558,7 @@ func (r *suite) limits(t *testing.T, g engine.Guest, s engine.Spec) {
 	if s.Provisioning == notebook.Whole && l.Quota != 0 {
 		t.Errorf("limits %+v: want no quota", l)
 	}
-	// A machine has the memory that it has; a container without limits has the host's.
+	// A machine has its own memory; a container without limits has the host's.
 	limited := r.e.MemoryLimit && !(s.Provisioning == notebook.Whole && r.e.SharesKernel)
 	switch {
 	case limited && (l.Memory > s.Instance.Memory || l.Memory < s.Instance.Memory-r.e.MemorySlack):
@@ -582,7 +580,7 @@ func (r *suite) limits(t *testing.T, g engine.Guest, s engine.Spec) {
 	}
 }
 
-// cores has more threads spin than the guest has cores and looks at the CPU time that they got.
+// cores spins more threads than the guest has cores and checks their CPU time.
 func (r *suite) cores(t *testing.T, g engine.Guest, cores float64) {
 	threads := int(math.Ceil(cores)) + 2
 	used := r.cpuTime(t, g)
@@ -597,14 +595,14 @@ func (r *suite) cores(t *testing.T, g engine.Guest, cores float64) {
 		got = (r.cpuTime(t, g) - used).Seconds() / time.Since(start).Seconds()
 	}
 	t.Logf("%d busy threads got %.3f cores of %g", threads, got, cores)
-	// A quota may give one period (0.1 s) more in a second than it should in the long run.
+	// A quota may give one period (0.1 s) more in a second than in the long run.
 	if got > cores*1.1+0.02 {
 		t.Errorf("%d busy threads got %.3f cores' worth of CPU time, want at most %g", threads, got, cores)
 	}
-	// How much less it may be is the host's to say: others may be busy on it.
+	// A lower bound cannot be checked, because others may be busy on the host.
 }
 
-// cpuTime is what the host's kernel has counted for a guest whose own count is not that; else 0.
+// cpuTime is what the host's kernel has counted for a guest whose own count differs; otherwise 0.
 func (r *suite) cpuTime(t *testing.T, g engine.Guest) time.Duration {
 	t.Helper()
 	if r.limitation(engine.NoCPUTime) == nil {
@@ -659,8 +657,8 @@ func (r *suite) results(t *testing.T, g engine.Guest) {
 	}
 }
 
-// identity says that a command has the environment and the groups of its order and no other, whatever the engine gives the ruler, and that the
-// guest's root is the image's.
+// identity checks that a command has only the environment and the groups of its order, whatever the engine gives the ruler, and
+// that the guest's root is the image's.
 func (r *suite) identity(t *testing.T, g engine.Guest) {
 	env := []string{"PATH=/bin", "EMPTY=", "A=b=c"}
 	res := r.order(t, g, ruler.Order{Argv: []string{"cat", "/proc/self/environ"}, Env: env})
@@ -691,7 +689,7 @@ func (r *suite) identity(t *testing.T, g engine.Guest) {
 	}
 }
 
-// marks are what a guest leaves behind in the hope that another finds it.
+// marks are files that a guest leaves so that another might find them.
 const (
 	rootMark    = "/etc/was-here"
 	scratchMark = ruler.ScratchDir + "/was-here"
@@ -737,7 +735,7 @@ func (r *suite) files(t *testing.T, g engine.Guest) {
 	}
 }
 
-// untouched says that a new guest finds nothing of an earlier one.
+// untouched checks that a new guest finds nothing of an earlier one.
 func (r *suite) untouched(t *testing.T, g engine.Guest) {
 	for _, m := range []string{rootMark, scratchMark, tmpMark, shmMark} {
 		if got := r.sh(t, g, "test -e "+m+" && echo there || echo new"); got != "new" {
@@ -749,7 +747,7 @@ func (r *suite) untouched(t *testing.T, g engine.Guest) {
 	}
 }
 
-// copied looks for a root of the guest's own: none of what its mounts lie over is the image.
+// copied checks that the guest has its own root: none of its mounts is over the image.
 func (r *suite) copied(t *testing.T, s engine.Spec) {
 	mounts, err := proc.Host.Mounts()
 	if err != nil {
@@ -807,7 +805,7 @@ func (r *suite) memory(t *testing.T, g engine.Guest) {
 	}
 }
 
-// daemons leaves processes behind and then asks whether a trial's end was theirs.
+// daemons leaves processes behind and then checks that they ended with their trial.
 func (r *suite) daemons(t *testing.T, g engine.Guest, id string) {
 	r.order(t, g, ruler.Order{Argv: []string{"/bin/probe", "rabbits-2", id}})
 	res := r.order(t, g, ruler.Order{Argv: []string{"/bin/probe", "daemons-20", id}})
@@ -816,11 +814,11 @@ func (r *suite) daemons(t *testing.T, g engine.Guest, id string) {
 	}
 	// The bracket keeps the command from finding itself.
 	if got := r.sh(t, g, "grep -lE '[l]inger.'"+id+"'|[h]op.'"+id+" /proc/[0-9]*/cmdline 2>/dev/null | wc -l"); got != "0" {
-		t.Errorf("%s processes of an ended trial live on beside the next", got)
+		t.Errorf("%s processes of an ended trial still exist during the next", got)
 	}
 }
 
-// killedFromHost kills the guest's first process while work is under way there.
+// killedFromHost kills the guest's first process while work runs there.
 func (r *suite) killedFromHost(t *testing.T, g engine.Guest, id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
 	defer cancel()
@@ -864,7 +862,7 @@ func (r *suite) killedFromHost(t *testing.T, g engine.Guest, id string) {
 	}
 }
 
-// underWay waits until the work is under way beside so many processes: a guest killed before has nothing to lose.
+// underWay waits until the work runs in addition to this many processes: a guest killed earlier has nothing to lose.
 func (r *suite) underWay(t *testing.T, g engine.Guest, beside int) {
 	deadline := time.Now().Add(r.e.patience(5 * time.Second))
 	for {

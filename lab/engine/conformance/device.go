@@ -22,8 +22,9 @@ import (
 	"tare/notebook"
 )
 
-// The device that guests are given is one that every kernel has, that no container has by itself, and that is only opened: the kernel's log. It has
-// another name in the guest, and with it come files, one of them where the image has nothing, and, where the engine runs such, a program of the host's.
+// The guests' test device is the kernel's log: every kernel has it, no container has it by default, and the test only opens it. It
+// has another name in the guest. Files come with it, one of them where the image has nothing, and a program of the host if the
+// engine runs such programs.
 const (
 	hostDevice  = "/dev/kmsg"
 	guestDevice = "/dev/harmless/device"
@@ -32,10 +33,10 @@ const (
 	given       = "this came with the device"
 	nameGiven   = "TARE_CONFORMANCE_DEVICE"
 
-	createContainer = "createContainer" // the moment of hooks that descriptions of today have
+	createContainer = "createContainer" // the moment of hooks in today's descriptions
 )
 
-// describe writes the device's description, with a hook of these words for busybox or without, and finds it.
+// describe writes the device's description, with a busybox hook of these words or without, and finds it.
 func (r *suite) describe(t *testing.T, hook ...string) device.Edits {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "given")
@@ -53,13 +54,13 @@ func mount(host, path string) *cdi.Mount {
 	return &cdi.Mount{HostPath: host, ContainerPath: path, Options: []string{"ro", "nosuid", "nodev", "bind"}}
 }
 
-// described describes the device, with these edits beside its file and an environment, and finds it.
+// described describes the device, with these edits in addition to its file and an environment, and finds it.
 func (r *suite) described(t *testing.T, edits cdi.ContainerEdits) device.Edits {
 	t.Helper()
 	_, err := os.Stat(hostDevice)
 	require.That(t, err == nil, hostDevice)
 	edits.DeviceNodes = []*cdi.DeviceNode{{Path: guestDevice, HostPath: hostDevice}}
-	kind := fmt.Sprintf("tare.test/harmless-%08x", rand.Uint32()) // a folder of the host's may have others
+	kind := fmt.Sprintf("tare.test/harmless-%08x", rand.Uint32()) // the host's folder may have others
 	text, err := json.Marshal(cdi.Spec{
 		Version: "0.5.0", Kind: kind, ContainerEdits: cdi.ContainerEdits{Env: []string{nameGiven + "=yes"}},
 		Devices: []cdi.Device{{Name: "log", ContainerEdits: edits}},
@@ -87,7 +88,7 @@ func (r *suite) described(t *testing.T, edits cdi.ContainerEdits) device.Edits {
 	return e
 }
 
-// devices looks at what a guest has that was given a device, and at one that was not.
+// devices checks a guest with a device, and one without.
 func (r *suite) devices(t *testing.T) {
 	spec := r.spec(t, r.e.Provisionings[0], 1)
 	if r.s.NoDevices != "" {
@@ -101,7 +102,7 @@ func (r *suite) devices(t *testing.T) {
 
 	hooked := filepath.Join(t.TempDir(), "hooked")
 	spec = r.spec(t, r.e.Provisionings[0], 1)
-	// It reads what it is told: an engine that finds devices itself may fail where it does not.
+	// The hook reads its input: an engine that finds devices itself may fail if a hook does not.
 	spec.Devices = r.describe(t, "sh", "-c", `cat > /dev/null; : > "$1"`, "sh", hooked)
 	if r.s.RunsHooks {
 		r.hasDevice(t, before, spec)
@@ -118,7 +119,7 @@ func (r *suite) devices(t *testing.T) {
 			t.Error("a guest was made though the program of its device's description failed")
 		}
 	}
-	if r.e.WritableRoot { // a container: it may make a device file, and the kernel lets it open none that it was not given
+	if r.e.WritableRoot { // a container may make a device file, but the kernel lets it open only its own devices
 		spec := r.spec(t, r.e.Provisionings[0], 1)
 		g := r.provision(t, spec)
 		r.refused(t, g, 1, 11)
@@ -126,7 +127,7 @@ func (r *suite) devices(t *testing.T) {
 	}
 }
 
-// hasDevice makes a guest and looks for the device in it.
+// hasDevice makes a guest and checks that it has the device.
 func (r *suite) hasDevice(t *testing.T, before snapshot, spec engine.Spec) {
 	t.Helper()
 	g := r.provision(t, spec)
@@ -137,7 +138,7 @@ func (r *suite) hasDevice(t *testing.T, before snapshot, spec engine.Spec) {
 	if got, want := r.sh(t, g, "busybox stat -c '%F %t:%T' "+guestDevice), fmt.Sprintf("character special file %x:%x", major, minor); got != want {
 		t.Errorf("%s is %q, want %q", guestDevice, got, want)
 	}
-	r.sh(t, g, ": > "+guestDevice) // opened, and nothing is written to it
+	r.sh(t, g, ": > "+guestDevice) // opened without writing to it
 	for _, path := range []string{givenPath, newPath} {
 		if got := r.sh(t, g, "cat "+path); got != given {
 			t.Errorf("%s is %q, want %q", path, got, given)

@@ -24,8 +24,8 @@ import (
 // diskSize is the size of a Disk; the file behind it is sparse.
 const diskSize = 4 << 30
 
-// Disk gives a folder, for the length of the test, that is on a block device of its own: whatever is flushed there, the test did. It
-// has a short path, as Podman wants it.
+// Disk is a folder, for the length of the test, on a block device of its own: only the test flushes it. Its path is short, because
+// Podman needs that.
 func Disk(t *testing.T) string {
 	t.Helper()
 	require.Root(t)
@@ -55,7 +55,7 @@ func Disk(t *testing.T) string {
 	out, err := exec.CommandContext(t.Context(), "mount", "-o", "loop", file, folder).CombinedOutput()
 	require.That(t, err == nil, fmt.Sprintf("a file system in a file (mount -o loop: %v: %s)", err, out))
 	t.Cleanup(func() {
-		// What was mounted below it belongs to an engine that has ended.
+		// What is mounted below it belongs to an engine that has ended.
 		if err := journal.Unmount(context.Background(), folder); err != nil {
 			t.Error(err)
 		}
@@ -63,8 +63,8 @@ func Disk(t *testing.T) string {
 	return folder
 }
 
-// flushes is how many flushes the block device has finished that a folder's file system is on (Documentation/block/stat.rst of the
-// kernel).
+// flushes is the number of finished flushes of the block device of a folder's file system (the kernel's
+// Documentation/block/stat.rst).
 func flushes(t *testing.T, folder string) int64 {
 	t.Helper()
 	var st unix.Stat_t
@@ -85,11 +85,11 @@ func flushes(t *testing.T, folder string) int64 {
 	return n
 }
 
-// synced is how often the suite asks for what it has written to be on the disk.
+// synced is how often the suite syncs what it has written.
 const synced = 50
 
-// durable looks whether what a guest has synced is on the host's disk: every fsync and fdatasync in it, of new blocks and of
-// overwritten ones, is a flush of the disk that the host counts.
+// durable checks that what a guest syncs is on the host's disk: every fsync and fdatasync in it, of new and of overwritten blocks,
+// is a flush of the disk that the host counts.
 func (r *suite) durable(t *testing.T) {
 	r.keeps(t, engine.NoFlush)
 	disk := r.s.Disk
@@ -100,7 +100,7 @@ func (r *suite) durable(t *testing.T) {
 	s := r.spec(t, r.e.Provisionings[0], 1)
 	before := r.snapshot(t)
 	g := r.provision(t, s)
-	own, counts := g.(interface { // its own statistics, where it has a disk of its own
+	own, counts := g.(interface { // its own statistics, if it has its own disk
 		Flushes(context.Context) (int64, error)
 	})
 	count := func() (host, guest int64) {
@@ -128,7 +128,7 @@ func (r *suite) durable(t *testing.T) {
 		t.Logf("%s, %d times in the guest: the host's disk was flushed %d times; the guest's own: %d", how, synced, host, guest)
 		switch {
 		case how == "write" && host >= synced:
-			t.Error("the host's disk is flushed without anybody's asking")
+			t.Error("the host's disk is flushed without a request")
 		case how != "write" && host < synced:
 			t.Errorf("%s, %d times in the guest: the host's disk was flushed %d times", how, synced, host)
 		case how != "write" && counts && guest < synced:

@@ -21,19 +21,19 @@ import (
 	"tare/notebook"
 )
 
-// envHold has what the holder is told, as JSON.
+// envHold is the environment variable with the holder's orders, as JSON.
 const envHold = "TARE_CONFORMANCE_HOLD"
 
-// held is what a process is told that holds guests to be killed.
+// held is the orders of a process that holds guests and will be killed.
 type held struct {
 	Subject string      // its name
 	Env     engine.Env  // without the journal
-	Spec    engine.Spec // without the images; with its ID the guests' names begin
-	Ahead   bool        // they are made and not started
+	Spec    engine.Spec // without the images; the guests' names begin with its ID
+	Ahead   bool        // made but not started
 }
 
-// Main runs a package's tests, or, in a process that the suite started to be killed, holds guests of the subject
-// that the environment names.
+// Main runs a package's tests or, in a process that the suite started in order to kill it, holds guests of the subject in the
+// environment.
 func Main(m *testing.M, subjects ...Subject) {
 	told, hold := os.LookupEnv(envHold)
 	if !hold {
@@ -46,14 +46,14 @@ func Main(m *testing.M, subjects ...Subject) {
 	}
 	for _, s := range subjects {
 		if s.Name == h.Subject {
-			err = h.guests(s) // it ends only so, or killed
+			err = h.guests(s) // it ends only this way, or killed
 		}
 	}
 	fmt.Println("error:", err)
 	os.Exit(1)
 }
 
-// guests makes guests, saves and restores them where they can be, and ends them, one after the other, until it is killed.
+// guests makes guests, saves and restores them if possible, and ends them, one after the other, until it is killed.
 func (h held) guests(s Subject) (err error) {
 	if h.Env.Journal, err = journal.Open(h.Env.State); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (h held) guests(s Subject) (err error) {
 	}
 }
 
-// guest makes one, and starts it unless it is one that is only made.
+// guest makes a guest, and starts it unless it is only to be made.
 func (h held) guest(ctx context.Context, d engine.Driver, s engine.Spec) (interface{ Destroy(context.Context) error }, error) {
 	if c, ok := d.(engine.Creator); ok && h.Ahead {
 		return c.Create(ctx, s)
@@ -106,7 +106,7 @@ func (h held) guest(ctx context.Context, d engine.Driver, s engine.Spec) (interf
 	return d.Provision(ctx, s)
 }
 
-// macOf is the hardware address of a link, "" where there is none: a bridge of the same name may be another's.
+// macOf is the hardware address of a link; "" if there is none. A bridge of the same name may be another's.
 func macOf(link string) string {
 	b, err := os.ReadFile("/sys/class/net/" + link + "/address")
 	if err != nil {
@@ -115,7 +115,7 @@ func macOf(link string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// killed kills a whole process that makes and ends guests, at random moments, and has Recover find what it left.
+// killed kills a process that makes and ends guests, at random moments, and lets Recover find what it left.
 func (r *suite) killed(t *testing.T) {
 	before := r.snapshot(t)
 	seed := rand.Uint64()
@@ -124,7 +124,7 @@ func (r *suite) killed(t *testing.T) {
 	var whole time.Duration // from the first "making" to "destroyed", learned in the first turn
 	for turn := range 1 + r.e.rounds() {
 		s := r.spec(t, r.e.Provisionings[0], 1)
-		if r.s.RunsHooks && turn%3 == 2 { // it may die while another's program runs
+		if r.s.RunsHooks && turn%3 == 2 { // it may die while another program runs
 			s.Devices = r.describe(t, "usleep", "20000")
 		}
 		h := held{Subject: r.s.Name, Env: r.env, Spec: s, Ahead: r.s.Ahead && turn%2 == 1}
@@ -152,19 +152,19 @@ func (r *suite) killed(t *testing.T) {
 			said = lines.Text()
 			switch {
 			case strings.HasPrefix(said, "bridge "):
-				fmt.Sscan(said, &said, &bridge, &mac) // it is this program's own line
+				fmt.Sscan(said, &said, &bridge, &mac) // this program's own line
 			case said == "making" && start.IsZero():
 				start = time.Now()
 				if turn > 0 {
 					time.AfterFunc(time.Duration(rnd.Float64()*float64(whole)), func() { cmd.Process.Kill() })
 				}
 			case said == "made" && turn == 0:
-				// The first one dies with a whole guest alive.
+				// The first one dies with a complete, live guest.
 				whole = 2 * time.Since(start)
 				cmd.Process.Kill()
 			}
 		}
-		cmd.Wait() // killed: its error says nothing new
+		cmd.Wait() // killed, so its error says nothing new
 		if !guard.Stop() {
 			t.Errorf("the process that holds guests did not get on; it last said %q", said)
 		}
@@ -182,7 +182,7 @@ func (r *suite) killed(t *testing.T) {
 		}
 		t.Logf("killed after %q: %d changes undone", said, len(undone))
 		if mac == "" || macOf(bridge) == mac {
-			t.Errorf("after a kill and Recover the bridge %s (%s) is there", bridge, mac)
+			t.Errorf("after a kill and Recover the bridge %s (%s) still exists", bridge, mac)
 		}
 		r.nothingRemains(t, before, s.ID)
 	}

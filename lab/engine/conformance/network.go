@@ -23,8 +23,8 @@ import (
 	"tare/notebook"
 )
 
-// OnNetwork makes one guest with the network of the mode and looks at that alone: it is for a host whose firewall or
-// engine is set up in another way than that of the whole suite. It gives the image that the guest had.
+// OnNetwork makes one guest with the network of the mode and checks only that, for a host whose firewall or engine is set up in
+// another way than for the whole suite. It returns the guest's image.
 func OnNetwork(t *testing.T, s Subject, e Expectations, mode string) *image.Image {
 	t.Helper()
 	r := newSuite(t, s, e)
@@ -32,7 +32,7 @@ func OnNetwork(t *testing.T, s Subject, e Expectations, mode string) *image.Imag
 	return r.image
 }
 
-// openNetwork makes the bridge and the guest of bare metal on it that asks the others' services.
+// openNetwork makes the bridge and the bare-metal guest on it that sends requests to the others' services.
 func (r *suite) openNetwork(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -50,7 +50,7 @@ func (r *suite) openNetwork(t *testing.T) {
 	})
 	s := r.spec(t, "", 1)
 	s.Network = &engine.Network{Mode: notebook.NetBridge, Bridge: r.bridge}
-	// Not among the guests under test, of which the suite wants to see nothing remain.
+	// Not among the guests under test: the suite checks that nothing of those remains.
 	env := newLab(t, filepath.Join(r.dir(), "load"))
 	if r.client, err = bare.Kind.New(env).Provision(ctx, s); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func (r *suite) openNetwork(t *testing.T) {
 	t.Cleanup(func() { r.destroy(t, r.client) })
 }
 
-// connected gives a spec the network of the mode and a port that is free now; "" leaves it as it is.
+// connected gives a spec the network of the mode and a free port; "" leaves it unchanged.
 func connected(s engine.Spec, mode string, b *network.Bridge) (engine.Spec, error) {
 	if mode == "" {
 		return s, nil
@@ -82,7 +82,7 @@ func (r *suite) connected(t *testing.T, s engine.Spec, mode string) engine.Spec 
 	return s
 }
 
-// network looks at what a guest is connected with, and reaches it as a load does.
+// network checks a guest's network, and reaches it as a load does.
 func (r *suite) network(t *testing.T, g engine.Guest, s engine.Spec) {
 	mode := s.NetworkMode()
 	if mode == "" {
@@ -104,14 +104,14 @@ func (r *suite) network(t *testing.T, g engine.Guest, s engine.Spec) {
 	default:
 		r.ownLink(t, a, up)
 	}
-	// A second time, because what was cancelled must leave the port and the ruler free.
+	// A second time, because the cancelled service must leave the port and the ruler free.
 	for range 2 {
 		r.serve(t, g, s, a)
 	}
 }
 
-// ownLink says whether a guest has one link beside the loopback, with one IPv4 address, the one where it is reached
-// unless the engine brings it what arrives elsewhere.
+// ownLink reports whether a guest has one link in addition to the loopback, with one IPv4 address. The address must be the one
+// where it is reached, unless the engine forwards requests from elsewhere.
 func (r *suite) ownLink(t *testing.T, a engine.Address, up map[string][]string) {
 	t.Helper()
 	var v4 []string
@@ -128,7 +128,7 @@ func (r *suite) ownLink(t *testing.T, a engine.Address, up map[string][]string) 
 	}
 }
 
-// links gives the addresses of the links that are up in a guest.
+// links returns the addresses of the links that are up in a guest.
 func (r *suite) links(t *testing.T, g engine.Guest) map[string][]string {
 	t.Helper()
 	up := map[string][]string{}
@@ -139,7 +139,7 @@ func (r *suite) links(t *testing.T, g engine.Guest) map[string][]string {
 	return up
 }
 
-// serve runs a service as one order, asks it from the bridge, and cancels it, with the daemons that it left.
+// serve runs a service as one order, sends it a request from the bridge, and cancels it, with the daemons that it left.
 func (r *suite) serve(t *testing.T, g engine.Guest, s engine.Spec, a engine.Address) {
 	t.Helper()
 	port := uint16(s.Network.Port)
@@ -173,16 +173,16 @@ func (r *suite) serve(t *testing.T, g engine.Guest, s engine.Spec, a engine.Addr
 		t.Fatal("a service that was cancelled does not end")
 	}
 	if got := r.sh(t, g, "grep -lE '[l]inger.'"+s.ID+"'|[s]erve."+listen.String()+"."+s.ID+"' /proc/[0-9]*/cmdline 2>/dev/null | wc -l"); got != "0" {
-		t.Errorf("%s processes of a cancelled service live on", got)
+		t.Errorf("%s processes of a cancelled service still exist", got)
 	}
 }
 
-// portInUse asks for a guest whose port on the host another has.
+// portInUse requests a guest whose port on the host is taken.
 func (r *suite) portInUse(t *testing.T, s engine.Spec, a engine.Address) {
 	if s.Network == nil || a.Connect != r.bridge.Host() {
-		return // it has its own
+		return // it has its own address
 	}
-	// That it can be listened on says that nothing of the guest before listens there any more.
+	// Listening works only if nothing of the earlier guest listens there any more.
 	port := cmp.Or(s.Network.Published, s.Network.Port)
 	l, err := net.Listen("tcp", netip.AddrPortFrom(r.bridge.Host(), uint16(port)).String())
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// snapshot is what the suite saw of the host and cannot tell to be a guest's by a name, by what it is.
+// snapshot is what the suite saw on the host without a guest's name in it, by kind.
 type snapshot map[string][]string
 
 func (r *suite) snapshot(t *testing.T) snapshot {
@@ -36,7 +36,7 @@ func (r *suite) takeSnapshot() (snapshot, error) {
 		s[what] = append(s[what], found...)
 		return err
 	}
-	// OCI runtimes keep these of their containers where they are not told where.
+	// OCI runtimes keep these of their containers by default.
 	err := errors.Join(see("a runtime's folder", "/run/runc/*"), see("a runtime's folder", "/run/crun/*"))
 	if r.bridge != nil {
 		lease, lerr := nextLease(r.bridge)
@@ -46,7 +46,8 @@ func (r *suite) takeSnapshot() (snapshot, error) {
 	if err != nil || r.s.Objects == nil {
 		return s, err
 	}
-	// An engine names these in its own way. Links and namespaces of other names are other tests', which run at the same time.
+	// An engine names these in its own way. Links and namespaces with other names belong to other tests, which run at the same
+	// time.
 	if err := errors.Join(see("network link", "/sys/class/net/veth*"), see("network link", "/sys/class/net/br-*")); err != nil {
 		return s, err
 	}
@@ -56,7 +57,7 @@ func (r *suite) takeSnapshot() (snapshot, error) {
 	}
 	mounts, err := mountsWith(" - nsfs ")
 	for _, m := range mounts {
-		// An engine may hold the host's own, from the first guest on that is on the host's network.
+		// An engine may hold the host's own namespace, from the first guest on the host's network on.
 		if !strings.Contains(m, " /run/netns/") && !strings.Contains(m, " "+own+" ") {
 			s["namespace"] = append(s["namespace"], m)
 		}
@@ -68,7 +69,7 @@ func (r *suite) takeSnapshot() (snapshot, error) {
 	return s, err
 }
 
-// mountsWith lists the mounts whose line in the kernel's list has part in it.
+// mountsWith lists the mounts whose line in the kernel's list contains part.
 func mountsWith(part string) (found []string, err error) {
 	info, err := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(info)) {
@@ -79,13 +80,13 @@ func mountsWith(part string) (found []string, err error) {
 	return found, err
 }
 
-// cgroups lists the cgroups of all hierarchies that have part in their path. A part that ends in a slash means what
-// is below such a folder.
+// cgroups lists the cgroups of all hierarchies whose path contains part. A part that ends in a slash means what is below such a
+// folder.
 func cgroups(part string) ([]string, error) {
 	var found []string
 	err := filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
-			if os.IsNotExist(err) { // gone while we looked
+			if os.IsNotExist(err) { // gone during the search
 				return nil
 			}
 			return err
@@ -98,10 +99,9 @@ func cgroups(part string) ([]string, error) {
 	return found, err
 }
 
-// nothingRemains fails the test where anything of the guests whose name has id in it is left: a process, cgroup,
-// mount, file, engine object, port of the bridge, lease, and with an engine a network link or namespace that was not there before. Kernels
-// and engines finish some of it in the background (a network link goes with its namespace), so a look is repeated
-// for a short while.
+// nothingRemains fails the test if anything of the guests with id in their name is left: a process, cgroup, mount, file, engine
+// object, port of the bridge, lease, and with an engine a new network link or namespace. Kernels and engines finish some of it in
+// the background (a network link ends with its namespace), so nothingRemains looks repeatedly for a short while.
 func (r *suite) nothingRemains(t *testing.T, before snapshot, id string) {
 	t.Helper()
 	deadline := time.Now().Add(5 * time.Second)
@@ -114,7 +114,7 @@ func (r *suite) nothingRemains(t *testing.T, before snapshot, id string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Errorf("of guest %s there remain:\n%s", id, strings.Join(left, "\n"))
+			t.Errorf("of guest %s this remains:\n%s", id, strings.Join(left, "\n"))
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -161,7 +161,7 @@ func (r *suite) remains(before snapshot, id string) (left []string, err error) {
 	return left, err
 }
 
-// processes lists those other than this one that have id in their command line, cgroup, root or working folder.
+// processes lists those other than this one with id in their command line, cgroup, root or working folder.
 func processes(id string) (found []string, err error) {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -172,7 +172,7 @@ func processes(id string) (found []string, err error) {
 		if dir == self {
 			continue
 		}
-		// A process may end while we look: what cannot be read is then empty.
+		// A process may end during the search: what cannot be read is then empty.
 		cmdline, _ := os.ReadFile(dir + "/cmdline")
 		cgroup, _ := os.ReadFile(dir + "/cgroup")
 		root, _ := os.Readlink(dir + "/root")

@@ -24,13 +24,13 @@ import (
 	"tare/lab/ruler"
 )
 
-// What the suite's root and work tree hold, to be found again in the guests.
+// The content of the suite's root and work tree, to be found again in the guests.
 const (
 	markerPath = "/etc/marker"
 	marker     = "this is the image of the conformance suite"
 	greeting   = "good morning"
 
-	wheel      = 10        // a group that root is in
+	wheel      = 10        // a group with root as a member
 	rootFolder = "711 7 8" // mode and owner of the image's "/"
 )
 
@@ -45,7 +45,7 @@ func build(t *testing.T, dir, path string) string {
 	out := filepath.Join(dir, filepath.Base(path))
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	// Without the repository's state in it the same source gives the same file, and so the same image.
+	// The same source gives the same file, and so the same image, because the build omits the repository's state.
 	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", out, path)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if b, err := cmd.CombinedOutput(); err != nil {
@@ -74,7 +74,7 @@ func images(t *testing.T, dir string) (*image.Image, *image.Tree) {
 	return img, work
 }
 
-// load takes the root and the work tree from the store below dir, and puts them there first where they lack.
+// load takes the root and the work tree from the store below dir, and first puts them there if they are missing.
 func load(dir string) (*image.Image, *image.Tree, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -93,15 +93,14 @@ func load(dir string) (*image.Image, *image.Tree, error) {
 	return img, work, err
 }
 
-// writeLayout writes an OCI image of busybox, the probe and a marker as a layout folder: the way a user's own
-// image comes.
+// writeLayout writes an OCI image of busybox, the probe and a marker as a layout folder, like a user's own image.
 func writeLayout(dir, busybox, probe string) error {
 	files := fstest.MapFS{
 		markerPath[1:]: {Data: []byte(marker), Mode: 0o644},
 		"etc/passwd":   {Data: []byte("root:x:0:0:root:/root:/bin/sh\n"), Mode: 0o644},
 		givenPath[1:]:  {Mode: 0o644},
 		"etc/group":    {Data: fmt.Appendf(nil, "root:x:0:\nwheel:x:%d:root\n", wheel), Mode: 0o644},
-		// A whole system's: it starts nothing, and takes no notice of signals.
+		// A whole system's init: it starts nothing, and ignores signals.
 		ruler.SystemInit[1:]: {Data: []byte("#!/bin/sh\nexec probe linger system\n"), Mode: 0o755},
 	}
 	for _, d := range []string{"bin", "sbin", "etc", "root"} {

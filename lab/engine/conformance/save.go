@@ -19,8 +19,8 @@ import (
 	"tare/notebook"
 )
 
-// Restored looks at guests that are saved and restored (engine.Saver): that one goes on where it was, in the limits and the network that it had, and that
-// nothing remains of one whose saving or restoring was interrupted.
+// Restored checks guests that are saved and restored (engine.Saver): a restored guest goes on where it was, with its limits and its
+// network. Nothing remains of one whose saving or restoring was interrupted.
 func Restored(t *testing.T, s Subject, e Expectations) {
 	r := newSuite(t, s, e)
 	var whole time.Duration
@@ -29,7 +29,7 @@ func Restored(t *testing.T, s Subject, e Expectations) {
 	}
 }
 
-// goesOn saves and restores a guest in which an order is in progress, and gives how long that took.
+// goesOn saves and restores a guest with an order in progress, and returns how long that took.
 func (r *suite) goesOn(t *testing.T) time.Duration {
 	before := r.snapshot(t)
 	s := r.connected(t, r.spec(t, notebook.Pinned, 1), notebook.NetBridge)
@@ -85,7 +85,7 @@ func (r *suite) goesOn(t *testing.T) time.Duration {
 	if l, err := g.Limits(); err != nil || l != limits {
 		t.Errorf("limits %+v, %v; they were %+v", l, err, limits)
 	}
-	// It counts until it finds this file, which is made now.
+	// The order counts until it finds this file.
 	if err := os.WriteFile(filepath.Join(fmt.Sprintf("/proc/%d/root", now[0]), ruler.ScratchDir, "end"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

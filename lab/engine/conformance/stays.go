@@ -15,12 +15,12 @@ import (
 	"tare/notebook"
 )
 
-// spread has two threads give themselves every CPU and burn, after a line of shell.
+// spread makes two threads bind themselves to every CPU and burn, after a line of shell.
 func spread(first string) ruler.Order {
 	return ruler.Order{Argv: []string{"/bin/sh", "-c", first + "exec /bin/probe spread-2 500"}}
 }
 
-// watched runs an order and gives what the engine then says of the guest's CPUs.
+// watched runs an order and returns what the engine then reports about the guest's CPUs.
 func (r *suite) watched(t *testing.T, g engine.Guest, o ruler.Order) (ruler.Result, *notebook.Confined) {
 	t.Helper()
 	w, is := g.(interface{ Watch() engine.Watch })
@@ -38,9 +38,9 @@ func (r *suite) watched(t *testing.T, g engine.Guest, o ruler.Order) (ruler.Resu
 	return res, ended(res.Usage, res.Elapsed)
 }
 
-// stays has a program that gives itself every CPU not be seen on any but the guest's.
+// stays checks that a program that binds itself to every CPU is only seen on the guest's.
 func (r *suite) stays(t *testing.T, g engine.Guest, cpus []int) {
-	if !r.e.SharesKernel { // a machine's CPUs are threads of the host's
+	if !r.e.SharesKernel { // a machine's CPUs are threads of the host
 		r.order(t, g, spread(""))
 		r.bound(t, g, cpus)
 		return
@@ -50,13 +50,13 @@ func (r *suite) stays(t *testing.T, g engine.Guest, cpus []int) {
 	if want := notebook.FormatCPUList(cpus); c.CPUs != want || c.Escape != "" || c.ForeignS == nil {
 		t.Fatalf("%+v; want CPUs %s, no escape, and the CPU time on others known", *c, want)
 	}
-	// How much it gets is the host's affair, for others may use its CPUs too; and how much it says that it used is a sandbox's own count.
+	// How much time it gets depends on the host, because others may use its CPUs too. How much it reports is a sandbox's own count.
 	if *c.ForeignS != 0 || c.UsedS < 0.01 {
 		t.Errorf("of %.3f s of CPU time %g s on others than its CPUs; want 0.01 s at least, and none there", c.UsedS, *c.ForeignS)
 	}
 }
 
-// bound looks at the threads of a virtual machine that are its CPUs: each is bound to one of the guest's.
+// bound checks that each of a virtual machine's CPU threads is bound to one of the guest's CPUs.
 func (r *suite) bound(t *testing.T, g engine.Guest, cpus []int) {
 	threads, err := g.Threads()
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *suite) bound(t *testing.T, g engine.Guest, cpus []int) {
 	}
 }
 
-// leaves has what runs in a guest leave its CPUs in ways that nothing prevents on the host itself. Each is found out.
+// leaves makes programs in the guest leave its CPUs in ways that the host itself cannot prevent. Each is detected.
 func (r *suite) leaves(t *testing.T) {
 	online, err := proc.OnlineCPUs()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"tare/notebook"
 )
 
-// System checks that a guest can be a whole system (engine.Kind.Systems): the image's own init is its first process, the ruler answers
-// as well, both end with the guest, and nothing of the guest remains.
+// System checks that a guest can be a whole system (engine.Kind.Systems): the image's own init is its first process, the ruler
+// answers too, both end with the guest, and nothing of the guest remains.
 func System(t *testing.T, s Subject, e Expectations) {
 	require.Root(t)
 	e.Memory = memory

@@ -16,11 +16,11 @@ import (
 	"tare/internal/require"
 )
 
-// vendorHook is the program of a vendor's that descriptions have run, as `nvidia-ctk cdi generate` writes them.
+// vendorHook is the vendor's program that descriptions of `nvidia-ctk cdi generate` run.
 const vendorHook = "github.com/NVIDIA/nvidia-container-toolkit/cmd/nvidia-cdi-hook@v1.18.0"
 
-// VendorHooks gives a guest a device as NVIDIA's are described: with a library that has a version in its name, of which the image has nothing, and the
-// hooks by which the loader in the guest finds it.
+// VendorHooks gives a guest a device with a description like NVIDIA's: with a library that has a version in its name and no
+// counterpart in the image, and with the hooks that let the guest's loader find it.
 func VendorHooks(t *testing.T, s Subject, provisioning string) {
 	require.Root(t)
 	require.Program(t, "gcc", "go", "/sbin/ldconfig")

@@ -22,8 +22,8 @@ import (
 	"tare/lab/dockerapi"
 )
 
-// maxAPI is the newest version of Docker Engine's API whose answers this package was written for. An engine that
-// speaks an older one is asked in that; all that is used here is in versions from 1.41 (Engine 20.10) on.
+// maxAPI is the newest version of Docker Engine's API that this package was written for. It speaks an older version to an older
+// engine. Everything used here is in versions from 1.41 (Engine 20.10) on.
 const (
 	maxAPI = "1.47"
 	minAPI = "1.41"
@@ -32,21 +32,21 @@ const (
 // maxAnswer bounds an engine's answer, in bytes.
 const maxAnswer = 4 << 20
 
-// How long an engine may take, whatever its caller's context says: to answer, and to take in an image.
+// Time limits of an engine, whatever its caller's context says: for an answer, and for importing an image.
 const (
 	answerTime = time.Minute
 	importTime = 15 * time.Minute
 )
 
-// daemon speaks the few words of Docker Engine's API that are needed.
+// daemon speaks the part of Docker Engine's API that Tare needs.
 type daemon struct {
 	host string // "unix:///…"
 	http *http.Client
 	base string // "http://docker/v1.41"
 }
 
-// dial connects to the engine at an address, or without one at the usual address, and agrees on a version. The error is one line that
-// says what to do.
+// dial connects to the engine at an address, or by default at the usual address, and agrees on a version. The error is one line
+// that says what to do.
 func dial(ctx context.Context, asked string) (*daemon, error) {
 	dockerHost, socket, err := dockerapi.Host(asked)
 	if err != nil {
@@ -84,14 +84,14 @@ func dial(ctx context.Context, asked string) (*daemon, error) {
 	return e, nil
 }
 
-// patience is how long an engine may refuse connections in a run before the run fails: an upgrade starts it again. It is looked for
-// again at each pollTime.
+// patience is how long an engine may refuse connections in a run before the run fails, because an upgrade restarts it. pollTime is
+// the interval between attempts.
 const (
 	patience = time.Minute
 	pollTime = 100 * time.Millisecond
 )
 
-// dialPatiently is dial for an engine that has answered before: while its socket refuses, or is not there, it is tried again.
+// dialPatiently is dial for an engine that has answered before. It tries again while the engine's socket refuses or is missing.
 func dialPatiently(ctx context.Context, dockerHost string) (*daemon, error) {
 	over := time.After(patience)
 	for {
@@ -109,10 +109,10 @@ func dialPatiently(ctx context.Context, dockerHost string) (*daemon, error) {
 	}
 }
 
-// older says whether version a comes before b. A text that is not a version counts as the oldest.
+// older reports whether version a comes before b. A text that is not a version counts as the oldest.
 func older(a, b string) bool { return semver.Compare("v"+a, "v"+b) < 0 }
 
-// unwrapURL leaves out the address that net/http puts before an error: it is made up.
+// unwrapURL removes the made-up address that net/http puts before an error.
 func unwrapURL(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
@@ -128,7 +128,7 @@ type apiError struct {
 
 func (e *apiError) Error() string { return fmt.Sprintf("%s (%d)", e.said, e.status) }
 
-// status is the engine's refusal's code, or 0.
+// status is the code of the engine's refusal, or 0.
 func status(err error) int {
 	if a, ok := errors.AsType[*apiError](err); ok {
 		return a.status
@@ -136,8 +136,8 @@ func status(err error) int {
 	return 0
 }
 
-// do makes a request. body may be nil, an io.Reader (a tar stream) or anything that JSON can carry; into, if not nil,
-// gets the answer's JSON, or as a *bytes.Buffer the answer itself.
+// do makes a request. body may be nil, an io.Reader (a tar stream) or anything that JSON can encode. into, if not nil, gets the
+// answer's JSON, or as a *bytes.Buffer the answer itself.
 func (e *daemon) do(ctx context.Context, method, path string, query url.Values, body, into any) error {
 	var r io.Reader
 	kind, limit := "", answerTime
@@ -172,7 +172,7 @@ func (e *daemon) do(ctx context.Context, method, path string, query url.Values, 
 		return fmt.Errorf("%s: reading the answer: %w", what, err)
 	}
 	if len(answer) > maxAnswer {
-		return fmt.Errorf("%s: an answer of more than %d bytes", what, maxAnswer)
+		return fmt.Errorf("%s: the answer has more than %d bytes", what, maxAnswer)
 	}
 	if res.StatusCode >= 400 {
 		var m struct{ Message string }
@@ -194,7 +194,7 @@ func (e *daemon) do(ctx context.Context, method, path string, query url.Values, 
 	return nil
 }
 
-// log is the end of what the container printed: bounded, and empty where it cannot be had.
+// log is the end of the container's output. It is bounded, and empty where it cannot be read.
 func (e *daemon) log(ctx context.Context, name string) string {
 	var b bytes.Buffer
 	q := url.Values{"stdout": {"1"}, "stderr": {"1"}, "tail": {"20"}}
@@ -204,8 +204,7 @@ func (e *daemon) log(ctx context.Context, name string) string {
 	return strings.TrimSpace(plain(b.Bytes()))
 }
 
-// plain takes the frames away in which a container's output comes: a byte for the stream, three zeros, four for
-// the length.
+// plain removes the frame headers of a container's output: a byte for the stream, three zeros, four bytes for the length.
 func plain(b []byte) string {
 	var s strings.Builder
 	for len(b) >= 8 {
@@ -216,7 +215,7 @@ func plain(b []byte) string {
 	return strings.ToValidUTF8(s.String(), "?")
 }
 
-// What is read of the engine's objects.
+// The parts of the engine's objects that Tare reads.
 type (
 	containerState struct {
 		ID    string `json:"Id"`
@@ -255,12 +254,12 @@ type (
 		CpuQuota     int64                    `json:",omitempty"`
 		CpusetCpus   string                   `json:",omitempty"`
 		Memory       int64                    // bytes
-		MemorySwap   int64                    // bytes, with Memory's
+		MemorySwap   int64                    // bytes, including Memory
 		PidsLimit    int64
 		ShmSize      int64
 		LogConfig    logConfig
 		Devices      []deviceMapping `json:",omitempty"`
-		// DeviceRequests are devices that the engine finds itself, by their names.
+		// DeviceRequests are devices that the engine finds itself, by name.
 		DeviceRequests []deviceRequest `json:",omitempty"`
 	}
 	deviceRequest struct {
@@ -269,7 +268,7 @@ type (
 	}
 	engineInfo struct {
 		DockerRootDir string
-		CDISpecDirs   []string // that it reads descriptions of devices in; none where it knows nothing of CDI
+		CDISpecDirs   []string // folders with descriptions of devices; empty where it does not know CDI
 	}
 	deviceMapping   struct{ PathOnHost, PathInContainer, CgroupPermissions string }
 	containerConfig struct {

@@ -143,7 +143,7 @@ func FuzzPlain(f *testing.F) {
 	f.Add([]byte("\x01\x00\x00\x00\xff\xff\xff\xffcut"))
 	f.Add([]byte("short"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		// A byte that is no UTF-8 becomes "?", so nothing grows.
+		// An invalid UTF-8 byte becomes "?", so nothing grows.
 		if got := plain(b); len(got) > len(b) {
 			t.Errorf("plain made %d bytes of %d", len(got), len(b))
 		}

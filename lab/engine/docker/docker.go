@@ -39,23 +39,23 @@ var Kind = engine.Kind{
 	Daemons:         []string{"dockerd", "containerd", "containerd-shim-runc-v2"},
 	Packages:        []string{"docker.io", "iptables"},
 	Publishes:       true,
-	Unsaved:         "docker checkpoint is experimental, and an engine that is set up as usual has it switched off",
-	RandomAddresses: "Docker's default seccomp filter forbids personality(2); an OCI runtime alone (crun, runc) has none",
+	Unsaved:         "docker checkpoint is experimental and off by default",
+	RandomAddresses: "Docker's default seccomp filter forbids personality(2); crun and runc have no filter",
 	Provisionings:   notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
 	New: func(env engine.Env) engine.Driver { return &Driver{Env: env} },
 }
 
-// Driver makes containers with Docker Engine through its API on a Unix socket. The engine sees the state folder at the
-// same path.
+// Driver makes containers with Docker Engine through its API on a Unix socket. The engine must see the state folder at the same
+// path.
 type Driver struct {
 	engine.Env
-	// Host is the engine's address, "unix:///PATH"; empty: DOCKER_HOST, or else dockerapi.DefaultHost.
+	// Host is the engine's address, "unix:///…"; empty: DOCKER_HOST, or else dockerapi.DefaultHost.
 	Host string
-	// answered: the engine did, in this run.
+	// answered: the engine has answered in this run.
 	answered bool
 }
 
-// daemon connects to the engine. One that answered before in this run, and refuses now, is being started again: it is waited for.
+// daemon connects to the engine. It waits for an engine that answered before in this run and now refuses, because it is restarting.
 func (d *Driver) daemon(ctx context.Context) (*daemon, error) {
 	connect := dial
 	if d.answered {
@@ -69,13 +69,13 @@ func (d *Driver) daemon(ctx context.Context) (*daemon, error) {
 func undo() map[string]journal.Undo { return map[string]journal.Undo{kindDocker: undoDocker} }
 
 const (
-	// kindDocker is the journal's kind for a container of Docker's, target its name.
+	// kindDocker is the journal's kind for a Docker container; its target is the name.
 	kindDocker = "docker-container"
-	// labelGuest on a container has the guest's id. Nothing without it is ever removed.
+	// labelGuest on a container has the guest's id. Tare never removes a container without it.
 	labelGuest = "tare"
-	// labelImage on an image has the digest of the image that it was made of.
+	// labelImage on an image has the digest of the image that it was made from.
 	labelImage = "tare.image"
-	// imageRepository is how images that are handed to the engine are called there.
+	// imageRepository is the name of imported images in the engine.
 	imageRepository = "tare/image"
 )
 
@@ -85,8 +85,8 @@ type guest struct {
 	name   string
 }
 
-// Prepare hands the image to the engine, once for each content: it stays there, as a cache.
-// Provision does it too; done before, it does not count as a guest's start.
+// Prepare imports the image into the engine, once for each content. It stays there as a cache. Provision does it too, but then the
+// import counts as a part of the guest's start.
 func (d *Driver) Prepare(ctx context.Context, img *image.Image) error {
 	e, err := d.daemon(ctx)
 	if err != nil {
@@ -96,11 +96,11 @@ func (d *Driver) Prepare(ctx context.Context, img *image.Image) error {
 	return err
 }
 
-// imageFor returns the engine's name of the image with the tree's content, and makes it where the engine lacks it.
+// imageFor returns the engine's name of the image with the tree's content, and imports it where the engine lacks it.
 func (e *daemon) imageFor(ctx context.Context, t *image.Tree) (string, error) {
 	_, hex, ok := strings.Cut(t.Digest, ":")
 	if !ok || len(hex) < 12 {
-		return "", fmt.Errorf("image digest %q: want ALGORITHM:HEX", t.Digest)
+		return "", fmt.Errorf("image digest %q: must be ALGORITHM:HEX", t.Digest)
 	}
 	tag := hex[:12]
 	name := imageRepository + ":" + tag
@@ -112,20 +112,20 @@ func (e *daemon) imageFor(ctx context.Context, t *image.Tree) (string, error) {
 	if err != nil && status(err) != http.StatusNotFound {
 		return "", err
 	}
-	// The engine names an image only when it has all of it, so an import that is cut off leaves none.
+	// The engine names an image only when it has all of it, so an interrupted import leaves no image.
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(t.Tar(ctx, w)) }()
-	defer r.Close() // ends the tar when the engine wants no more of it
+	defer r.Close() // ends the tar when the engine stops reading
 	q := url.Values{"fromSrc": {"-"}, "repo": {imageRepository}, "tag": {tag}, "changes": {"LABEL " + labelImage + "=" + t.Digest}}
 	if err := e.do(ctx, http.MethodPost, "/images/create", q, r, nil); err != nil {
-		return "", fmt.Errorf("handing the image to the engine: %w", err)
+		return "", fmt.Errorf("importing the image into the engine: %w", err)
 	}
-	// Progress and errors come mixed in one stream of answers; the image itself is the proof.
+	// Progress and errors come mixed in one stream of answers, so check the image itself.
 	if err := e.do(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, &have); err != nil {
-		return "", fmt.Errorf("the engine did not keep the image handed to it (is its disk full?): %w", err)
+		return "", fmt.Errorf("the engine did not keep the imported image (is its disk full?): %w", err)
 	}
 	if have.Config.Labels[labelImage] != t.Digest {
-		return "", fmt.Errorf("the engine's image %s has label %s=%q, want %q; remove it (docker rmi %[1]s)", name, labelImage, have.Config.Labels[labelImage], t.Digest)
+		return "", fmt.Errorf("the engine's image %s has label %s=%q; must be %q; remove it (docker rmi %[1]s)", name, labelImage, have.Config.Labels[labelImage], t.Digest)
 	}
 	return name, nil
 }
@@ -141,8 +141,8 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	return engine.Make(ctx, d.Env, s, g, r)
 }
 
-// Create implements engine.Creator: what `docker create` makes, which is the container's configuration and its layer. Its namespaces, cgroup,
-// mounts and network are made when it is started.
+// Create implements engine.Creator: it makes what `docker create` makes, the container's configuration and its layer. The start
+// makes its namespaces, cgroup, mounts and network.
 func (d *Driver) Create(ctx context.Context, s engine.Spec) (*engine.Ahead, error) {
 	g, r, err := d.recipe(ctx, s, nil)
 	if err != nil {
@@ -151,8 +151,8 @@ func (d *Driver) Create(ctx context.Context, s engine.Spec) (*engine.Ahead, erro
 	return engine.Create(ctx, d.Env, s, g, r)
 }
 
-// recipe is a container's. Until waiting is done the engine is asked for the container's end, by which a wait for its hello ends; nil: it is
-// asked for nothing but the start.
+// recipe is the recipe of a container. Until waiting is done the engine is asked for the container's end, which ends the wait for
+// its hello. With nil waiting the engine is only asked to start it.
 func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Context) (*guest, engine.Recipe, error) {
 	if err := Kind.Container(s); err != nil {
 		return nil, engine.Recipe{}, err
@@ -182,7 +182,7 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Cont
 			}}}
 		},
 		Met: func(context.Context) error {
-			// Docker's storage drivers may forget both of an image's "/". No command has run in the guest yet.
+			// Docker's storage drivers may lose the owner and the mode of an image's "/". No command has run in the guest yet.
 			if err := config.SameRoot(fmt.Sprintf("/proc/%d/root", g.PID), s.Image.Dir); err != nil {
 				return err
 			}
@@ -224,7 +224,7 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Cont
 				return err
 			}
 			go func() {
-				// An error here is not the container's end: the one who waits then waits for its hello or for ctx.
+				// An error here is not the container's end: the caller then waits for the hello or for ctx.
 				if e.do(waiting, http.MethodPost, "/containers/"+g.name+"/wait", nil, nil, nil) == nil {
 					close(died)
 				}
@@ -234,14 +234,14 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Cont
 	}, nil
 }
 
-// finds says why the engine cannot find devices whose descriptions have programs run, which it does for those alone that it finds itself; nil: it can, or
-// need not.
+// finds says why the engine cannot find devices whose descriptions run programs, which it does only for devices that it finds
+// itself; nil if it can, or need not.
 func (i engineInfo) finds(d device.Edits) error {
 	if len(d.Hooks) == 0 {
 		return nil
 	}
 	cannot := func(why string) error {
-		return Kind.Unsupported("the device "+d.String(), fmt.Sprintf("its description has %s run while a container is made, which the Docker Engine does by itself for devices that it knows, and %s", d.Hooks[0].Path, why))
+		return Kind.Unsupported("the device "+d.String(), fmt.Sprintf("its description runs %s while a container is made, which the Docker Engine does only for devices that it knows, and %s", d.Hooks[0].Path, why))
 	}
 	if len(i.CDISpecDirs) == 0 {
 		return cannot(`this one knows no description of devices (CDI); that is switched on in Docker 28.3 or newer, and in 25 to 28.2 by {"features": {"cdi": true}} in /etc/docker/daemon.json`)
@@ -254,7 +254,7 @@ func (i engineInfo) finds(d device.Edits) error {
 	return nil
 }
 
-// same says whether two paths are of one folder.
+// same reports whether two paths are the same folder.
 func same(a, b string) bool {
 	if a == b {
 		return true
@@ -267,7 +267,7 @@ func same(a, b string) bool {
 	return err == nil && os.SameFile(left, right)
 }
 
-// configure gives the configuration of a container of an image, with a folder of the ruler's on the host.
+// configure makes the configuration of a container of an image, with a folder of the ruler's on the host.
 func configure(img, run string, s engine.Spec) (c *containerConfig, err error) {
 	processes, err := engine.MaxProcesses()
 	if err != nil {
@@ -281,11 +281,10 @@ func configure(img, run string, s engine.Spec) (c *containerConfig, err error) {
 			Mounts:      []mount{bind(run, ruler.RunDir)},
 			NetworkMode: "bridge",
 			Memory:      limits.Memory,
-			MemorySwap:  limits.Memory, // the sum: no swap
+			MemorySwap:  limits.Memory, // memory and swap together: no swap
 			PidsLimit:   processes,
 			ShmSize:     config.ShmSize(s.Instance.Memory),
-			// The ruler prints what keeps it from starting, and nothing else; another driver set as the engine's
-			// default could lose it.
+			// The ruler prints only why it cannot start. Another logging driver, set as the engine's default, could lose that.
 			LogConfig: logConfig{"json-file", map[string]string{"max-size": "64k", "max-file": "1"}},
 		},
 	}
@@ -294,7 +293,7 @@ func configure(img, run string, s engine.Spec) (c *containerConfig, err error) {
 	}
 	if len(s.Devices.Hooks) > 0 {
 		c.HostConfig.DeviceRequests = []deviceRequest{{"cdi", s.Devices.Names}}
-		s.Devices = device.Edits{} // for all of it comes so
+		s.Devices = device.Edits{} // the engine adds all of them
 	}
 	for _, n := range s.Devices.Nodes {
 		c.HostConfig.Devices = append(c.HostConfig.Devices, deviceMapping{n.Host, n.Path, n.Access})
@@ -306,7 +305,7 @@ func configure(img, run string, s engine.Spec) (c *containerConfig, err error) {
 	}
 	switch s.NetworkMode() {
 	case notebook.NetHost, notebook.NetNone:
-		c.HostConfig.NetworkMode = s.NetworkMode() // the engine's words are the same
+		c.HostConfig.NetworkMode = s.NetworkMode() // the engine uses the same words
 	case notebook.NetBridge:
 		if s.Network.Port != 0 {
 			port := strconv.Itoa(s.Network.Port)
@@ -331,7 +330,7 @@ func bind(source, target string) mount {
 	return m
 }
 
-// notes are what a record says of a container.
+// notes are the notes on a container for its record.
 func notes(network string) []*notebook.Message {
 	connected := engine.NetworkNote(network)
 	if network == "" || network == notebook.NetBridge {
@@ -340,8 +339,8 @@ func notes(network string) []*notebook.Message {
 	return []*notebook.Message{connected, notebook.Say("seccomp-filter", "of", "the engine")}
 }
 
-// Address implements engine.Guest. On the engine's bridge the service need not know its address: the engine brings
-// what comes to the published port.
+// Address implements engine.Guest. On the engine's bridge the service need not know its address: the engine forwards the published
+// port.
 func (g *guest) Address() engine.Address {
 	a := g.Base.Address()
 	if g.Spec.NetworkMode() == notebook.NetBridge {
@@ -350,13 +349,13 @@ func (g *guest) Address() engine.Address {
 	return a
 }
 
-// Diagnose is what the engine says of the container.
+// Diagnose is the engine's description of the container's state.
 func (g *guest) Diagnose() string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	path := "/containers/" + g.name
-	// The ruler's stream ends a little before the engine knows. A container that lives on is not waited for, and
-	// the engine's answer below says so.
+	// The ruler's stream ends a little before the engine knows. Do not wait long for a container that goes on: the engine's answer
+	// below says so.
 	soon, stop := context.WithTimeout(ctx, time.Second)
 	g.daemon.do(soon, http.MethodPost, path+"/wait", nil, nil, nil)
 	stop()
@@ -381,30 +380,30 @@ func (g *guest) Diagnose() string {
 func (g *guest) Destroy(ctx context.Context) error {
 	err := g.Base.Destroy(ctx)
 	if err == nil && g.Cgroup != "" {
-		// The engine says that the container is gone; the kernel is asked as well.
+		// The engine says that the container is gone. Ask the kernel too.
 		if left, lerr := cgroup.Procs(g.Cgroup); lerr != nil || len(left) > 0 {
-			err = fmt.Errorf("docker removed container %s and processes %v of it live on (%v)", g.name, left, lerr)
+			err = fmt.Errorf("docker removed container %s, but its processes %v still exist (%v)", g.name, left, lerr)
 		}
 	}
 	return err
 }
 
-// createTime bounds the making of a container, and its start, that the caller no longer waits for.
+// createTime bounds making and starting a container that the caller no longer waits for.
 const createTime = 30 * time.Second
 
-// steadily asks the engine for something that is not broken off half-way when ctx is done: the engine would go on making what the removal that
-// follows had not found.
+// steadily sends a request that goes on when ctx is done. If it were cut off, the engine would go on making what the following
+// removal did not find.
 func steadily(ctx context.Context, ask func(context.Context) error) error {
 	steady, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
 	defer cancel()
 	return ask(steady)
 }
 
-// inFlight is how long after it was asked for a container may still appear: a Tare that was killed may have died
-// between its request and the engine's doing.
+// inFlight is how long after the request a container may still appear: a killed Tare may have died between its request and the
+// engine's reaction.
 const inFlight = 3 * time.Second
 
-// undoDocker removes a container that another process, which has died, asked for.
+// undoDocker removes a container that another, dead process requested.
 func undoDocker(ctx context.Context, entry journal.Entry) error {
 	asked, err := time.Parse(time.RFC3339Nano, entry.Detail["time"])
 	if err != nil {
@@ -421,7 +420,7 @@ func undoDocker(ctx context.Context, entry journal.Entry) error {
 	return e.remove(ctx, entry, until)
 }
 
-// removeDocker removes a container that this process asked for.
+// removeDocker removes a container that this process requested.
 func removeDocker(ctx context.Context, entry journal.Entry) error {
 	e, err := dialPatiently(ctx, entry.Detail["host"])
 	if err != nil {
@@ -433,14 +432,14 @@ func removeDocker(ctx context.Context, entry journal.Entry) error {
 	return e.remove(ctx, entry, time.Time{})
 }
 
-// gone says whether the engine's own data is gone, and all its containers with it.
+// gone reports whether the engine's own data is gone, and all its containers with it.
 func gone(entry journal.Entry) bool {
 	data := entry.Detail["data"]
 	_, err := os.Stat(data)
 	return data != "" && errors.Is(err, os.ErrNotExist)
 }
 
-// remove removes a container, unless it is not Tare's. Until the given time it waits for it to appear.
+// remove removes a container if it is Tare's. It waits for the container to appear until the given time.
 func (e *daemon) remove(ctx context.Context, entry journal.Entry, appears time.Time) error {
 	path := "/containers/" + entry.Target
 	for seen := false; ; {
@@ -454,11 +453,11 @@ func (e *daemon) remove(ctx context.Context, entry journal.Entry, appears time.T
 		case err != nil:
 			return err
 		case entry.Detail["guest"] == "" || c.Config.Labels[labelGuest] != entry.Detail["guest"]:
-			return nil // somebody else's, which had the name before us, or an entry that does not say whose it is
+			return nil // somebody else's container, which had the name first, or an entry that does not say whose it is
 		default:
 			seen = true
 			err := e.do(ctx, http.MethodDelete, path, url.Values{"force": {"1"}, "v": {"1"}}, nil, nil)
-			// Not found: gone just now. Conflict: the engine is removing it already; ask again until it has.
+			// Not found: just gone. Conflict: the engine is already removing it; ask again until it is gone.
 			if s := status(err); err != nil && s != http.StatusNotFound && s != http.StatusConflict {
 				return err
 			}
@@ -471,11 +470,10 @@ func (e *daemon) remove(ctx context.Context, entry journal.Entry, appears time.T
 	}
 }
 
-// mostComponents bounds the programs that Docker Engine says it is made of.
+// mostComponents bounds the number of programs that Docker Engine lists as its components.
 const mostComponents = 16
 
-// Probe implements engine.Prober: it asks Docker Engine whether it lives and what it is. A container would need an image,
-// and leave it there.
+// Probe implements engine.Prober: it asks Docker Engine for its version. A container would need an image, and leave it there.
 func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capability {
 	c := notebook.Capability{Name: capability}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -502,7 +500,7 @@ func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capabili
 	case ctx.Err() != nil:
 		c.Answer, c.Why = notebook.Inconclusive, err.Error()
 	default:
-		c.Answer, c.Why, c.Do = notebook.NotSupported, err.Error(), "start the engine: systemctl start docker, or dockerd & where there is no systemd; for one elsewhere set DOCKER_HOST"
+		c.Answer, c.Why, c.Do = notebook.NotSupported, err.Error(), "start the engine: systemctl start docker, or dockerd & without systemd; for an engine elsewhere set DOCKER_HOST"
 		if _, missing := exec.LookPath("dockerd"); missing != nil {
 			c.Do = "apt-get install docker.io, and " + c.Do
 		}
@@ -510,7 +508,8 @@ func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capabili
 	return c
 }
 
-// Reads implements engine.Reads: the layers of the engine's own copy of the image, where its storage driver says where they are, and the work's files.
+// Reads implements engine.Reads: the layers of the engine's own copy of the image, if its storage driver says where they are, and
+// the work's files.
 func (d *Driver) Reads(ctx context.Context, s engine.Spec) ([]string, error) {
 	e, err := dial(ctx, d.Host)
 	if err != nil {

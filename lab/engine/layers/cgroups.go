@@ -15,12 +15,12 @@ import (
 // wanted are the controllers that a container's cgroup has: those with a limit, and those that only count.
 var wanted = []string{"cpuset", "cpu", "io", "memory", "pids"}
 
-// needs are the controllers without which a layer cannot be made.
+// needs are the controllers that layers need.
 var needs = []struct{ layer, controller string }{
 	{"cgroup", "cpu"}, {"cgroup", "memory"}, {"cgroup", "cpuset"}, {"quota", "cpu"}, {"memory", "memory"},
 }
 
-// cgroups makes the guest's own cgroup in every hierarchy, with the limits of its layers, and gives their folders.
+// cgroups makes the guest's own cgroup in every hierarchy, with the limits of its layers, and returns their folders.
 func (g *guest) cgroups(s engine.Spec) error {
 	hs, err := cgroup.Mounted()
 	if err != nil {
@@ -36,7 +36,7 @@ func (g *guest) cgroups(s engine.Spec) error {
 	return err
 }
 
-// settings are what the guest's cgroup gets in the hierarchy, in order.
+// settings are the settings of the guest's cgroup in the hierarchy, in order.
 func (g *guest) settings(h cgroup.Hierarchy, s engine.Spec) (set []engine.Setting, err error) {
 	if set, err = engine.CPUSet(h, s.CPUs); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (g *guest) settings(h cgroup.Hierarchy, s engine.Spec) (set []engine.Settin
 	}
 	if h.Has("memory") && g.has("memory") {
 		bytes := strconv.FormatInt(s.Instance.Memory, 10)
-		// No swap in addition, if the kernel accounts swap: as in a container of an OCI runtime.
+		// No swap beyond the memory limit if the kernel accounts for swap, as in a container of an OCI runtime.
 		if h.V2 {
 			add("memory.max", bytes)
 			if h.LimitsSwap() {

@@ -21,10 +21,10 @@ import (
 	"tare/lab/proc"
 )
 
-// Command is the word after the program's name that means Main.
+// Command is the argument of tare that calls Main.
 const Command = "layers"
 
-// refusal begins what Main says when the kernel refuses a layer; the layer's name and ": " follow.
+// refusal begins Main's error when the kernel refuses a layer; the layer's name and ": " follow.
 const refusal = "refused layer "
 
 // entry says what a process enters before it becomes the ruler.
@@ -38,9 +38,9 @@ type entry struct {
 
 func (e entry) has(layer string) bool { return Has(e.Layer, layer) }
 
-// Main is `tare layers ROOT ENTRY`, which tare itself starts: it enters the layers that no flag of clone(2) brings, with the folder
-// as its root, and becomes the ruler, by an execve that leaves nothing of the way behind: a Go program sets capabilities and filters
-// for one thread only. It returns on failure alone, with the exit status, and one line on standard error.
+// Main is `tare layers ROOT ENTRY`, which tare itself starts. It enters the layers that no flag of clone(2) brings, with the folder
+// as its root, and becomes the ruler by an execve. The execve leaves nothing behind: a Go program sets capabilities and filters for
+// one thread only. Main returns only on failure, with the exit status and one line on standard error.
 func Main(args []string) int {
 	runtime.LockOSThread()
 	var e entry
@@ -60,11 +60,11 @@ func refused(layer string, err error) error { return fmt.Errorf("%s%s: %w", refu
 
 func (e entry) enter(root string) error {
 	for _, dir := range e.Cgroups {
-		if err := engine.WriteSetting(filepath.Join(dir, "cgroup.procs"), "0"); err != nil { // 0: the one who writes
+		if err := engine.WriteSetting(filepath.Join(dir, "cgroup.procs"), "0"); err != nil { // 0: the writing process
 			return fmt.Errorf("entering cgroup %s: %w", dir, err)
 		}
 	}
-	// Entering a cpuset of version 1 may widen the affinity to it.
+	// Entering a cpuset of version 1 may widen the affinity to that set.
 	if err := proc.Bind(0, e.CPUs); err != nil {
 		return fmt.Errorf("setting its CPUs to %v: %w", e.CPUs, err)
 	}
@@ -73,14 +73,14 @@ func (e entry) enter(root string) error {
 			return refused("uts", err)
 		}
 	}
-	program, err := os.Open(e.Ruler) // its path means nothing in the new root
+	program, err := os.Open(e.Ruler) // the path means nothing in the new root
 	if err != nil {
 		return err
 	}
 	if err := e.changeRoot(root); err != nil {
 		return err
 	}
-	// Without no_new_privs, as an engine's container: that takes a capability which is dropped next.
+	// Set the filter without no_new_privs, as engines do. That needs a capability which is dropped next.
 	if e.has("seccomp") {
 		if err := setFilter(); err != nil {
 			return refused("seccomp", err)
@@ -95,10 +95,10 @@ func (e entry) enter(root string) error {
 	return fmt.Errorf("becoming the ruler: %w", err)
 }
 
-// changeRoot makes the guest's root this process's.
+// changeRoot makes the guest's root the root of this process.
 func (e entry) changeRoot(root string) error {
 	if e.has("mount") {
-		// The host must see nothing of what changes here.
+		// The host must not see these changes.
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 			return fmt.Errorf("keeping its mounts to itself: %w", err)
 		}
@@ -113,7 +113,7 @@ func (e entry) changeRoot(root string) error {
 		if !e.has(m.layer) {
 			continue
 		}
-		// What is mounted there shows the host's namespaces; that the folder is one, and no link, was seen when it was.
+		// The mount there shows the host's namespaces. When it was made, the path was checked to be a folder and not a link.
 		at := root + m.path
 		if err := unix.Unmount(at, unix.UMOUNT_NOFOLLOW); err != nil {
 			return fmt.Errorf("removing the host's %s from %s: %w", m.kind, at, err)
@@ -131,7 +131,7 @@ func (e entry) changeRoot(root string) error {
 	if err := os.Chdir(root); err != nil {
 		return err
 	}
-	// The old root comes to lie over the new one, and goes (pivot_root(2)).
+	// The old root is then over the new one, and is unmounted (pivot_root(2)).
 	if err := unix.PivotRoot(".", "."); err != nil {
 		return refused("mount", fmt.Errorf("pivot_root to %s: %w", root, err))
 	}
@@ -141,7 +141,7 @@ func (e entry) changeRoot(root string) error {
 	return os.Chdir("/")
 }
 
-// setFilter sets Docker's default filter for this thread and what it becomes.
+// setFilter sets Docker's default filter for this thread and the program that it becomes.
 func setFilter() error {
 	list, err := config.Seccomp()
 	if err != nil {
@@ -158,7 +158,7 @@ func setFilter() error {
 	return nil
 }
 
-// capabilities are those that Docker leaves a container.
+// capabilities are those that Docker leaves a container by default.
 func capabilities() (left []capability.Cap, err error) {
 	known := map[string]capability.Cap{}
 	for _, c := range capability.ListKnown() {
@@ -167,15 +167,15 @@ func capabilities() (left []capability.Cap, err error) {
 	for _, name := range config.Capabilities {
 		c, ok := known[name]
 		if !ok {
-			return nil, fmt.Errorf("capability %s: its number is not known here", name)
+			return nil, fmt.Errorf("capability %s: its number is unknown", name)
 		}
 		left = append(left, c)
 	}
 	return left, nil
 }
 
-// dropCapabilities drops all but those from this thread and what it becomes, to which execve gives what is in the bounding
-// set.
+// dropCapabilities drops all other capabilities from this thread and the program that it becomes. execve would give it the whole
+// bounding set.
 func dropCapabilities() error {
 	left, err := capabilities()
 	if err != nil {

@@ -12,27 +12,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where struct seccomp_data has its parts, in bytes (linux/seccomp.h), on the little-endian machines that Tare runs on.
+// Offsets in struct seccomp_data, in bytes (linux/seccomp.h), on the little-endian machines that Tare runs on.
 const (
 	atNumber       = 0
 	atArchitecture = 4
 	atArguments    = 16
 )
 
-// assemble makes of a list of system calls the program that the kernel runs before each call (seccomp(2)), in the way
-// of the runtimes' own (libseccomp): one comparison after the other. Calls that this machine has not are left out, as
-// runtimes do. Programs of another architecture than the machine's own, which Docker's filter lets run with their own
-// numbers, are refused their calls.
+// assemble compiles a list of system calls to the program that the kernel runs before each call (seccomp(2)), in the way of the
+// runtimes' libseccomp: one comparison after the other. It leaves out calls that this machine lacks, as runtimes do. It refuses the
+// calls of programs of another architecture, which Docker's filter allows with their own numbers.
 func assemble(list *specs.LinuxSeccomp) ([]unix.SockFilter, error) {
 	machine, err := arch.GetInfo("")
 	if err != nil {
-		return nil, fmt.Errorf("the numbers of system calls are not known for this machine: %w", err)
+		return nil, fmt.Errorf("the numbers of system calls are unknown for this machine: %w", err)
 	}
 	otherwise, err := action(list.DefaultAction, list.DefaultErrnoRet)
 	if err != nil {
 		return nil, err
 	}
-	// Rules for the same call are alternatives; one without a condition makes the others idle.
+	// Rules for the same call are alternatives. One without a condition overrides the others.
 	type rule struct {
 		args []specs.LinuxSeccompArg
 		do   uint32
@@ -96,19 +95,19 @@ func assemble(list *specs.LinuxSeccomp) ([]unix.SockFilter, error) {
 	return p, nil
 }
 
-// action is what the kernel is to do, in its numbers.
+// action is the kernel's number of the action.
 func action(a specs.LinuxSeccompAction, errno *uint) (uint32, error) {
 	switch a {
 	case specs.ActAllow:
 		return unix.SECCOMP_RET_ALLOW, nil
 	case specs.ActErrno:
-		n := uint32(unix.EPERM) // as runtimes have it
+		n := uint32(unix.EPERM) // as in runtimes
 		if errno != nil {
 			n = uint32(*errno)
 		}
 		return unix.SECCOMP_RET_ERRNO | n&unix.SECCOMP_RET_DATA, nil
 	}
-	return 0, fmt.Errorf("action %s is not known here", a)
+	return 0, fmt.Errorf("action %s is unknown", a)
 }
 
 // program is a filter, or a part of one.
@@ -126,10 +125,11 @@ func (p *program) end(do uint32) {
 	*p = append(*p, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: do})
 }
 
-// failed marks a jump to where the part ends that it is in; fail makes it one.
+// failed marks a jump to the end of its part; fail resolves it.
 const failed = 255
 
-// compare goes on where the argument is as wanted, in one of the ways that Docker's list has, and else to the part's end. An argument has 64 bits, and a comparison 32.
+// compare continues if the argument compares as in the rule, in one of the ways in Docker's list, and otherwise jumps to the part's
+// end. An argument has 64 bits, and a comparison 32.
 func (p *program) compare(a specs.LinuxSeccompArg) error {
 	if a.Index > 5 {
 		return errors.New("it has no such argument")
@@ -139,13 +139,13 @@ func (p *program) compare(a specs.LinuxSeccompArg) error {
 	want, mask := a.Value, ^uint64(0)
 	wantHigh, wantLow := uint32(want>>32), uint32(want)
 	switch a.Op {
-	case specs.OpGreaterThan: // the high half is greater, or the same and the low one is
+	case specs.OpGreaterThan: // the high half is greater, or it is equal and the low one is greater
 		p.load(high)
 		p.jump(unix.BPF_JGT, wantHigh, 3, 0)
 		p.jump(unix.BPF_JEQ, wantHigh, 0, failed)
 		p.load(low)
 		p.jump(unix.BPF_JGT, wantLow, 0, failed)
-	case specs.OpLessThan: // the high half is not greater, and if it is the same the low one is less
+	case specs.OpLessThan: // the high half is not greater, and if it is equal the low one is less
 		p.load(high)
 		p.jump(unix.BPF_JGT, wantHigh, failed, 0)
 		p.jump(unix.BPF_JEQ, wantHigh, 0, 2)
@@ -166,12 +166,12 @@ func (p *program) compare(a specs.LinuxSeccompArg) error {
 			p.jump(unix.BPF_JEQ, half.want, 0, failed)
 		}
 	default:
-		return fmt.Errorf("comparison %s is not known here", a.Op)
+		return fmt.Errorf("comparison %s is unknown", a.Op)
 	}
 	return nil
 }
 
-// fail directs the jumps that are marked to the instruction at.
+// fail directs the marked jumps to the instruction at.
 func (p program) fail(at int) program {
 	for i := range p {
 		if p[i].Jt == failed {

@@ -17,7 +17,7 @@ import (
 	"tare/notebook"
 )
 
-// inForce says, by the kernel's own files, whether the guest has its layers and none of the others.
+// inForce checks, by the kernel's own files, that the guest has its layers and none of the others.
 func (g *guest) inForce(s engine.Spec) error {
 	pid := g.Process.PID()
 	var wrong []string
@@ -95,7 +95,7 @@ func (g *guest) inForce(s engine.Spec) error {
 	return nil
 }
 
-// status is what the kernel says in /proc/PID/status of what a process may do.
+// status is what /proc/PID/status says about a process's rights.
 type status struct {
 	filters             int // of seccomp
 	effective, bounding uint64

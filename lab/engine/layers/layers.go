@@ -57,17 +57,17 @@ var Kind = engine.Kind{
 	New:       func(env engine.Env) engine.Driver { return &Driver{env} },
 }
 
-// Driver makes guests of some layers. They are Tare's own, and which of them the kernel takes shows when it is made.
+// Driver makes guests of some layers. The layers are Tare's own. Which of them the kernel allows shows when a guest is made.
 type Driver struct{ engine.Env }
 
-// Has says whether a guest whose topmost layer is top has the layer.
+// Has reports whether a guest whose topmost layer is top has the layer.
 func Has(top, layer string) bool {
 	i := slices.Index(notebook.Layers, layer)
 	return i >= 0 && i <= slices.Index(notebook.Layers, top)
 }
 
-// reached is how a guest whose topmost layer is top is connected when a service in it has to be asked: as far as its
-// layers go it is the host's (notebook.NetHost), nobody's (NetNone), or on the bridge (NetBridge).
+// reached is how a guest whose topmost layer is top is connected if the load must reach a service in it. By its layers the network
+// is the host's (notebook.NetHost), nobody's (NetNone), or on the bridge (NetBridge).
 func reached(top string) string {
 	switch {
 	case Has(top, "bridge"):
@@ -80,16 +80,15 @@ func reached(top string) string {
 
 type guest struct {
 	engine.Base
-	layer   string // the topmost
+	layer   string // the topmost one
 	network string // mode
 	root    string
-	dirs    []string // its cgroups
+	dirs    []string // of its cgroups
 }
 
 func (g *guest) has(layer string) bool { return Has(g.layer, layer) }
 
-// ownNetwork says whether the guest has a network namespace: by its layers, or, below those, by what was asked for, as
-// bare metal.
+// ownNetwork reports whether the guest has a network namespace: by its layers or, below those, by the request, as on bare metal.
 func (g *guest) ownNetwork() bool {
 	return g.has("network") || g.network == notebook.NetBridge || g.network == notebook.NetNone
 }
@@ -137,8 +136,8 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	})
 }
 
-// explain adds to an error what the process said that enters the layers. Where the kernel refused it one, the error is
-// an *engine.UnsupportedError.
+// explain adds the output of the process that enters the layers to an error. Where the kernel refused a layer, the error is an
+// *engine.UnsupportedError.
 func (g *guest) explain(err error) error {
 	said := g.Diagnose()
 	if _, why, ok := strings.Cut(said, refusal); ok {
@@ -148,7 +147,7 @@ func (g *guest) explain(err error) error {
 	return fmt.Errorf("%w (%s)", err, said)
 }
 
-// check refuses what cannot be.
+// check refuses impossible specifications.
 func (g *guest) check(s engine.Spec) error {
 	if err := Kind.Check(s); err != nil {
 		return err
@@ -178,7 +177,7 @@ func (g *guest) base(folder, image string) func() error {
 	}
 }
 
-// namespaces are those that layers bring, by their names in /proc/PID/ns.
+// namespaces are the namespaces of the layers, by their names in /proc/PID/ns.
 var namespaces = []struct {
 	layer, name string
 	flag        uintptr
@@ -187,7 +186,7 @@ var namespaces = []struct {
 	{"mount", "mnt", unix.CLONE_NEWNS}, {"network", "net", unix.CLONE_NEWNET},
 }
 
-// owns says whether the guest has a namespace of its own for the layer.
+// owns reports whether the guest has a namespace of its own for the layer.
 func (g *guest) owns(layer string) bool {
 	if layer == "network" {
 		return g.ownNetwork()

@@ -24,11 +24,11 @@ import (
 	"tare/notebook"
 )
 
-// Kind is the engine LXC. It keeps all of the contract.
+// Kind is the engine LXC. It keeps the whole contract.
 var Kind = engine.Kind{
 	Takes:    notebook.Span{Low: 0.1, High: 0.9},
 	Platform: notebook.CN, Name: "lxc", Capabilities: []string{"lxc"}, Fractions: true, Systems: true, Copies: true, Undo: undo,
-	Unsaved:       "Tare does not drive lxc-checkpoint; runc's containers it saves",
+	Unsaved:       "Tare does not drive lxc-checkpoint; it can save containers of runc",
 	Provisionings: notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
 	Networks: engine.Cabled,
 	Program:  "lxc-start", Install: "apt-get install lxc",
@@ -36,19 +36,19 @@ var Kind = engine.Kind{
 	New:      func(env engine.Env) engine.Driver { return &Driver{Env: env} },
 }
 
-// Driver makes containers with LXC's own program. What it is asked for is what an OCI runtime is, as far as LXC has it:
-// the same namespaces, capabilities and device rules, no seccomp filter and no AppArmor profile.
+// Driver makes containers with LXC's own program. It requests the same as from an OCI runtime, as far as LXC supports it: the same
+// namespaces, capabilities and device rules, no seccomp filter and no AppArmor profile.
 type Driver struct {
 	engine.Env
 }
 
-// kindLXC is the journal's kind for a container of LXC, target its name.
+// kindLXC is the journal's kind for an LXC container; its target is the name.
 const kindLXC = "lxc-container"
 
 func undo() map[string]journal.Undo { return map[string]journal.Undo{kindLXC: undoLXC} }
 
-// extraCgroups are what LXC makes for a container beside its own cgroup: for the program that holds it, and for that
-// program to go to when it removes the others.
+// extraCgroups are the cgroups that LXC makes for a container in addition to the container's own: one for the program that holds
+// it, and one that this program moves to when it removes the others.
 var extraCgroups = []string{"-monitor", "-pivot"}
 
 // Provision makes a container. An *engine.UnsupportedError says what no container can be.
@@ -66,10 +66,10 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	})
 }
 
-// guest is a container of LXC. Where its start is timed, LXC holds it as it does for its users: lxc-start returns when it runs.
+// guest is an LXC container. If its start is timed, LXC holds it as it does for its users: lxc-start returns when it runs.
 type guest struct {
 	engine.Base
-	console *os.File // what a whole system writes to its console, where its start is timed
+	console *os.File // console output of a whole system, if its start is timed
 	read    chan struct{}
 }
 
@@ -79,7 +79,7 @@ func (g *guest) listen() (path string, err error) {
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		return "", fmt.Errorf("a pipe for the console: %w", err)
 	}
-	if g.console, err = os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK, 0); err != nil { // for reading alone it would end with each writer
+	if g.console, err = os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK, 0); err != nil { // opened only for reading, it would end with each writer
 		return "", err
 	}
 	g.read = make(chan struct{})
@@ -100,7 +100,7 @@ func (g *guest) Destroy(ctx context.Context) error {
 	return err
 }
 
-// command writes the configuration and gives the command that runs it.
+// command writes the configuration and returns the command that runs it.
 func (g *guest) command(_ *engine.Base, path, root, run string) (*exec.Cmd, error) {
 	c, err := g.Spec.OCI(root, run)
 	if err != nil {
@@ -126,12 +126,12 @@ func (g *guest) command(_ *engine.Base, path, root, run string) (*exec.Cmd, erro
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	// Without a log of its own LXC makes one, and the folder for it.
+	// Without a log of its own LXC would make one, and a folder for it.
 	return exec.Command(path, held, "--name", c.Cgroup, "--rcfile", file,
 		"--logfile", filepath.Join(g.Folder, "lxc.log"), "--logpriority", "ERROR"), nil
 }
 
-// configure is the configuration of a container, lxc.container.conf(5). unified: all controllers are on cgroup v2.
+// configure is the configuration of a container, lxc.container.conf(5). unified: all controllers are in cgroup v2.
 func configure(c config.Container, unified bool) (string, error) {
 	f := &configuration{unified: unified}
 	f.start(c)
@@ -149,11 +149,11 @@ func configure(c config.Container, unified bool) (string, error) {
 	return f.text.String(), nil
 }
 
-// configuration is a container's in the making.
+// configuration is the configuration of a container in the making.
 type configuration struct {
 	unified bool
 	text    strings.Builder
-	bad     []string // values that no line can hold
+	bad     []string // values that do not fit on a line
 }
 
 // set adds a line.
@@ -164,7 +164,7 @@ func (f *configuration) set(key, value string) {
 	fmt.Fprintf(&f.text, "lxc.%s = %s\n", key, value)
 }
 
-// limit sets a file of the container's cgroup, which has one name in each version.
+// limit sets a file of the container's cgroup, which has a name in each version.
 func (f *configuration) limit(v1, v2, value string) {
 	if f.unified {
 		f.set("cgroup2."+v2, value)
@@ -173,12 +173,12 @@ func (f *configuration) limit(v1, v2, value string) {
 	}
 }
 
-// mount adds a line as fstab(5) has it, with the target below the root.
+// mount adds a line in the format of fstab(5), with the target below the root.
 func (f *configuration) mount(source, target, kind, options string) {
 	f.set("mount.entry", strings.Join([]string{escape.Replace(source), strings.TrimPrefix(target, "/"), kind, options, "0", "0"}, " "))
 }
 
-// start sets the root, the first process, and what it finds there.
+// start sets the root and the first process with its environment.
 func (f *configuration) start(c config.Container) {
 	f.set("rootfs.path", "dir:"+c.Root)
 	f.set("uts.name", config.Hostname(c.Hostname))
@@ -186,17 +186,17 @@ func (f *configuration) start(c config.Container) {
 	f.set("autodev", "1")
 	f.set("pty.max", "1024")
 	f.set("tty.max", "0")
-	if c.System { // as LXC's own templates for a Debian have it, but for what a container has on any engine
+	if c.System { // as LXC's templates for Debian, except for what a container has on any engine
 		f.set("mount.auto", "proc:mixed sys:mixed cgroup:mixed")
 		f.set("signal.halt", "SIGRTMIN+3")
-		f.set("console.buffer.size", "64kB") // a console, then, that nobody need read
+		f.set("console.buffer.size", "64kB") // so that nobody needs to read the console
 	} else {
 		f.set("mount.auto", "proc:mixed sys:ro")
 		f.set("console.path", "none")
 	}
 }
 
-// mounts sets what is mounted below the root: the usual filesystems, the container's folders, and its devices.
+// mounts sets the mounts below the root: the usual filesystems, the container's folders, and its devices.
 func (f *configuration) mounts(c config.Container) error {
 	f.mount("shm", "/dev/shm", "tmpfs", "nosuid,nodev,noexec,mode=1777,size="+strconv.FormatInt(c.Shm, 10)+",create=dir")
 	f.mount("mqueue", "/dev/mqueue", "mqueue", "nosuid,nodev,noexec,create=dir")
@@ -225,12 +225,12 @@ func (f *configuration) mounts(c config.Container) error {
 	return nil
 }
 
-// rights sets what the container is kept from: the host's network, and capabilities.
+// rights restricts the container's network and capabilities.
 func (f *configuration) rights(c config.Container) {
 	if c.HostNetwork {
 		f.set("net.0.type", "none")
 	} else {
-		f.set("net.0.type", "empty") // a namespace with the loopback
+		f.set("net.0.type", "empty") // a namespace with only the loopback
 	}
 	f.set("apparmor.profile", "unconfined")
 	if c.System {
@@ -244,7 +244,7 @@ func (f *configuration) rights(c config.Container) {
 	}
 }
 
-// limits sets the container's cgroups, and how much CPU time, memory and processes it may have.
+// limits sets the container's cgroups and its limits of CPU time, memory and processes.
 func (f *configuration) limits(c config.Container) error {
 	f.set("cgroup.dir.container", c.Cgroup)
 	f.set("cgroup.dir.monitor", c.Cgroup+extraCgroups[0])
@@ -279,7 +279,7 @@ func (f *configuration) limits(c config.Container) error {
 	return nil
 }
 
-// devices sets which devices the container may open.
+// devices sets the devices that the container may open.
 func (f *configuration) devices(c config.Container) {
 	f.limit("devices.deny", "devices.deny", "a")
 	for _, rule := range allowed {
@@ -301,15 +301,15 @@ var allowed = []string{
 	"c 5:0 rwm", "c 5:1 rwm", "c 5:2 rwm", "c 136:* rwm", // tty, console, ptmx, pts
 }
 
-// escape writes a path as fstab(5) wants it.
+// escape writes a path as fstab(5) needs it.
 var escape = strings.NewReplacer(`\`, `\134`, " ", `\040`, "\t", `\011`)
 
-// undoLXC removes a container in whatever state it is. LXC keeps no other state of one than its processes.
+// undoLXC removes a container in any state. LXC keeps no state of a container other than its processes.
 func undoLXC(ctx context.Context, e journal.Entry) error {
 	if err := engine.OwnFolder(e, e.Detail["folder"]); err != nil {
 		return err
 	}
-	// The program first: while it lives it may make what is looked for below.
+	// End the program first: while it lives it may make what the next step looks for.
 	if err := proc.EndAll(ctx, e.Detail["folder"], []string{e.Detail["program"]}); err != nil {
 		return err
 	}

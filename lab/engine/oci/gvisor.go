@@ -21,19 +21,19 @@ import (
 
 // GVisor is the engine of gVisor's runtime.
 var GVisor = func() engine.Kind {
-	k := kind("gvisor", "runsc", "scripts/gvisor/build, or apt-get install runsc where it is of 2023 or later", false)
+	k := kind("gvisor", "runsc", "scripts/gvisor/build, or apt-get install runsc of 2023 or later", false)
 	k.Takes = notebook.Span{Low: 0.2, High: 0.9}
-	k.Ahead, k.Packages = false, nil // Debian's is too old, where there is one
+	k.Ahead, k.Packages = false, nil // Debian's version, if there is one, is too old
 	k.Unsaved = "CRIU cannot save processes in gVisor's kernel, and Tare does not drive runsc checkpoint"
-	k.Usual, k.Untraceable = false, "the sandbox has a kernel of its own, which has no tracers"
+	k.Usual, k.Untraceable = false, "the sandbox has its own kernel, which has no tracers"
 	k.NoDevices = "its kernel passes through only NVIDIA GPUs (nvproxy), which Tare does not use"
 	k.RunsHooks = false
-	// It is one program on the host that plays a kernel.
+	// It is one program on the host that acts as a kernel.
 	k.Limitations = []engine.Limitation{
-		{Name: engine.NoOOMCount, Why: "gVisor's kernel keeps none, so a trial that was killed for lack of memory shows only SIGKILL"},
+		{Name: engine.NoOOMCount, Why: "gVisor's kernel keeps no count, so a trial that was killed for lack of memory shows only SIGKILL"},
 		{Name: engine.NoHostProcesses, Why: "the host sees only gVisor's own processes, and the guest numbers its CPUs from 0"},
 		{Name: engine.NoFlush, Why: "gVisor's overlay, its default, keeps what the guest writes to its root and ignores flushes"},
-		{Name: engine.NoCPUTime, Why: "gVisor counts by a clock of its own, which goes on while its quota is used up"},
+		{Name: engine.NoCPUTime, Why: "gVisor counts by its own clock, which goes on while its quota is used up"},
 	}
 	self := k
 	k.New = func(env engine.Env) engine.Driver { return &gVisor{Driver{Env: env, Kind: self}} }
@@ -41,7 +41,7 @@ var GVisor = func() engine.Kind {
 }()
 
 // gVisor makes containers with runsc.
-type gVisor struct{ containers Driver } // not embedded: no container of its is made ahead
+type gVisor struct{ containers Driver } // not embedded, because it makes no containers ahead
 
 // sandboxed is a container whose kernel is gVisor's.
 type sandboxed struct{ engine.Base }
@@ -66,10 +66,10 @@ func (d *gVisor) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	})
 }
 
-// options gives what runsc is told beyond an OCI runtime's configuration, and the path of the network namespace; "":
-// any. gVisor takes over a namespace's links as they are when it starts, so the cable is plugged before.
+// options returns runsc's options in addition to an OCI runtime's configuration, and the path of the network namespace; "" for any.
+// gVisor takes over the links that a namespace has at its start, so the cable is plugged before.
 func (g *sandboxed) options() (flags []string, namespace string, err error) {
-	// Its other platform, kvm, is a virtual machine. The host's only socket in the container is the ruler's.
+	// Its other platform, kvm, is a virtual machine. The container's only socket of the host is the ruler's.
 	flags = []string{"--platform=systrap", "--host-uds=open"}
 	switch {
 	case g.Spec.NetworkMode() == notebook.NetHost:
@@ -86,8 +86,8 @@ func (g *sandboxed) options() (flags []string, namespace string, err error) {
 	return flags, namespace, nil
 }
 
-// makeNamespace makes a network namespace, has plug connect it under the id of a thread that is in it, and keeps it as
-// a mount at path, with which it ends.
+// makeNamespace makes a network namespace. It calls plug with the id of a thread in it, to connect it, and keeps it as a mount at
+// path, with which it ends.
 func makeNamespace(path string, plug func(pid int) error) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -105,18 +105,18 @@ func makeNamespace(path string, plug func(pid int) error) error {
 			return err
 		}
 		plugged := make(chan error)
-		go func() { plugged <- plug(tid) }() // not on this thread: it compares with its own namespace
+		go func() { plugged <- plug(tid) }() // not on this thread, because plug compares with its own namespace
 		return <-plugged
 	})
 }
 
-// What gVisor's own processes are called; those that run the guest's programs for it have no name.
+// Names of gVisor's own processes. Those that run the guest's programs for it have no name.
 const (
 	sentryName = "runsc-sandbox" // its kernel
 	goferName  = "runsc-gofer"   // opens files for it
 )
 
-// sentry finds gVisor's kernel: it is in the cgroup of the one who opened the ruler's socket for it.
+// sentry finds gVisor's kernel: it is in the cgroup of the process that opened the ruler's socket for it.
 func sentry(peer int) (int, error) {
 	group, err := cgroup.Of(peer, "memory")
 	if err != nil {
@@ -131,11 +131,11 @@ func sentry(peer int) (int, error) {
 			return pid, nil
 		}
 	}
-	return 0, fmt.Errorf("no process in %s is called %s: want runsc of 2023 or later", group, sentryName)
+	return 0, fmt.Errorf("no process in %s is called %s: install runsc of 2023 or later", group, sentryName)
 }
 
-// Threads implements engine.Guest: of gVisor's processes those that run programs are work, the ruler among them, which
-// the host cannot tell from the others.
+// Threads implements engine.Guest: those of gVisor's processes that run programs are work. The ruler is among them, because the
+// host cannot tell it from the others.
 func (g *sandboxed) Threads() ([]engine.Thread, error) {
 	pids, err := cgroup.Procs(g.Cgroup)
 	if err != nil {

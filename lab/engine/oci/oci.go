@@ -24,7 +24,7 @@ import (
 	"tare/notebook"
 )
 
-// Crun and Runc are the engines of the two runtimes in wide use.
+// Crun and Runc are the engines of the two common runtimes.
 var (
 	Crun = kind("crun", "crun", "apt-get install crun", true)
 	Runc = func() engine.Kind {
@@ -35,8 +35,8 @@ var (
 	}()
 )
 
-// kind registers the engine of a runtime, a program that makes containers of OCI bundles. apart: it refuses a host where cgroup v2,
-// mounted beside v1, has controllers, and so is run where it sees none.
+// kind registers the engine of a runtime, a program that makes containers from OCI bundles. apart: it refuses a host where cgroup
+// v2 has controllers next to v1, so Tare runs it without a view of cgroup v2.
 func kind(name, program, install string, apart bool) engine.Kind {
 	k := engine.Kind{
 		Takes:   notebook.Span{Low: 0.08, High: 0.6},
@@ -44,7 +44,7 @@ func kind(name, program, install string, apart bool) engine.Kind {
 		Platform: notebook.CN, Name: name, Usual: true, Capabilities: []string{name}, Fractions: true, Undo: undo,
 		Provisionings: notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
 		Networks: engine.Cabled, Ahead: true, Copies: true, RunsHooks: true,
-		Unsaved: "Tare has runc alone save containers; Debian's crun is made without CRIU",
+		Unsaved: "Tare saves only containers of runc; Debian's crun is built without CRIU",
 	}
 	return driven(k, apart)
 }
@@ -63,10 +63,10 @@ type Driver struct {
 	apart bool // see kind
 }
 
-// kindOCI is the journal's kind for a container of an OCI runtime, target its name.
+// kindOCI is the journal's kind for a container of an OCI runtime; its target is the name.
 const kindOCI = "oci-container"
 
-// detailApart says in the journal that the runtime is to be run without a view of cgroup v2.
+// detailApart says in the journal that the runtime runs without a view of cgroup v2.
 const detailApart = "apart"
 
 func undo() map[string]journal.Undo { return map[string]journal.Undo{kindOCI: undoOCI} }
@@ -84,8 +84,8 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	return d.provision(ctx, s, &engine.Base{Notes: notes}, nil, nil)
 }
 
-// Create implements engine.Creator: a bundle, with its root mounted. Starting it is `run --detach`, which makes the namespaces, the cgroup and
-// the mounts, as it is with the engines that call a runtime. (What a runtime itself calls "created" has all of these already.)
+// Create implements engine.Creator: a bundle with its root mounted. Starting it is `run --detach`, which makes the namespaces, the
+// cgroup and the mounts, as in the engines that call a runtime. (What a runtime itself calls "created" already has all of these.)
 func (d *Driver) Create(ctx context.Context, s engine.Spec) (*engine.Ahead, error) {
 	h := d.held(nil, nil)
 	h.Detached = func(b *engine.Base, runtime, root, run string) (create, start *exec.Cmd, err error) {
@@ -95,8 +95,8 @@ func (d *Driver) Create(ctx context.Context, s engine.Spec) (*engine.Ahead, erro
 	return d.Kind.HoldAhead(ctx, d.Env, s, &engine.Base{Notes: []*notebook.Message{engine.NetworkNote(s.NetworkMode())}}, h)
 }
 
-// provision makes a container. prepare, where it is not nil, changes the configuration and gives further words for the runtime's
-// command line; met is the recipe's.
+// provision makes a container. prepare, if not nil, changes the configuration and returns more arguments for the runtime. met is
+// the recipe's Met.
 func (d *Driver) provision(ctx context.Context, s engine.Spec, g engine.Made,
 	prepare func(*config.Container) ([]string, error), met func(context.Context) error) (engine.Guest, error) {
 	return d.Kind.Hold(ctx, d.Env, s, g, d.held(prepare, met))
@@ -122,10 +122,10 @@ func (d *Driver) held(prepare func(*config.Container) ([]string, error), met fun
 	return h
 }
 
-// states is where the runtime keeps what it knows of the containers of a guest's folder.
+// states is where the runtime keeps the state of the containers of a guest's folder.
 func states(folder string) string { return filepath.Join(folder, "runtime") }
 
-// command writes the bundle and gives the command that runs it, with more words for that.
+// command writes the bundle and returns the command that runs it, with additional arguments.
 func (d *Driver) command(b *engine.Base, runtime, root, run string, prepare func(*config.Container) ([]string, error), more ...string) (*exec.Cmd, error) {
 	c, err := b.Spec.OCI(root, run)
 	if err != nil {
@@ -153,8 +153,8 @@ func (d *Driver) command(b *engine.Base, runtime, root, run string, prepare func
 	return exec.Command(runtime, slices.Concat([]string{"--root", states(b.Folder)}, flags, []string{"run"}, more, []string{"--bundle", b.Folder, name})...), nil
 }
 
-// HideV2 gives the thread that calls it a mount namespace of its own in which a cgroup v2 that has controllers beside those
-// of v1 is not mounted: a process that it starts sees a host with v1 alone. The host keeps all its mounts.
+// HideV2 gives the calling thread its own mount namespace without a cgroup v2 that has controllers next to those of v1. Processes
+// that it starts see a host with only v1. The host keeps all its mounts.
 func HideV2() error {
 	mounts, err := proc.Host.Mounts()
 	if err != nil {
@@ -167,7 +167,7 @@ func HideV2() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("a mount namespace for the runtime: %w", err)
 	}
-	// What the host unmounts later goes here too, and nothing that changes here is seen there.
+	// What the host unmounts later goes here too, and changes here do not appear there.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("a mount namespace for the runtime: %w", err)
 	}
@@ -176,23 +176,23 @@ func HideV2() error {
 			continue
 		}
 		if err := unix.Unmount(m.Mountpoint, unix.MNT_DETACH); err != nil {
-			return fmt.Errorf("taking the cgroup v2 at %s from the runtime's view: %w", m.Mountpoint, err)
+			return fmt.Errorf("hiding the cgroup v2 at %s from the runtime: %w", m.Mountpoint, err)
 		}
 	}
 	return nil
 }
 
-// undoOCI removes a container in whatever state it is.
+// undoOCI removes a container in any state.
 func undoOCI(ctx context.Context, e journal.Entry) error {
 	states := e.Detail["states"]
 	if err := engine.OwnFolder(e, filepath.Dir(states)); err != nil {
 		return err
 	}
-	// The runtime itself first: one that outlived its Tare may still be making what is looked for below.
+	// End the runtime first: a runtime that outlived its Tare may still be making what the next step looks for.
 	if err := proc.EndAll(ctx, filepath.Dir(states), []string{e.Detail["runtime"]}); err != nil {
 		return err
 	}
-	// A runtime keeps a folder for each container that it knows.
+	// A runtime keeps a folder for each container.
 	var deleting error
 	if _, err := os.Lstat(filepath.Join(states, e.Target)); err == nil {
 		bounded, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -211,8 +211,8 @@ func undoOCI(ctx context.Context, e journal.Entry) error {
 			return nil
 		})
 	}
-	// Where the runtime cannot (it was killed while it made the container, and reads half a state), the cgroup still
-	// has all of the container's processes, and with it they go. So the runtime's error counts with the cgroup's.
+	// The runtime fails if it was killed while it made the container and now reads half a state. The cgroup still has all of the
+	// container's processes, which are removed with it. So the runtime's error counts only if the cgroup's removal fails too.
 	if err := cgroup.RemoveEverywhere(ctx, e.Target); err != nil {
 		return errors.Join(err, deleting)
 	}

@@ -55,7 +55,7 @@ func TestRestored(t *testing.T) {
 	before := yards()
 	conformance.Restored(t, subject(Runc), conformance.Containers)
 	for _, y := range yards() {
-		for late := time.Now().Add(10 * time.Second); !slices.Contains(before, y) && exists(y); time.Sleep(10 * time.Millisecond) { // of a test beside this one, maybe
+		for late := time.Now().Add(10 * time.Second); !slices.Contains(before, y) && exists(y); time.Sleep(10 * time.Millisecond) { // it may belong to a test that runs at the same time
 			if time.Now().After(late) {
 				t.Errorf("CRIU's %s is left", y)
 				break

@@ -26,46 +26,47 @@ import (
 	"tare/notebook"
 )
 
-// criu is the program that saves processes and restores them, for the runtime; criuInstall says how it is had.
+// criu is the program that saves and restores processes for the runtime; criuInstall says how to install it.
 const (
 	criu        = "criu"
-	criuInstall = "scripts/criu, or apt-get install criu where it is of version 4.1 or later"
+	criuInstall = "scripts/criu, or apt-get install criu of version 4.1 or later"
 )
 
-// In a guest's folder.
+// Names in a guest's folder.
 const (
-	stateName     = "state"     // the folder with what CRIU saved
+	stateName     = "state"     // folder with what CRIU saved
 	configName    = "criu.conf" // CRIU's options in addition to those that the runtime gives it
-	pidName       = "pid"       // of the restored container's first process
-	savingSaid    = "saving"    // what the runtime printed
-	restoringSaid = "restoring" // the same; and what the restored container prints
-	settleTime    = time.Minute // that a runtime may take to see that its container runs, or has ended
+	pidName       = "pid"       // process id of the restored container's first process
+	savingSaid    = "saving"    // output of the runtime
+	restoringSaid = "restoring" // the same, and output of the restored container
+	settleTime    = time.Minute // time limit for a runtime to notice that its container runs, or has ended
 	settlePause   = 5 * time.Millisecond
-	streamFD      = 0 // CRIU's file that the restored ruler goes on with
+	streamFD      = 0 // the file of CRIU that becomes the restored ruler's stream
 )
 
-// container is a guest of a runtime that has CRIU save it.
+// container is a guest of a runtime that can save it with CRIU.
 //
-// CRIU cannot save a connection if it has only one end, as of the ruler's connection. The configuration therefore declares the socket external. At the
-// restore it names the open file that takes the socket's place. This program keeps the ruler's end in between, so that neither end sees a disconnection.
+// CRIU cannot save a connection of which it sees only one end, such as the ruler's. The configuration therefore declares the socket
+// external. For the restore it names the open file that takes the socket's place. This program keeps the ruler's end in between, so
+// that neither end sees a disconnection.
 type container struct {
 	engine.Base
 	driver *Driver
 	stream *os.File // the ruler's end, from Save to Restore
-	inode  uint64   // its socket's, by which CRIU names it
+	inode  uint64   // inode of the stream's socket, by which CRIU names it
 	saved  bool
 }
 
 var _ engine.Saver = (*container)(nil)
 
-// Save implements engine.Saver: `runc checkpoint`, which ends the container. What is on its disk stays there.
+// Save implements engine.Saver: `runc checkpoint`, which ends the container. Its files stay on the disk.
 func (g *container) Save(ctx context.Context) (s engine.Saved, err error) {
 	cannot := func(why string) error { return g.driver.Kind.Unsupported("a saved state", why) }
 	switch {
 	case g.saved:
-		return s, cannot("Tare saves a container once")
+		return s, cannot("Tare saves a container only once")
 	case g.Spec.NetworkMode() == notebook.NetHost:
-		return s, cannot("it is in the host's network, whose connections CRIU would take for its own")
+		return s, cannot("it is in the host's network, and CRIU would save the host's connections too")
 	}
 	if _, err := exec.LookPath(criu); err != nil {
 		return s, cannot(criu + " is not installed; install it (" + criuInstall + ")")
@@ -84,7 +85,7 @@ func (g *container) Save(ctx context.Context) (s engine.Saved, err error) {
 			err = errors.Join(err, g.Close())
 		}
 	}()
-	// The other ends of connections do not wait. CRIU closes the connections, so it need not hold back packets while it saves.
+	// The other ends of connections do not wait, and CRIU closes the connections. So it need not hold back packets while it saves.
 	const both = "tcp-close\nnetwork-lock skip\n"
 	if err := os.WriteFile(g.path(configName), fmt.Appendf(nil, "%sexternal unix[%d]\n", both, g.inode), 0o600); err != nil {
 		return s, err
@@ -93,7 +94,7 @@ func (g *container) Save(ctx context.Context) (s engine.Saved, err error) {
 		select {
 		case <-g.Process.Done():
 		default:
-			if ctx.Err() == nil { // CRIU lets it go on
+			if ctx.Err() == nil { // CRIU lets the container go on
 				return s, cannot(err.Error())
 			}
 		}
@@ -127,7 +128,7 @@ func (g *container) Save(ctx context.Context) (s engine.Saved, err error) {
 
 func (g *container) path(name string) string { return filepath.Join(g.Folder, name) }
 
-// keepStream takes a copy of the ruler's end of its stream, its only socket.
+// keepStream copies the ruler's end of its stream, which is its only socket.
 func (g *container) keepStream() error {
 	pid := g.RulerPID()
 	pidfd, err := unix.PidfdOpen(pid, 0)
@@ -143,7 +144,7 @@ func (g *container) keepStream() error {
 	for _, f := range files {
 		to, err := os.Readlink(filepath.Join(dir, f.Name()))
 		inode, is := strings.CutPrefix(to, "socket:[")
-		if err != nil || !is { // it was closed just now, or is another thing
+		if err != nil || !is { // just closed, or not a socket
 			continue
 		}
 		n, err := strconv.Atoi(f.Name())
@@ -163,8 +164,8 @@ func (g *container) keepStream() error {
 	return fmt.Errorf("the ruler, process %d, has no socket open", pid)
 }
 
-// running waits until the runtime holds the container to be running: the ruler may say hello before that. A container is merely created as long
-// as the pipe is there by which runc starts it.
+// running waits until the runtime considers the container running, because the ruler may say hello before that. A container is only
+// created as long as the pipe exists by which runc starts it.
 func (g *container) running(ctx context.Context) error {
 	pipe := filepath.Join(states(g.Folder), engine.ContainerName(g.Spec.ID), "exec.fifo")
 	late := time.NewTimer(settleTime)
@@ -176,7 +177,7 @@ func (g *container) running(ctx context.Context) error {
 			return err
 		}
 		select {
-		case <-time.After(settlePause): // nothing tells when it is removed
+		case <-time.After(settlePause): // the removal gives no notice
 		case <-late.C:
 			return fmt.Errorf("%s has not started its container %v after the ruler said hello", g.driver.Kind.Program, settleTime)
 		case <-ctx.Done():
@@ -185,7 +186,7 @@ func (g *container) running(ctx context.Context) error {
 	}
 }
 
-// ended waits until the runtime that held the container has seen its end, and has removed what it knew of it.
+// ended waits until the runtime that held the container has seen its end and has removed its state.
 func (g *container) ended(ctx context.Context) error {
 	late := time.NewTimer(settleTime)
 	defer late.Stop()
@@ -199,7 +200,8 @@ func (g *container) ended(ctx context.Context) error {
 	}
 }
 
-// noInput has the restored container's standard input end: the runtime would give it its own, which is the ruler's stream (streamFD). The ruler reads none.
+// noInput closes the restored container's standard input. Otherwise the runtime would pass on its own, which is the ruler's stream
+// (streamFD). The ruler reads no input.
 func (g *container) noInput() error {
 	const name = "descriptors.json"
 	path := filepath.Join(g.path(stateName), name)
@@ -218,13 +220,13 @@ func (g *container) noInput() error {
 	return os.WriteFile(path, text, 0o600)
 }
 
-// Restore implements engine.Saver: `runc restore`, in namespaces and a cgroup that are new.
+// Restore implements engine.Saver: `runc restore`, in new namespaces and a new cgroup.
 func (g *container) Restore(ctx context.Context, m *engine.Moments) error {
 	if err := g.tell(ctx, restoringSaid, g.stream, restoreLog, "restore", "--detach", "--bundle", g.Folder, "--pid-file", g.path(pidName)); err != nil {
 		return err
 	}
 	m.Mark(notebook.MomentRestored)
-	g.Process = nil // it is nobody's but its own
+	g.Process = nil // no program holds it
 	text, err := os.ReadFile(g.path(pidName))
 	if err != nil {
 		return err
@@ -235,10 +237,10 @@ func (g *container) Restore(ctx context.Context, m *engine.Moments) error {
 	return errors.Join(g.Close(), g.Plug(), g.FindCgroup())
 }
 
-// restoreLog is CRIU's account of a restore, in the folder with the saved state.
+// restoreLog is CRIU's log of a restore, in the folder with the saved state.
 const restoreLog = "restore.log"
 
-// yard is a folder, named in CRIU's account, in which it puts a container's mounts together.
+// yard is the folder, named in CRIU's log, in which CRIU assembles a container's mounts.
 var yard = regexp.MustCompile(`/tmp/\.criu\.mntns\.[A-Za-z0-9]{6}`)
 
 // clearYard removes the empty folder that CRIU leaves in /tmp when it is killed while it restores the container of that folder.
@@ -258,7 +260,7 @@ func clearYard(folder string) error {
 	return nil
 }
 
-// Close lets go of the ruler's end, which is the restored ruler's, or nobody's.
+// Close closes the ruler's end, which now belongs to the restored ruler, or to nobody.
 func (g *container) Close() (err error) {
 	if g.stream != nil {
 		err = g.stream.Close()
@@ -272,8 +274,8 @@ func (g *container) Destroy(ctx context.Context) error {
 	return errors.Join(g.Close(), g.Base.Destroy(ctx))
 }
 
-// tell has the runtime do something to the container with CRIU, which writes that log. What is printed goes to a file of the guest's folder, which a
-// restored container has open too. When ctx ends, both are killed.
+// tell calls the runtime for an operation with CRIU, which writes the log. The output goes to a file in the guest's folder, because
+// a restored container keeps it open. When ctx ends, both are killed.
 func (g *container) tell(ctx context.Context, said string, input *os.File, log, verb string, more ...string) error {
 	runtime, err := g.driver.Kind.LookUp()
 	if err != nil {
@@ -287,8 +289,8 @@ func (g *container) tell(ctx context.Context, said string, input *os.File, log, 
 	state := g.path(stateName)
 	cmd := exec.CommandContext(ctx, runtime, slices.Concat([]string{"--root", states(g.Folder), verb, "--image-path", state, "--work-path", state, "--empty-ns", "network"},
 		more, []string{engine.ContainerName(g.Spec.ID)})...)
-	// CRIU reads this once. What the runtime names as CRIU's configuration (the annotation org.criu.config) it reads twice, and closes the inherited file
-	// before the second time.
+	// CRIU reads this file once. It reads the runtime's configuration of CRIU (the annotation org.criu.config) twice, and closes
+	// the inherited file before the second time.
 	cmd.Env = append(os.Environ(), "CRIU_CONFIG_FILE="+g.path(configName))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", out, out
 	if input != nil {
@@ -305,18 +307,18 @@ func (g *container) tell(ctx context.Context, said string, input *os.File, log, 
 	return fmt.Errorf("%s %s: %w: %s", g.driver.Kind.Program, verb, err, g.why(filepath.Join(state, log), g.path(said)))
 }
 
-// passCred is in CRIU's log where it was told nothing of SO_PASSCRED.
+// passCred is in CRIU's log where the kernel does not support SO_PASSCRED.
 const passCred = "Can't get 1:16 opt: Operation not supported"
 
-// whyLines of CRIU's errors are repeated in a message: the first that counts is seldom the last.
+// whyLines is the number of CRIU's error lines in a message. The line that matters is rarely the last.
 const whyLines = 3
 
-// why is what CRIU's log says of a failure, or, where there is none, what the runtime printed.
+// why is what CRIU's log says of a failure or, without a log, what the runtime printed.
 func (g *container) why(log, said string) string {
 	if text, err := os.ReadFile(log); err == nil {
 		var all []string
 		for line := range bytes.Lines(text) {
-			// CRIU goes on without more open files than it was given.
+			// CRIU continues without a limit of open files as high as it wants.
 			if _, what, is := strings.Cut(string(line), "Error "); is && !strings.Contains(what, "RLIMIT_NOFILE") {
 				all = append(all, "Error "+strings.TrimSpace(what))
 			}

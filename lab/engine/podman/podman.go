@@ -1,9 +1,9 @@
 //go:build linux
 
-// Package podman makes containers with Podman, driven as a command. Tare's containers are in a store of their own below
-// the state folder, with locks of their own, so that the user's Podman knows nothing of them and they of none of its. The
-// root is the image's with an overlay by Tare (podman run --rootfs), as an OCI runtime's container has it: no image is
-// handed to Podman. Its seccomp filter and its capabilities are Podman's defaults.
+// Package podman makes containers with Podman, as a command. Tare's containers are in their own store below the state folder, with
+// their own locks, so that they and the user's Podman do not know each other. The root is the image's with an overlay by Tare
+// (podman run --rootfs), as in an OCI runtime's container: Podman gets no image. Its seccomp filter and its capabilities are
+// Podman's defaults.
 package podman
 
 import (
@@ -32,12 +32,12 @@ import (
 	"tare/notebook"
 )
 
-// Kind is the engine Podman. It keeps all of the contract.
+// Kind is the engine Podman. It keeps the whole contract.
 var Kind = engine.Kind{
 	Takes:    notebook.Span{Low: 0.4, High: 2},
 	Platform: notebook.CN, Name: "podman", Usual: true, Capabilities: []string{"podman"}, Fractions: true, Undo: undo, Lasting: []string{kindPodman},
-	Unsaved:         "Tare does not drive podman container checkpoint; runc's containers it saves",
-	RandomAddresses: "Podman's default seccomp filter forbids personality(2); an OCI runtime alone (crun, runc) has none",
+	Unsaved:         "Tare does not drive podman container checkpoint; it can save containers of runc",
+	RandomAddresses: "Podman's default seccomp filter forbids personality(2); crun and runc have no filter",
 	Provisionings:   notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
 	Networks: engine.Cabled,
 	Ahead:    true,
@@ -48,7 +48,7 @@ var Kind = engine.Kind{
 	New:      func(env engine.Env) engine.Driver { return &Driver{Env: env} },
 }
 
-// monitor is the program of Podman's that holds a container.
+// monitor is Podman's program that holds a container.
 const monitor = "conmon"
 
 // Driver makes containers with Podman.
@@ -56,10 +56,10 @@ type Driver struct {
 	engine.Env
 }
 
-// store is where Podman keeps what it knows of Tare's containers.
+// store is where Podman keeps its state of Tare's containers.
 type store struct{ dir string }
 
-// run is the folder for what does not outlive a boot. longestRun is the length in bytes that Podman lets its path have.
+// run is the folder for what does not outlive a boot. longestRun is the greatest length of its path in bytes that Podman allows.
 func (s store) run() string { return filepath.Join(s.dir, "run") }
 
 const longestRun = 50
@@ -71,24 +71,24 @@ func (d *Driver) store() (store, error) {
 	}
 	if n := len(store{dir}.run()); n > longestRun {
 		return store{}, Kind.Unsupported("any container below the state folder "+d.State,
-			fmt.Sprintf("its path may have %d characters, since Podman puts sockets there; choose a shorter one (TARE_STATE)", len(d.State)-(n-longestRun)))
+			fmt.Sprintf("its path may have at most %d characters, because Podman puts sockets there; choose a shorter one (TARE_STATE)", len(d.State)-(n-longestRun)))
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return store{}, err
 	}
-	// Locks are files in the store: those in shared memory would be the user's Podman's too.
-	// A Podman before 5.0 knows nothing of cdi_spec_dirs, and looks in those folders.
+	// Locks are files in the store, because the user's Podman would share locks in shared memory. A Podman before 5.0 ignores
+	// cdi_spec_dirs, and looks in those folders anyway.
 	text := "[engine]\nlock_type = \"file\"\nevents_logger = \"none\"\ncgroup_manager = \"cgroupfs\"\n" + fmt.Sprintf("cdi_spec_dirs = [\"%s\"]\n", strings.Join(device.Dirs, `", "`))
 	return store{dir}, os.WriteFile(filepath.Join(dir, "containers.conf"), []byte(text), 0o600)
 }
 
-// command is a command of Podman's on the store. runc is its runtime where there is one: crun, which it would take first,
-// refuses a host where cgroup v2 has controllers beside v1. The runtime keeps what it knows of the guest's container in the guest's
-// folder, so that it goes with the folder whatever Podman still knows of it.
+// command is a command of Podman's on the store. Its runtime is runc if it is installed. Podman prefers crun, but crun refuses a
+// host where cgroup v2 has controllers next to v1. The runtime keeps its state of the guest's container in the guest's folder, so
+// that it goes with the folder whatever Podman still knows.
 func (s store) command(ctx context.Context, podman, folder string, args ...string) *exec.Cmd {
 	global := []string{
 		"--root", filepath.Join(s.dir, "root"), "--runroot", s.run(), "--tmpdir", filepath.Join(s.dir, "tmp"),
-		"--storage-driver", "vfs", // the one that leaves no mount; nothing is stored with it
+		"--storage-driver", "vfs", // the driver that leaves no mount; nothing is stored with it
 		"--runtime-flag", "root=" + filepath.Join(folder, "runtime"),
 	}
 	if runc, err := exec.LookPath("runc"); err == nil {
@@ -126,8 +126,8 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	return Kind.Hold(ctx, d.Env, s, base(s), st.held(ctx, s))
 }
 
-// Create implements engine.Creator: what `podman create` makes. Its root is mounted already; its namespaces, cgroup and mounts are made when it
-// is started.
+// Create implements engine.Creator: it makes what `podman create` makes. The root is mounted already; the start makes the
+// namespaces, cgroup and mounts.
 func (d *Driver) Create(ctx context.Context, s engine.Spec) (*engine.Ahead, error) {
 	st, err := d.store()
 	if err != nil {
@@ -142,7 +142,8 @@ func base(s engine.Spec) *engine.Base {
 	}}
 }
 
-// held is how Podman holds a container. Its commands are not ended with ctx: Podman would leave half a container. It ends with the guest.
+// held is how Podman holds a container. Its commands do not end with ctx, because Podman would leave half a container. They end
+// with the guest.
 func (st store) held(ctx context.Context, s engine.Spec) engine.Held {
 	ctx = context.WithoutCancel(ctx)
 	return engine.Held{
@@ -188,7 +189,7 @@ func arguments(s engine.Spec, folder, root, run string, verb ...string) ([]strin
 		memory := strconv.FormatInt(limits.Memory, 10)
 		args = append(args, "--memory", memory)
 		if hs.LimitsSwap() {
-			args = append(args, "--memory-swap", memory) // the sum: no swap
+			args = append(args, "--memory-swap", memory) // memory and swap together: no swap
 		}
 	}
 	if limits.Quota > 0 {
@@ -201,7 +202,7 @@ func arguments(s engine.Spec, folder, root, run string, verb ...string) ([]strin
 	if limits.CPUs != "" {
 		args = append(args, "--cpuset-cpus", limits.CPUs)
 	}
-	network := notebook.NetNone // a namespace with the loopback, into which the cable is plugged
+	network := notebook.NetNone // a namespace with only the loopback, into which the cable is plugged
 	if s.NetworkMode() == notebook.NetHost {
 		network = notebook.NetHost
 	}
@@ -212,11 +213,11 @@ func arguments(s engine.Spec, folder, root, run string, verb ...string) ([]strin
 	}
 	args = append(args, ulimits...)
 	if s.Devices.Hooks != nil {
-		// Podman has them run of a device that it finds itself, with all else that comes with it.
+		// Podman runs them only for a device that it finds itself, with everything that comes with it.
 		for _, dir := range s.Devices.Dirs {
 			if !slices.Contains(device.Dirs, dir) {
 				return nil, Kind.Unsupported("the device "+s.Devices.String(),
-					fmt.Sprintf("it is described in %s, and Podman, which has to have programs run for it, reads descriptions in %s", dir, strings.Join(device.Dirs, " and ")))
+					fmt.Sprintf("it is described in %s, but Podman reads descriptions only in %s, and the device needs programs that Podman must run", dir, strings.Join(device.Dirs, " and ")))
 			}
 		}
 		for _, name := range s.Devices.Names {
@@ -249,8 +250,8 @@ func arguments(s engine.Spec, folder, root, run string, verb ...string) ([]strin
 	return slices.Concat(args, []string{"--rootfs", root}, engine.RulerArgs), nil
 }
 
-// ulimits are Tare's own limits: Podman's defaults raise them, which a root without CAP_SYS_RESOURCE may not. Podman itself
-// gives up all processes beyond the kernel's greatest process id, so a container can have no more.
+// ulimits are Tare's own limits. Podman's defaults raise them, which a root without CAP_SYS_RESOURCE may not do. Podman itself
+// lowers the number of processes to the kernel's greatest process id, so a container can have no more.
 func ulimits() (args []string, err error) {
 	most, err := proc.Host.Number("/proc/sys/kernel/pid_max")
 	if err != nil {
@@ -265,17 +266,17 @@ func ulimits() (args []string, err error) {
 		if err := unix.Getrlimit(l.which, &own); err != nil {
 			return nil, fmt.Errorf("reading the limit %s: %w", l.name, err)
 		}
-		args = append(args, "--ulimit", fmt.Sprintf("%s=%d:%d", l.name, int64(min(own.Cur, l.most)), int64(min(own.Max, l.most)))) // -1: none
+		args = append(args, "--ulimit", fmt.Sprintf("%s=%d:%d", l.name, int64(min(own.Cur, l.most)), int64(min(own.Max, l.most)))) // -1: no limit
 	}
 	return args, nil
 }
 
-// kindPodman is the journal's kind for a container of Podman, target its name.
+// kindPodman is the journal's kind for a Podman container; its target is the name.
 const kindPodman = "podman-container"
 
 func undo() map[string]journal.Undo { return map[string]journal.Undo{kindPodman: undoPodman} }
 
-// undoPodman removes a container in whatever state it is.
+// undoPodman removes a container in any state.
 func undoPodman(ctx context.Context, e journal.Entry) error {
 	if err := engine.OwnFolder(e, e.Detail["folder"]); err != nil {
 		return err
@@ -288,7 +289,7 @@ func undoPodman(ctx context.Context, e journal.Entry) error {
 	if path, err := exec.LookPath(monitor); err == nil {
 		programs = append(programs, path)
 	}
-	// The programs first: while they live they may make what is looked for below.
+	// End the programs first: while they live they may make what the next step looks for.
 	if err := proc.EndAll(ctx, e.Detail["folder"], programs); err != nil {
 		return err
 	}
@@ -306,10 +307,10 @@ func undoPodman(ctx context.Context, e journal.Entry) error {
 	}
 	removing := remove()
 	if removing != nil {
-		// While the container's first process is dead and not yet waited for, Podman takes the runtime's "not running" for a failure to
-		// stop it. It has noted by then that it is stopping, and goes on from there.
+		// While the container's first process is dead but not yet waited for, Podman takes the runtime's "not running" for a
+		// failure to stop it. By then it has recorded that it is stopping, and continues from there.
 		removing = remove()
 	}
-	// What is left of it is in its cgroup, with what Podman started to tidy up after it.
+	// The rest of it is in its cgroup, with what Podman started to clean up after it.
 	return errors.Join(removing, cgroup.RemoveEverywhere(ctx, e.Target))
 }

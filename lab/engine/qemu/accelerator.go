@@ -19,22 +19,22 @@ import (
 	"tare/notebook"
 )
 
-// patience is how long the probe's guest has for its hello. On hardware it takes well under a second; emulated on a
-// busy host, some; with its kernel mode emulated by KVM, twenty and more.
+// patience is the time limit for the hello of the probe's guest. With hardware virtualization it takes well under a second.
+// Emulated on a busy host it takes some seconds, and 20 or more where KVM emulates its kernel mode.
 var patience = map[string]time.Duration{notebook.KVM: 10 * time.Second, notebook.KVMEmulated: 4 * time.Minute, notebook.TCG: time.Minute}
 
-// Probe implements engine.Prober: it says whether QEMU is there, or whether guests run under an accelerator.
+// Probe implements engine.Prober: it reports whether QEMU is installed, or whether guests run with an accelerator.
 func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capability {
 	if !slices.Contains(d.kind.Accelerators, capability) {
 		return installed(ctx, capability)
 	}
 	if os.Geteuid() != 0 {
-		return notebook.Capability{Name: capability, Answer: notebook.Inconclusive, Why: "only root boots a guest to find out", Do: "sudo tare doctor"}
+		return notebook.Capability{Name: capability, Answer: notebook.Inconclusive, Why: "finding out needs root, to boot a guest", Do: "sudo tare doctor"}
 	}
 	return d.try(ctx, capability)
 }
 
-// installed says whether QEMU is, and which accelerators it was built with.
+// installed reports whether QEMU is installed, and the accelerators that it was built with.
 func installed(ctx context.Context, name string) notebook.Capability {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -77,14 +77,14 @@ func installed(ctx context.Context, name string) notebook.Capability {
 	return c
 }
 
-// What can be done where KVM is of another kind than a guest needs.
+// What to do where KVM is of another kind than a guest needs.
 const (
 	useHardware = "use a host whose KVM uses the CPU's virtualization (where this host is itself a guest, ask for nested virtualization), or allow emulation with --accel tcg"
-	useNamed    = "a kernel that was made for such a KVM may boot: `tare doctor --vm-kernel FILE` tries it, and --accel " + notebook.KVMEmulated + " --vm-kernel FILE uses it, marked as emulated"
+	useNamed    = "a kernel made for such a KVM may boot: `tare doctor --vm-kernel FILE` tries it, and --accel " + notebook.KVMEmulated + " --vm-kernel FILE uses it, marked as emulated"
 )
 
-// try says whether guests run under an accelerator, by booting one that says hello and powers off. On some hosts /dev/kvm
-// exists and makes a machine and a vCPU, but never runs one. On others it runs only some kernels, and not in the way of a VM.
+// try reports whether guests run with an accelerator, by booting one that says hello and powers off. On some hosts /dev/kvm exists
+// and makes a machine and a vCPU, but never runs one. On others it runs only some kernels, and not in the way of a VM.
 func (d *Driver) try(ctx context.Context, accelerator string) notebook.Capability {
 	answer := func(a notebook.Answer, why, do string) notebook.Capability {
 		return notebook.Capability{Name: accelerator, Answer: a, Why: why, Do: do}
@@ -138,7 +138,7 @@ func (d *Driver) try(ctx context.Context, accelerator string) notebook.Capabilit
 		c.Versions = engine.Versions(ctx, qemu)
 		return c
 	case ctx.Err() != nil:
-		return answer(notebook.Inconclusive, "a guest had not said hello when the probe was stopped: "+ctx.Err().Error(), "")
+		return answer(notebook.Inconclusive, "a guest had not yet said hello when the probe was stopped: "+ctx.Err().Error(), "")
 	case err != nil:
 		return answer(notebook.NotSupported, err.Error()+": "+why, "")
 	}
@@ -147,12 +147,12 @@ func (d *Driver) try(ctx context.Context, accelerator string) notebook.Capabilit
 	case notebook.KVM:
 		return answer(notebook.NotSupported, silent, useHardware)
 	case notebook.KVMEmulated:
-		return answer(notebook.NotSupported, silent, "name a kernel that was made for such a KVM, or allow emulation with --accel tcg")
+		return answer(notebook.NotSupported, silent, "name a kernel made for such a KVM, or allow emulation with --accel tcg")
 	}
 	return answer(notebook.Inconclusive, silent, "try again when the host is less busy")
 }
 
-// tryKVM says of which kind KVM is here; no is why it is not the one of the accelerator.
+// tryKVM finds the kind of this host's KVM. no says why it is not the accelerator's kind.
 func (d *Driver) tryKVM(accelerator string) (kind string, no *notebook.Capability) {
 	refused := func(why, do string) (string, *notebook.Capability) {
 		return "", &notebook.Capability{Name: accelerator, Answer: notebook.NotSupported, Why: why, Do: do}
@@ -161,27 +161,27 @@ func (d *Driver) tryKVM(accelerator string) (kind string, no *notebook.Capabilit
 	switch {
 	case os.IsNotExist(err):
 		return refused("there is no /dev/kvm",
-			"switch virtualization on in the firmware (or nested virtualization, where this host is itself a guest) and run `modprobe kvm_intel` or `modprobe kvm_amd`")
+			"enable virtualization in the firmware (or nested virtualization, where this host is itself a guest) and run `modprobe kvm_intel` or `modprobe kvm_amd`")
 	case os.IsPermission(err):
 		return refused(err.Error(), "run as root, or as a member of the group kvm")
 	case err != nil:
-		return refused(err.Error(), "see `dmesg | grep kvm`; virtualization may be switched off in the firmware, or in use by another hypervisor")
+		return refused(err.Error(), "see `dmesg | grep kvm`; virtualization may be disabled in the firmware, or in use by another hypervisor")
 	}
 	f.Close()
 	words, hardware := kvmKind(proc.Host)
 	kind = "KVM here is " + words
 	switch named := d.Env.Kernel != ""; {
 	case accelerator == notebook.KVM && !hardware:
-		return refused(kind+", under which ordinary kernels seldom boot and nothing costs what it does in a VM", useHardware+"; "+useNamed)
+		return refused(kind+", with which ordinary kernels rarely boot and nothing costs what it does in a VM", useHardware+"; "+useNamed)
 	case accelerator == notebook.KVMEmulated && hardware:
 		return refused(kind, "--accel "+notebook.KVM)
 	case accelerator == notebook.KVMEmulated && !named:
-		return refused(kind+", under which ordinary kernels seldom boot", useNamed)
+		return refused(kind+", with which ordinary kernels rarely boot", useNamed)
 	}
 	return kind, nil
 }
 
-// greeter is a machine whose guest, with the kernel, writes the token on its console and powers off.
+// greeter is a machine whose guest, with the given kernel, writes the token on its console and powers off.
 func (d *Driver) greeter(ctx context.Context, accelerator string) (k Kernel, h hardware, token string, err error) {
 	if k, err = d.chosen(ctx); err != nil {
 		return k, h, "", err

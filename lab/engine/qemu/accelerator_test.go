@@ -63,7 +63,7 @@ func TestAcceleratorStopped(t *testing.T) {
 	}
 }
 
-// ownProbes are the probes' guests of this process: another test's program may try the accelerators meanwhile.
+// ownProbes are the probes' guests of this process. Another test's program may try the accelerators at the same time.
 func ownProbes(t *testing.T) []string {
 	return slices.DeleteFunc(qemus(t, "tare-probe"), func(dir string) bool {
 		pid, err := strconv.Atoi(filepath.Base(dir))

@@ -14,13 +14,13 @@ import (
 	"tare/lab/ruler"
 )
 
-// runtime gives what goes into a VM that runs the ruler in a container, as package oci's runtimes make it on the host: same
-// configuration, overlay on the disk of its root. Its CPU quota or set are all of the VM's vCPUs, and its memory limit is
-// what the VM's kernel has left when it starts, rounded down to whole MiB.
+// runtime returns the files for a VM that runs the ruler in a container, made in the same way as package oci makes containers on
+// the host: the same configuration, and an overlay on its root's disk. Its CPU quota or set are all of the VM's vCPUs. Its memory
+// limit is what the VM's kernel has left at its start, rounded down to whole MiB.
 //
-// On the load's bridge the container has a network namespace and the guest's address, on a bridge inside the VM to which
-// the VM's own card belongs; or it shares the VM's network. The runtime need not be in the image: it comes from the host,
-// with the shared libraries that it needs.
+// On the load's bridge the container has a network namespace and the guest's address, on a bridge inside the VM that also has the
+// VM's own card. Otherwise it shares the VM's network. The runtime need not be in the image: it comes from the host, with the
+// shared libraries that it needs.
 func (d *Driver) runtime(ctx context.Context) ([]file, error) {
 	crun := d.Crun
 	if crun == "" {
@@ -32,8 +32,8 @@ func (d *Driver) runtime(ctx context.Context) ([]file, error) {
 	return closure(ctx, crun, guestinit.CrunPath)
 }
 
-// closure gives what a program of the host needs to run elsewhere: itself, under the name given, the dynamic linker that it
-// names, and every shared library that the linker would load for it. Libraries go where the linker looks without a cache: /lib.
+// closure returns what a program of the host needs to run elsewhere: the program under the given name, its dynamic linker, and
+// every shared library that the linker would load for it. Libraries go where the linker looks without a cache: /lib.
 func closure(ctx context.Context, path, as string) ([]file, error) {
 	files := []file{program(as, path)}
 	linker, err := ruler.Interpreter(path)
@@ -41,14 +41,14 @@ func closure(ctx context.Context, path, as string) ([]file, error) {
 		return files, err
 	}
 	if !filepath.IsAbs(linker) {
-		return nil, fmt.Errorf("%s: its dynamic linker is %q, expected an absolute path", path, linker)
+		return nil, fmt.Errorf("%s: its dynamic linker is %q; must be an absolute path", path, linker)
 	}
 	files = append(files, program(strings.TrimPrefix(linker, "/"), linker))
 	said, err := command(ctx, "", linker, "--list", path)
 	if err != nil {
 		return nil, err
 	}
-	// "NAME => PATH (ADDRESS)"; a line without an arrow is not a library: the linker itself, and the kernel's own code.
+	// "NAME => PATH (ADDRESS)". A line without an arrow is the linker itself or the kernel's own code, not a library.
 	for line := range strings.Lines(string(said)) {
 		lib, at, ok := strings.Cut(strings.TrimSpace(line), " => ")
 		if !ok || filepath.Base(lib) == filepath.Base(linker) {
@@ -58,7 +58,7 @@ func closure(ctx context.Context, path, as string) ([]file, error) {
 		if !filepath.IsAbs(at) {
 			return nil, fmt.Errorf("%s needs library %s: %s; is the package complete?", path, lib, at)
 		}
-		// A library may be there for newer processors too, and an emulated one is older than the host's.
+		// The host may also have the library for newer processors, but an emulated processor is older than the host's.
 		if usual := hardwareFolder.ReplaceAllString(at, "/"); readable(usual) {
 			at = usual
 		}
@@ -67,5 +67,5 @@ func closure(ctx context.Context, path, as string) ([]file, error) {
 	return files, nil
 }
 
-// hardwareFolder is where glibc looks first for the libraries of newer processors.
+// hardwareFolder is where glibc first looks for libraries for newer processors.
 var hardwareFolder = regexp.MustCompile(`/glibc-hwcaps/[^/]+/`)

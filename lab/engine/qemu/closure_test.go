@@ -59,7 +59,7 @@ func TestClosure(t *testing.T) {
 
 func TestClosureErrors(t *testing.T) {
 	if _, err := closure(t.Context(), "/etc/passwd", "x"); err == nil {
-		t.Error("a file that is no program has a closure")
+		t.Error("a file that is not a program has a closure")
 	}
 	crun, err := exec.LookPath("crun")
 	require.That(t, err == nil, "crun (apt-get install crun)")

@@ -11,14 +11,14 @@ import (
 	"unicode"
 )
 
-// consoleKept is how much of a guest's console is kept: its last bytes. A guest may say as much as it likes.
+// consoleKept is how many bytes from the end of a guest's console are kept. A guest may write any amount.
 const consoleKept = 64 << 10
 
 // console keeps the last bytes of what is read from a stream.
 type console struct {
 	mu    sync.Mutex
 	data  []byte
-	news  chan struct{} // closed and replaced at every piece of news
+	news  chan struct{} // closed and replaced at every news
 	ended bool
 }
 
@@ -44,8 +44,8 @@ func (c *console) drain(r io.Reader) {
 	}
 }
 
-// find gives what follows prefix on the last whole line that has it, bounded to 300 bytes. Firmware may have left the
-// line begun, so that prefix need not be at its start.
+// find returns the text after prefix on the last whole line that has it, at most 300 bytes. Firmware may have begun the line, so
+// prefix need not be at its start.
 func (c *console) find(prefix string) (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +58,7 @@ func (c *console) find(prefix string) (string, bool) {
 	return printable(line, 300), true
 }
 
-// wait waits for a line that find would find. It says false when the stream ended, or ctx, without one.
+// wait waits for a line that find would find. It returns false when the stream or ctx ended without one.
 func (c *console) wait(ctx context.Context, prefix string) (string, bool) {
 	for {
 		c.mu.Lock()
@@ -75,14 +75,14 @@ func (c *console) wait(ctx context.Context, prefix string) (string, bool) {
 	}
 }
 
-// tail gives the last n lines as one printable text.
+// tail returns the last n lines as one printable text.
 func (c *console) tail(n int) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return tail(c.data, n)
 }
 
-// tail gives the last n lines of a text, each as find gives one.
+// tail returns the last n lines of a text, each in the form of find.
 func tail(text []byte, n int) string {
 	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
 	var out []string
@@ -94,8 +94,8 @@ func tail(text []byte, n int) string {
 	return strings.Join(out, "\n")
 }
 
-// printable makes text of what a guest wrote: nothing that could play with a terminal, and at most n bytes and a
-// mark for more.
+// printable makes text from what a guest wrote: without characters that command a terminal, and with at most n bytes and a mark for
+// more.
 func printable(b []byte, n int) string {
 	s := strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

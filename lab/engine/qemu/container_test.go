@@ -63,7 +63,7 @@ func TestContainer(t *testing.T) {
 	}
 }
 
-// A runtime that fails is told of in its own words.
+// The error contains the words of a runtime that fails.
 func TestCrunFails(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{

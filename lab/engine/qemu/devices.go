@@ -12,13 +12,13 @@ import (
 	"tare/notebook"
 )
 
-// pciID is what a device says to be on the bus.
+// pciID is how a device identifies itself on the bus.
 type pciID struct {
 	Vendor int `json:"vendor"`
 	Device int `json:"device"`
 }
 
-// deviceIDs are the devices of notebook.Devices that are on the bus, by the word for each. Of the USB controllers it is the one that the others belong to.
+// deviceIDs are the devices of notebook.Devices that are on the bus, by their words. For the USB controllers it is the main one.
 var deviceIDs = map[string]pciID{
 	"qxl": {0x1b36, 0x0100}, "cirrus": {0x1013, 0x00b8},
 	"ich6": {0x8086, 0x2668}, "ich9": {0x8086, 0x293e},
@@ -26,12 +26,12 @@ var deviceIDs = map[string]pciID{
 	"balloon": {0x1af4, 0x1002},
 }
 
-// screenName is the socket in the guest's folder at which a server shows its screen. It has no password: the folder is root's alone, and no
-// network leads there.
+// screenName is the socket in the guest's folder at which a server shows its screen. It has no password, because only root can
+// enter the folder and no network leads there.
 const screenName = "screen"
 
-// deviceArgs are the devices that no workload needs, as libvirt has QEMU make them for virt-manager. screen is the path of the socket at
-// which the guest's screen is shown.
+// deviceArgs are the devices that no workload needs, as libvirt sets them up for virt-manager. screen is the path of the screen's
+// socket.
 func deviceArgs(list, screen string) (args []string) {
 	has := func(word string) bool { return slices.Contains(strings.Split(list, ","), word) }
 	screen = strings.ReplaceAll(screen, ",", ",,")
@@ -57,7 +57,7 @@ func deviceArgs(list, screen string) (args []string) {
 		}
 	}
 	if has("usb") {
-		// A controller for fast devices, and as its companions, on the same slot, those for slow ones.
+		// A controller for fast devices and, on the same slot, its companions for slow ones.
 		args = append(args, "-device", "ich9-usb-ehci1,id=usb,addr=1d.7",
 			"-device", "ich9-usb-uhci1,masterbus=usb.0,firstport=0,multifunction=on,addr=1d.0",
 			"-device", "ich9-usb-uhci2,masterbus=usb.0,firstport=2,addr=1d.1",
@@ -75,7 +75,7 @@ func deviceArgs(list, screen string) (args []string) {
 	return args
 }
 
-// devices gives those of notebook.Devices that the machine has, as QEMU says it.
+// devices returns those of notebook.Devices that the machine has, by QEMU's own account.
 func (m *machine) devices(ctx context.Context) (string, error) {
 	var buses []struct {
 		Devices []struct {
@@ -88,7 +88,7 @@ func (m *machine) devices(ctx context.Context) (string, error) {
 	var spice, vnc server
 	err := m.qmp.run(ctx, "query-pci", &buses)
 	for word, s := range map[string]*server{"spice": &spice, "vnc": &vnc} {
-		// A QEMU that was built without one does not know the question.
+		// A QEMU that was built without the device does not know the query.
 		if e := m.qmp.run(ctx, "query-"+word, s); e != nil && !strings.Contains(e.Error(), "CommandNotFound") {
 			err = errors.Join(err, e)
 		}
@@ -108,7 +108,8 @@ func (m *machine) devices(ctx context.Context) (string, error) {
 	return strings.Join(list, ","), err
 }
 
-// tryDevices says why the host's QEMU has not the machine's devices; nil: it has. A machine with them is made, and ended before it runs.
+// tryDevices says why the host's QEMU lacks the machine's devices; nil if it has them. It makes a machine with them, and ends it
+// before it runs.
 func (d *Driver) tryDevices(ctx context.Context, t notebook.Treatment, m notebook.Machine) (err error) {
 	if m.Devices == "" {
 		return nil
@@ -124,7 +125,7 @@ func (d *Driver) tryDevices(ctx context.Context, t notebook.Treatment, m noteboo
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	accelerator := t.Accelerator
 	if accelerator == "" {
-		accelerator = notebook.TCG // which every QEMU has
+		accelerator = notebook.TCG // every QEMU has it
 	}
 	vm := notebook.UsualMachine
 	vm.Devices = m.Devices

@@ -18,15 +18,15 @@ import (
 	"tare/notebook"
 )
 
-// overlayName is the file in the guest's folder that takes what the guest writes to its root. It is journaled and removed with that
-// folder. It keeps its name while the guest lives: some file systems (btrfs) do not flush a file that has none.
+// overlayName is the file in the guest's folder for what the guest writes to its root. The journal's entry for the folder covers
+// it. It keeps its name while the guest lives, because some file systems (btrfs) do not flush a file without a name.
 const overlayName = "disk.qcow2"
 
-// rootNode is the name of the block node and of the device that the guest's root is on.
+// rootNode is the name of the block node and of the device of the guest's root.
 const rootNode = "root"
 
-// node is a node of QEMU's block layer, as -blockdev takes it. Every node of a disk is named there, down to the files: nothing is
-// opened because an image says so, and no format is guessed from what a guest wrote.
+// node is a node of QEMU's block layer, in the form of -blockdev. It names every node of a disk down to the files. So QEMU opens
+// nothing because an image says so, and guesses no format from what a guest wrote.
 type node struct {
 	Driver   string `json:"driver"`
 	Name     string `json:"node-name,omitempty"`
@@ -41,7 +41,7 @@ type node struct {
 	Backing  *node  `json:"backing,omitempty"`
 }
 
-// onFile is a format in a file of that path.
+// onFile is a format in the file at path.
 func onFile(d notebook.Disk, format, path string, readonly bool) *node {
 	file := &node{Driver: "file", Filename: path, AIO: d.AIO, ReadOnly: readonly}
 	file.Cache.Direct = d.Direct()
@@ -50,7 +50,7 @@ func onFile(d notebook.Disk, format, path string, readonly bool) *node {
 	return n
 }
 
-// disk gives the arguments for one virtio disk.
+// disk returns the arguments for one virtio disk.
 func disk(d notebook.Disk, id, serial string, n *node) ([]string, error) {
 	n.Name = id
 	text, err := json.Marshal(n)
@@ -71,7 +71,7 @@ func disk(d notebook.Disk, id, serial string, n *node) ([]string, error) {
 	return []string{"-blockdev", string(text), "-device", device}, nil
 }
 
-// disks gives the arguments for the machine's disks.
+// disks returns the arguments for the machine's disks.
 func (h hardware) disks() (args []string, err error) {
 	if h.machine.Disk.IOThread {
 		args = append(args, "-object", "iothread,id=io")
@@ -85,7 +85,7 @@ func (h hardware) disks() (args []string, err error) {
 	}
 	if h.root != "" {
 		n := onFile(h.machine.Disk, h.machine.Disk.Format, h.overlay, false)
-		n.Backing = onFile(h.machine.Disk, "raw", h.root, true) // by any number of guests
+		n.Backing = onFile(h.machine.Disk, "raw", h.root, true) // any number of guests read it
 		add(rootNode, guestinit.RootSerial, n)
 	}
 	if h.work != "" {
@@ -94,8 +94,8 @@ func (h hardware) disks() (args []string, err error) {
 	return args, err
 }
 
-// makeOverlay makes the empty overlay of a disk image of that path, in the guest's folder, and gives its path. It names no backing
-// file: which that is only the command line says (disks).
+// makeOverlay makes the empty overlay of the disk image at base, in the guest's folder, and returns its path. The file does not
+// name its backing file: only the command line does (disks).
 func makeOverlay(folder, base string) (string, error) {
 	st, err := os.Stat(base)
 	if err != nil {
@@ -117,8 +117,8 @@ func makeOverlay(folder, base string) (string, error) {
 	return path, f.Close()
 }
 
-// emptyQcow2 is a qcow2 image of that size without allocated clusters, as docs/interop/qcow2.txt of QEMU describes it and
-// `qemu-img create` makes it: the header, the table of refcounts and its one block, and the first-level table, each in a cluster.
+// emptyQcow2 is a qcow2 image of that size without allocated clusters, by QEMU's docs/interop/qcow2.txt and like those of `qemu-img
+// create`. It has the header, the table of refcounts with its one block, and the first-level table, each in a cluster.
 func emptyQcow2(size int64) ([]byte, error) {
 	const (
 		clusterBits = 16
@@ -128,7 +128,7 @@ func emptyQcow2(size int64) ([]byte, error) {
 	)
 	entries := (size + mapped - 1) / mapped
 	if entries*8 > cluster {
-		return nil, fmt.Errorf("a disk of %d bytes: the overlay's tables have room for %d", size, int64(cluster/8*mapped))
+		return nil, fmt.Errorf("a disk of %d bytes: must be at most %d, the room in the overlay's tables", size, int64(cluster/8*mapped))
 	}
 	image := make([]byte, clusters*cluster)
 	put32 := func(at int, v uint32) { binary.BigEndian.PutUint32(image[at:], v) }
@@ -138,9 +138,9 @@ func emptyQcow2(size int64) ([]byte, error) {
 	put32(20, clusterBits)
 	put64(24, size)
 	put32(36, uint32(entries))
-	put64(40, 3*cluster) // where the first-level table is
-	put64(48, 1*cluster) // where the table of refcounts is
-	put32(56, 1)         // and its clusters
+	put64(40, 3*cluster) // offset of the first-level table
+	put64(48, 1*cluster) // offset of the table of refcounts
+	put32(56, 1)         // and the number of its clusters
 	put32(96, 4)         // refcounts have 1<<4 bits
 	put32(100, 104)      // length of the header
 	put64(1*cluster, 2*cluster)
@@ -150,8 +150,8 @@ func emptyQcow2(size int64) ([]byte, error) {
 	return image, nil
 }
 
-// disk is what QEMU has in force for the root's disk. Its AIO engine QEMU says nowhere; it does not start with another one than it was
-// told.
+// disk is what QEMU has in force for the root's disk. QEMU reports its AIO engine nowhere, but it does not start with another than
+// the requested one.
 func (m *machine) disk(ctx context.Context, aio string) (notebook.Disk, error) {
 	var blocks []struct {
 		Inserted struct {
@@ -184,7 +184,7 @@ func (m *machine) disk(ctx context.Context, aio string) (notebook.Disk, error) {
 	return notebook.Disk{}, fmt.Errorf("QEMU names no disk %q", rootNode)
 }
 
-// ioThreads gives the threads that QEMU has for its disks.
+// ioThreads returns the threads that QEMU has for its disks.
 func (m *machine) ioThreads(ctx context.Context) (all []int, err error) {
 	var io []struct {
 		Thread int `json:"thread-id"`
@@ -196,7 +196,7 @@ func (m *machine) ioThreads(ctx context.Context) (all []int, err error) {
 	return all, err
 }
 
-// opens says why a file cannot be read and written as the disk wants it; nil: it can. A file system that has no O_DIRECT says so when a
+// opens says why a file cannot be read and written in the disk's way; nil if it can. A file system without O_DIRECT refuses when a
 // file is opened.
 func opens(k engine.Kind, d notebook.Disk, path string) error {
 	if !d.Direct() || path == "" {

@@ -19,14 +19,14 @@ import (
 // their number.
 const KindHugePages = "huge-pages"
 
-// detailPages is the key under which an entry keeps how many there were.
+// detailPages is the key under which an entry keeps the earlier number.
 const detailPages = "pages"
 
-// hugePagesFolder has a folder for each size of huge pages (Documentation/admin-guide/mm/hugetlbpage.rst of the kernel).
+// hugePagesFolder contains a folder for each size of huge pages (the kernel's Documentation/admin-guide/mm/hugetlbpage.rst).
 const hugePagesFolder = "/sys/kernel/mm/hugepages"
 
-// reserve has the host's kernel keep as many huge pages of a size free as so much memory takes, where they are not free already.
-// Nothing where size is 0.
+// reserve makes the host's kernel keep enough free huge pages of a size for this much memory. It does nothing where size is 0 or
+// enough are free already.
 func reserve(k engine.Kind, changes *journal.Changes, size, memory int64) error {
 	if size == 0 {
 		return nil
@@ -57,8 +57,8 @@ func reserve(k engine.Kind, changes *journal.Changes, size, memory int64) error 
 	if err != nil {
 		return err
 	}
-	if missing*size > available { // the kernel would take all that there is before it gave up
-		return k.Unsupported(what, fmt.Sprintf("%d more are needed and the host has %d MiB of memory available: use a smaller instance", missing, available>>20))
+	if missing*size > available { // the kernel would take all memory before it gave up
+		return k.Unsupported(what, fmt.Sprintf("%d more are needed but only %d MiB of memory are available: use a smaller instance", missing, available>>20))
 	}
 	if err := changes.Announce(journal.Entry{Kind: KindHugePages, Target: file, Detail: map[string]string{detailPages: strconv.FormatInt(all, 10)}}); err != nil {
 		return err
@@ -68,14 +68,14 @@ func reserve(k engine.Kind, changes *journal.Changes, size, memory int64) error 
 	}
 	got, err := number(file)
 	if err == nil && got < all+missing {
-		err = k.Unsupported(what, fmt.Sprintf("the host's kernel found room for %d more, and %d were needed: use a smaller instance, or reserve them at boot (kernel option hugepages=)", got-all, missing))
+		err = k.Unsupported(what, fmt.Sprintf("the host's kernel found room for only %d of %d more: use a smaller instance, or reserve them at boot (kernel option hugepages=)", got-all, missing))
 	}
 	return err
 }
 
 // giveBack undoes an entry of reserve.
 func giveBack(_ context.Context, e journal.Entry) error {
-	// It is a path of our own journal, and still only a number of huge pages is written.
+	// The path is from Tare's own journal, but Tare writes only to a number of huge pages.
 	if ok, err := path.Match(hugePagesFolder+"/hugepages-*kB/nr_hugepages", e.Target); err != nil || !ok {
 		return fmt.Errorf("%q is not a file with a number of huge pages", e.Target)
 	}
@@ -93,7 +93,7 @@ func number(file string) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// hugePagesOf is the size in bytes of the host's huge pages that so much memory of a process is of; 0 where it is of ordinary ones.
+// hugePagesOf is the size in bytes of the host's huge pages that back this much memory of a process; 0 for ordinary pages.
 func hugePagesOf(pid int, memory int64) (int64, error) {
 	maps, err := proc.Host.Read(fmt.Sprintf("/proc/%d/smaps", pid))
 	if err != nil {
@@ -102,14 +102,14 @@ func hugePagesOf(pid int, memory int64) (int64, error) {
 	return hugePagesIn(maps, memory)
 }
 
-// hugePagesIn is hugePagesOf in the text of smaps. Transparent huge pages have the size of ordinary ones there.
+// hugePagesIn is hugePagesOf for the text of smaps. Transparent huge pages have the size of ordinary ones there.
 func hugePagesIn(smaps string, memory int64) (int64, error) {
 	bytes := func(value string) (int64, error) {
 		n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 54)
 		return n << 10, err
 	}
 	var mapped int64
-	of := map[int64]int64{} // how much is mapped, by the size of its pages
+	of := map[int64]int64{} // bytes that are mapped, by the size of their pages
 	for line := range strings.Lines(smaps) {
 		var err error
 		switch key, value, _ := strings.Cut(line, ":"); key {

@@ -24,23 +24,23 @@ import (
 	"tare/notebook/durable"
 )
 
-// file is one entry of an initramfs: a folder, a device node or a regular file by its mode.
+// file is an entry of an initramfs: a folder, a device node or a regular file, by its mode.
 type file struct {
 	name string // "modules/000-virtio.ko", without a leading slash
 	mode uint32 // with the file type's bits
 	dev  uint32 // of a device node: major<<8 | minor
-	path string // file on the host that has the content, or
+	path string // file on the host with the content, or
 	data []byte // the content itself
 }
 
-// program is an entry that can be run, or loaded by what is.
+// program is an entry that can be run, or loaded by one that is run.
 func program(name, path string) file { return file{name: name, mode: unix.S_IFREG | 0o755, path: path} }
 
-// initramfsKept is how long an initramfs is kept after its last use. Another version of the program makes another.
+// initramfsKept is how long an initramfs is kept after its last use. Another version of the program makes another one.
 const initramfsKept = 7 * 24 * time.Hour
 
-// initramfs gives the path of a cpio archive (format "newc", uncompressed: under emulation unpacking costs more than
-// reading) with the files. It is kept by content in dir.
+// initramfs returns the path of a cpio archive of the files (format "newc", uncompressed, because under emulation unpacking costs
+// more than reading). dir keeps it by content.
 func initramfs(dir string, files []file) (string, error) {
 	files = withParents(files)
 	h := sha256.New()
@@ -72,7 +72,7 @@ func initramfs(dir string, files []file) (string, error) {
 	return final, nil
 }
 
-// withParents adds the folders that the files lie in, and orders all so that a folder comes before its content.
+// withParents adds the parent folders of the files, and orders everything so that a folder comes before its content.
 func withParents(files []file) []file {
 	all := map[string]file{}
 	for _, f := range files {
@@ -86,8 +86,7 @@ func withParents(files []file) []file {
 	return slices.SortedFunc(maps.Values(all), func(a, b file) int { return strings.Compare(a.name, b.name) })
 }
 
-// writeCPIO writes an archive in the format that Documentation/driver-api/early-userspace/buffer-format.rst of
-// the kernel describes.
+// writeCPIO writes an archive in the format of the kernel's Documentation/driver-api/early-userspace/buffer-format.rst.
 func writeCPIO(w io.Writer, files []file) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	var written int64
@@ -113,7 +112,7 @@ func writeCPIO(w io.Writer, files []file) error {
 			return err
 		}
 		if n != size {
-			return fmt.Errorf("%s changed while it was read: %d bytes, expected %d", f.path, n, size)
+			return fmt.Errorf("%s changed while it was read: it has %d bytes, not %d", f.path, n, size)
 		}
 		return pad()
 	}
@@ -145,7 +144,7 @@ func writeCPIO(w io.Writer, files []file) error {
 	return nil
 }
 
-// makeInitramfs gives the initramfs of guests: the first program as /init, the kernel's modules, and whatever else.
+// makeInitramfs returns the initramfs of guests: the first program as /init, the kernel's modules, and other files.
 func makeInitramfs(stateDir, first string, k Kernel, wanted []string, extra []file) (string, error) {
 	if err := checkStatic(first); err != nil {
 		return "", err
@@ -168,7 +167,7 @@ func makeInitramfs(stateDir, first string, k Kernel, wanted []string, extra []fi
 	return initramfs(filepath.Join(stateDir, "initramfs"), append(files, extra...))
 }
 
-// checkStatic refuses a program that needs a dynamic linker, which no guest has.
+// checkStatic refuses a program that needs a dynamic linker, because no guest has one.
 func checkStatic(path string) error {
 	linker, err := ruler.Interpreter(path)
 	if err != nil {

@@ -268,7 +268,7 @@ func TestStaticProgram(t *testing.T) {
 		t.Errorf("a dynamic program: %v, want how to build a static one", err)
 	}
 	if err := checkStatic("/etc/passwd"); err == nil {
-		t.Error("a file that is no program was accepted")
+		t.Error("a file that is not a program was accepted")
 	}
 }
 
@@ -371,7 +371,7 @@ func FuzzQMP(f *testing.F) {
 	})
 }
 
-// Whatever a guest writes, what is told of it is printable and bounded.
+// Whatever a guest writes, its text in messages is printable and bounded.
 func FuzzConsole(f *testing.F) {
 	f.Add([]byte("tare: note: x\ny"))
 	f.Add([]byte("tare: note: \xff\x1b[31m\r\n\n"))
@@ -447,7 +447,7 @@ func TestDiskArgs(t *testing.T) {
 	}
 }
 
-// A file system that opens nothing past its page cache is told of in one line, where the disk wants that.
+// If a disk needs O_DIRECT and the file system lacks it, the error says so in one line.
 func TestNoDirectIO(t *testing.T) {
 	const none = "/proc/self/comm" // nor does any file there
 	for cache, want := range map[string]bool{notebook.CacheWriteback: false, notebook.CacheNone: true, notebook.CacheDirectSync: true} {
@@ -498,7 +498,7 @@ func TestHugePagesOf(t *testing.T) {
 		}
 	}
 	if _, err := hugePagesIn("Size: much kB\n", 1); err == nil {
-		t.Error("a size that is no number: want an error")
+		t.Error("a size that is not a number: want an error")
 	}
 }
 
@@ -534,7 +534,7 @@ func (g *Guest) Flushes(ctx context.Context) (int64, error) {
 	return 0, fmt.Errorf("QEMU has no statistics of a disk %q: %+v", rootNode, all)
 }
 
-// What QEMU is told of the network: its own where none is asked for, a tap where there is one, else no card at all.
+// QEMU's arguments for the network: its own by default, a tap if there is one, otherwise no card.
 func TestNetworkArgs(t *testing.T) {
 	file := os.Stdin // any: only that there is one counts
 	mac := network.MAC(netip.MustParseAddr("198.18.0.3"))
@@ -572,7 +572,7 @@ func TestNetworkArgs(t *testing.T) {
 	}
 }
 
-// What QEMU is told of devices that no workload needs. Nothing of it listens on a network.
+// QEMU's arguments for devices that no workload needs. None of them listens on a network.
 func TestDeviceArgs(t *testing.T) {
 	const virtManager = "-spice unix=on,addr=/g/screen,disable-ticketing=on,image-compression=off,seamless-migration=on " +
 		"-chardev spicevmc,id=agent,name=vdagent -device virtserialport,chardev=agent,name=com.redhat.spice.0 " +

@@ -26,21 +26,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kernel is a Linux kernel that guests are booted with.
+// Kernel is a Linux kernel for guests.
 type Kernel struct {
 	Release string // "6.1.0-56-cloud-amd64"
 	Image   string // path of its vmlinuz
-	Modules string // path of its lib/modules/RELEASE; "": all that guests need is built in
-	Source  string // where it was taken from, for the record
-	Digest  string // "sha256:…" of Image; "" until it was read
+	Modules string // path of its lib/modules/RELEASE; "": everything that guests need is built in
+	Source  string // where it comes from, for the record
+	Digest  string // "sha256:…" of Image; "" until it has been read
 }
 
-// packagedKernel is the package whose dependency is the newest kernel for virtual machines in Debian.
+// packagedKernel is the package that depends on Debian's newest kernel for virtual machines.
 const packagedKernel = "linux-image-cloud-amd64"
 
-// FindKernel gives the kernel for guests: the host's own where it and its modules can be read, so that bare metal
-// and VM differ in nothing but the VM; else Debian's packaged cloud kernel, fetched with apt and unpacked (not
-// installed) once into stateDir/kernels. It may use the network, within ctx.
+// FindKernel returns the kernel for guests. It is the host's own where it and its modules are readable, so that bare metal and VM
+// differ only by the VM. Otherwise it is Debian's packaged cloud kernel, which apt fetches once and FindKernel unpacks (without
+// installing it) into stateDir/kernels. It may use the network, within ctx.
 func FindKernel(ctx context.Context, stateDir string) (Kernel, error) {
 	var uts unix.Utsname
 	if err := unix.Uname(&uts); err != nil {
@@ -57,7 +57,7 @@ func FindKernel(ctx context.Context, stateDir string) (Kernel, error) {
 
 func readable(path string) bool { return unix.Access(path, unix.R_OK) == nil }
 
-// fetchKernel gives the newest kernel unpacked in dir, or fetches one into it.
+// fetchKernel returns the newest kernel unpacked in dir, or fetches one.
 func fetchKernel(ctx context.Context, dir string) (Kernel, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return Kernel{}, fmt.Errorf("vm: folder for guest kernels: %w", err)
@@ -65,12 +65,12 @@ func fetchKernel(ctx context.Context, dir string) (Kernel, error) {
 	if k, ok, err := unpackedKernel(dir); err != nil || ok {
 		return k, err
 	}
-	// One fetches, others wait: whatever temporary folder is seen under the lock is somebody's who died.
+	// One process fetches, others wait: any temporary folder seen under the lock belongs to a dead process.
 	unlock, err := durable.Lock(ctx, filepath.Join(dir, "lock"))
 	if err != nil {
 		return Kernel{}, fmt.Errorf("vm: another process fetches the guests' kernel: %w", err)
 	}
-	defer unlock() // it ends a lock; nothing was written
+	defer unlock() // nothing was written, so an error does not matter
 	if k, ok, err := unpackedKernel(dir); err != nil || ok {
 		return k, err
 	}
@@ -98,7 +98,7 @@ func fetchKernel(ctx context.Context, dir string) (Kernel, error) {
 	}
 	debs, err := filepath.Glob(filepath.Join(tmp, pkg+"_*.deb"))
 	if err != nil || len(debs) != 1 {
-		return Kernel{}, fmt.Errorf("vm: `apt-get download %s` left %d packages, expected one", pkg, len(debs))
+		return Kernel{}, fmt.Errorf("vm: `apt-get download %s` left %d packages; must be one", pkg, len(debs))
 	}
 	name := strings.TrimSuffix(filepath.Base(debs[0]), ".deb")
 	if _, err := command(ctx, tmp, "dpkg-deb", "-x", debs[0], "root"); err != nil {
@@ -114,11 +114,11 @@ func fetchKernel(ctx context.Context, dir string) (Kernel, error) {
 	return kernelIn(final, name)
 }
 
-// command runs a program and gives its standard output; the error has the end of what it said.
+// command runs a program and returns its standard output. The error has the end of what it printed.
 func command(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
-	cmd.WaitDelay = 5 * time.Second // for a child of its that lives on and holds its output open
+	cmd.WaitDelay = 5 * time.Second // for a child that goes on and holds its output open
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	var out, errb bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errb
@@ -135,13 +135,13 @@ func command(ctx context.Context, dir, name string, args ...string) ([]byte, err
 	return out.Bytes(), nil
 }
 
-// unpackedKernel gives the newest kernel that is already in dir.
+// unpackedKernel returns the newest kernel in dir.
 func unpackedKernel(dir string) (Kernel, bool, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return Kernel{}, false, fmt.Errorf("vm: guest kernels: %w", err)
 	}
-	slices.Reverse(entries) // names carry the version; kept ones are few
+	slices.Reverse(entries) // names contain the version, and there are few
 	for _, e := range entries {
 		if e.IsDir() && strings.HasPrefix(e.Name(), "linux-image-") {
 			k, err := kernelIn(filepath.Join(dir, e.Name()), e.Name())
@@ -155,7 +155,7 @@ func unpackedKernel(dir string) (Kernel, bool, error) {
 func kernelIn(root, name string) (Kernel, error) {
 	images, err := filepath.Glob(filepath.Join(root, "boot/vmlinuz-*"))
 	if err != nil || len(images) != 1 {
-		return Kernel{}, fmt.Errorf("vm: package %s holds %d files boot/vmlinuz-*, expected one", root, len(images))
+		return Kernel{}, fmt.Errorf("vm: package %s has %d files boot/vmlinuz-*; must be one", root, len(images))
 	}
 	release := strings.TrimPrefix(filepath.Base(images[0]), "vmlinuz-")
 	k := Kernel{Release: release, Image: images[0], Source: "Debian package " + name}
@@ -177,10 +177,10 @@ type module struct {
 // maxModule bounds an uncompressed kernel module; the largest that guests need has a few MiB.
 const maxModule = 64 << 20
 
-// modules gives the modules of k that are wanted and those of the optional ones that it has, each after those that
-// it depends on; the optional ones come first. What is built into the kernel is left out; a wanted one that the
-// kernel has in neither way is an error. Dependencies are read from the modules themselves, as a package that is
-// only unpacked has no modules.dep. A kernel without any has all built in, or the guest says what it lacks.
+// modules returns the wanted modules of k and those of the optional ones that it has, each after its dependencies; the optional
+// ones come first. It omits what is built into the kernel. A wanted module that the kernel has in neither way is an error. It reads
+// dependencies from the modules themselves, because an unpacked package has no modules.dep. A kernel without modules has everything
+// built in, or the guest says what is missing.
 func (k Kernel) modules(wanted, optional []string) ([]module, error) {
 	if k.Modules == "" {
 		return nil, nil
@@ -277,7 +277,7 @@ func readModule(path string) ([]byte, error) {
 			r = z
 		}
 	default:
-		return nil, fmt.Errorf("vm: kernel module %s: expected .ko, .ko.gz, .ko.xz or .ko.zst", path)
+		return nil, fmt.Errorf("vm: kernel module %s: must be .ko, .ko.gz, .ko.xz or .ko.zst", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("vm: kernel module %s: %w", path, err)
@@ -292,7 +292,7 @@ func readModule(path string) ([]byte, error) {
 	return data, nil
 }
 
-// moduleDepends reads the names of the modules that a module takes symbols from.
+// moduleDepends reads the names of the modules whose symbols a module uses.
 func moduleDepends(data []byte) ([]string, error) {
 	f, err := elf.NewFile(bytes.NewReader(data))
 	if err != nil {

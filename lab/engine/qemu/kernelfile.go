@@ -18,12 +18,12 @@ import (
 	"tare/notebook"
 )
 
-// maxKernel bounds a kernel's file in bytes; an uncompressed one with its debugging symbols has less.
+// maxKernel bounds a kernel's file in bytes; even an uncompressed one with debugging symbols is smaller.
 const maxKernel = 1 << 30
 
-// NamedKernel reads a file that is to be the guests' kernel: a bzImage, or an uncompressed vmlinux that can be entered
-// as Xen's PVH has it. Its modules are those of its release, next to it as in a package, or on this host. If there are
-// none, all that guests need must be built in.
+// NamedKernel reads a file as the guests' kernel: a bzImage, or an uncompressed vmlinux with an entry for Xen's PVH. Its modules
+// are those of its release, next to it as in a package, or on this host. Without modules, everything that guests need must be built
+// in.
 func NamedKernel(path string) (Kernel, error) {
 	refuse := func(why string, a ...any) (Kernel, error) {
 		return Kernel{}, fmt.Errorf("kernel %s: "+why, append([]any{path}, a...)...)
@@ -60,7 +60,7 @@ func NamedKernel(path string) (Kernel, error) {
 	return k, nil
 }
 
-// recorded says of a kernel's file what a record has of it.
+// recorded is the entry for a kernel's file in a record.
 func recorded(path string) (notebook.Kernel, error) {
 	k, err := NamedKernel(path)
 	return notebook.Kernel{File: path, Release: k.Release, Digest: k.Digest}, err
@@ -80,12 +80,12 @@ func digestOf(path string) (string, error) {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// packed are beginnings of what has to be unpacked before a machine can boot it, and how.
+// packed are the first bytes of compressed files that no machine can boot, and how to unpack them.
 var packed = []struct{ magic, how string }{
 	{"\xfd7zXZ\x00", "xz -dk"}, {"\x1f\x8b", "gzip -dk"}, {"\x28\xb5\x2f\xfd", "zstd -dk"}, {"BZh", "bzip2 -dk"}, {"\x04\x22\x4d\x18", "lz4 -dk"},
 }
 
-// releaseOf checks that a file's bytes are a whole kernel for this machine, and gives its release.
+// releaseOf checks that a file's bytes are a whole kernel for this machine, and returns its release.
 func releaseOf(data []byte) (string, error) {
 	for _, p := range packed {
 		if bytes.HasPrefix(data, []byte(p.magic)) {
@@ -110,12 +110,12 @@ func releaseOf(data []byte) (string, error) {
 	return "", errors.New("it is not a kernel; give a bzImage (vmlinuz) or an uncompressed vmlinux for x86-64")
 }
 
-// Offsets in a bzImage's header (Documentation/arch/x86/boot.rst of the kernel).
+// Offsets in a bzImage's header (the kernel's Documentation/arch/x86/boot.rst).
 const (
-	setupSects    = 0x1f1 // byte: sectors of the set-up code less one
+	setupSects    = 0x1f1 // byte: sectors of the set-up code minus one
 	sysSize       = 0x1f4 // uint32: 16-byte units of the rest
 	bootVersion   = 0x206 // uint16
-	kernelVersion = 0x20e // uint16: where the release is, less 0x200
+	kernelVersion = 0x20e // uint16: offset of the release, minus 0x200
 	xLoadFlags    = 0x236 // uint16; bit 0: it has a 64-bit entry
 	bootHeaderEnd = 0x238
 )
@@ -142,7 +142,7 @@ func bzImage(data []byte) (string, error) {
 	return saneRelease(release)
 }
 
-// A kernel's own line about itself, and what a release may be.
+// A kernel's own line about itself, and the form of a release.
 var (
 	banner  = regexp.MustCompile(`Linux version ([^ \x00]{1,64}) \(`)
 	release = regexp.MustCompile(`^[0-9]+\.[0-9]+[A-Za-z0-9.+_~-]*$`)
@@ -155,7 +155,7 @@ func saneRelease(text []byte) (string, error) {
 	return string(text), nil
 }
 
-// pvhEntry is the type of Xen's note that says where a PVH guest begins: QEMU starts no vmlinux without.
+// pvhEntry is the type of Xen's note with the entry of a PVH guest. QEMU starts no vmlinux without it.
 const pvhEntry = 18
 
 func vmlinux(data []byte) (string, error) {
@@ -178,14 +178,14 @@ func vmlinux(data []byte) (string, error) {
 	m := banner.FindSubmatch(data)
 	switch {
 	case m == nil:
-		return "", errors.New("it is a program and no kernel: nothing in it says \"Linux version\"")
+		return "", errors.New("it is a program, not a kernel: it does not contain \"Linux version\"")
 	case !pvh:
-		return "", errors.New("it is a vmlinux without a PVH entry (CONFIG_PVH), which QEMU does not boot: take its bzImage")
+		return "", errors.New("it is a vmlinux without a PVH entry (CONFIG_PVH), which QEMU does not boot: give its bzImage")
 	}
 	return saneRelease(m[1])
 }
 
-// hasNote says whether one of a segment's notes is of that owner and type.
+// hasNote reports whether a segment has a note of that owner and type.
 func hasNote(notes []byte, owner string, kind uint32) bool {
 	pad := func(n uint32) int { return int(n+3) &^ 3 }
 	for len(notes) >= 12 {

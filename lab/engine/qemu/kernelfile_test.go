@@ -66,7 +66,7 @@ func TestNamedKernel(t *testing.T) {
 		{"an Image for arm64", append(make([]byte, 0x38), "ARM\x64"...), "", "for arm64"},
 		{"an Image for RISC-V", append(make([]byte, 0x38), "RSC\x05"...), "", "for RISC-V"},
 		{"a vmlinux without PVH", aVmlinux(elf.EM_X86_64, 1), "", "without a PVH entry"},
-		{"a program", bytes.ReplaceAll(aVmlinux(elf.EM_X86_64, pvhEntry), []byte("Linux version"), []byte("Other version")), "", "a program and no kernel"},
+		{"a program", bytes.ReplaceAll(aVmlinux(elf.EM_X86_64, pvhEntry), []byte("Linux version"), []byte("Other version")), "", "a program, not a kernel"},
 		{"a compressed file", []byte("\xfd7zXZ\x00…"), "", "unpack it first (xz -dk)"},
 	} {
 		path := filepath.Join(t.TempDir(), "kernel")
@@ -88,7 +88,7 @@ func TestNamedKernel(t *testing.T) {
 	}
 }
 
-// A named kernel's modules are those beside it, as an unpacked package has them.
+// A named kernel's modules are those next to it, as in an unpacked package.
 func TestNamedKernelsModules(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

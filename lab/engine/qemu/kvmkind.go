@@ -10,11 +10,11 @@ import (
 	"tare/lab/proc"
 )
 
-// kvmKind says in words what runs the guests of a host's KVM, and whether that is the CPU's own virtualization. Anything
-// else that gives a /dev/kvm runs the guest's kernel some other way, mostly by emulating it. Its cost is not a VM's, and
-// most kernels do not boot there.
+// kvmKind describes what runs the guests of a host's KVM, and reports whether that is the CPU's own virtualization. Anything else
+// that provides /dev/kvm runs the guest's kernel in some other way, mostly by emulating it. Its cost is not a VM's, and most
+// kernels do not boot there.
 func kvmKind(host proc.Tree) (words string, hardware bool) {
-	flags, _ := host.CPUFlags() // where they cannot be read nothing says that the CPU can
+	flags, _ := host.CPUFlags() // if they cannot be read, nothing says that the CPU can
 	for _, of := range []struct{ flag, module string }{{"vmx", "kvm_intel"}, {"svm", "kvm_amd"}} {
 		if _, err := fs.Stat(host.FS, "sys/module/"+of.module); err == nil && slices.Contains(flags, of.flag) {
 			return "the CPU's own virtualization (" + of.flag + ", " + of.module + ")", true
@@ -24,7 +24,7 @@ func kvmKind(host proc.Tree) (words string, hardware bool) {
 	if slices.Contains(flags, "vmx") || slices.Contains(flags, "svm") {
 		lacks = "neither kvm_intel nor kvm_amd is loaded"
 	}
-	modules, _ := fs.Glob(host.FS, "sys/module/kvm_*") // the pattern is good
+	modules, _ := fs.Glob(host.FS, "sys/module/kvm_*") // the pattern is valid
 	var others []string
 	for _, m := range modules {
 		if name := strings.TrimPrefix(m, "sys/module/"); name != "kvm_intel" && name != "kvm_amd" {

@@ -34,26 +34,26 @@ type machine struct {
 	drained sync.WaitGroup // of the console
 }
 
-// hardware says what machine is wanted.
+// hardware describes the wanted machine.
 type hardware struct {
 	accelerator string
 	cpus        int
 	memory      int64 // bytes, whole MiB
 	kernel      string
 	initramfs   string
-	cmdline     string // what is added to the kernel's command line
+	cmdline     string // added to the kernel's command line
 	name        string
 	root, work  string // disk images; may be empty
-	overlay     string // takes what is written to root
+	overlay     string // for writes to root
 	machine     notebook.Machine
 	network     string         // mode; "": a network of the guest's own with nothing behind it
-	forward     netip.AddrPort // of the host, which QEMU's user network leads to that port of the guest; zero: nothing
+	forward     netip.AddrPort // address of the host that QEMU's user network forwards to that port of the guest; zero: none
 	tap         *os.File
 	mac         net.HardwareAddr // of the card on the tap
 	vhost       *os.File         // with a tap, where the kernel can carry its packets; may be nil
-	folder      string           // the guest's
-	moments     *engine.Moments  // of its start
-	ruler       *os.File         // its end of the ruler's stream, where there is one already; the caller closes it
+	folder      string           // of the guest
+	moments     *engine.Moments  // moments of its start
+	ruler       *os.File         // its end of an existing stream of the ruler; the caller closes it
 	state       *os.File         // the saved state to restore; nil: the machine boots. The caller closes it.
 	screen      string           // path of the socket at which its screen is shown; connect sets it
 	bare        bool             // no disks, no network, no ruler's port: the probe's machine
@@ -71,21 +71,21 @@ const (
 // vhostDevice is what a process opens to have the host's kernel carry the packets of its tap.
 const vhostDevice = "/dev/vhost-net"
 
-// carried says whether the host's kernel carries the packets of the machine's tap.
+// carried reports whether the host's kernel carries the packets of the machine's tap.
 func (m *machine) carried() (bool, error) {
 	dir := fmt.Sprintf("/proc/%d/fd", m.process.PID())
 	all, err := os.ReadDir(dir)
 	return slices.ContainsFunc(all, func(f os.DirEntry) bool {
 		to, err := os.Readlink(filepath.Join(dir, f.Name()))
-		return err == nil && to == vhostDevice // one that was closed meanwhile is none
+		return err == nil && to == vhostDevice // a file that was closed in the meantime does not count
 	}), err
 }
 
 // args is QEMU's command line.
 //
-// The machine is q35, which is what users of VMs have. microvm says hello 0.3 s earlier under TCG (2.6 s against
-// 2.9 s), has no I/O threads for its disks there, and would be one machine more to know. Everything that a default
-// machine has and no guest uses (VGA, floppy, CD-ROM, …) is left out.
+// The machine is q35, as users of VMs have it. microvm would say hello 0.3 s earlier under TCG (2.6 s instead of 2.9 s), but has no
+// I/O threads for its disks there, and would be one more machine to know. The machine omits what a default machine has and no guest
+// uses (VGA, floppy, CD-ROM, …).
 func (h hardware) args() ([]string, error) {
 	accel, cpu := "kvm", "host"
 	if h.accelerator == notebook.TCG {
@@ -93,15 +93,15 @@ func (h hardware) args() ([]string, error) {
 	}
 	cmdline := "console=ttyS0 quiet loglevel=4 panic=-1 no_timer_check "
 	if h.accelerator == notebook.KVMEmulated {
-		// Every instruction of the guest's kernel is emulated there: it is spared the interpreting of the machine's description, and of
-		// its own code the patching for one CPU and back; and of the signals by which Go's runtime has goroutines share a CPU, for what
-		// the kernel does not know is passed on to its first program.
+		// Under emulation every instruction of the guest's kernel is emulated. So spare it the interpretation of the machine's
+		// description, and the patching of its own code for one CPU and back. Also spare it the signals by which Go's runtime lets
+		// goroutines share a CPU. The kernel passes on to its first program what it does not know.
 		cmdline += guestinit.NoACPI + " noreplace-smp random.trust_cpu=on GODEBUG=asyncpreemptoff=1 "
-		// It offers the register that says which weaknesses the CPU has not, and refuses to have it set: QEMU aborts at that.
+		// It offers the register that lists the CPU's absent weaknesses, but refuses to set it, and QEMU then aborts.
 		cpu += ",arch-capabilities=off"
 	}
 	if h.machine.Threads > 1 {
-		// A core of AMD's has threads for its guest where that is switched on, and the one that TCG emulates never has.
+		// An AMD core has threads for its guest only where that is enabled, and the core that TCG emulates never has them.
 		switch flags, err := proc.Host.CPUFlags(); {
 		case h.accelerator == notebook.TCG:
 			cpu += ",vendor=GenuineIntel"
@@ -118,9 +118,9 @@ func (h hardware) args() ([]string, error) {
 		"-m", fmt.Sprintf("size=%dM", h.memory>>20),
 		"-no-user-config", "-nodefaults", "-display", "none", "-no-reboot", "-S",
 		"-kernel", h.kernel, "-initrd", h.initramfs,
-		// The console is for what goes wrong: errors and worse. A panic ends the guest at once. append=on, as QEMU
-		// could not truncate a pipe. no_timer_check, as a kernel that finds KVM has it by itself: under emulation on a
-		// busy host the timer may seem not to work, and the kernel would panic.
+		// The console is for failures: errors and worse. A panic ends the guest at once. append=on, because QEMU could not truncate
+		// a pipe. no_timer_check, which a kernel on KVM sets itself: under emulation on a busy host the timer may seem broken, and
+		// the kernel would panic.
 		"-append", cmdline + h.cmdline,
 		"-add-fd", fmt.Sprintf("fd=%d,set=1", consoleFD),
 		"-chardev", "file,id=console,path=/dev/fdset/1,append=on", "-serial", "chardev:console",
@@ -129,7 +129,7 @@ func (h hardware) args() ([]string, error) {
 		"-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
 	}
 	if h.accelerator == notebook.KVMEmulated {
-		args = append(args, "-bios", "qboot.rom") // QEMU's own least firmware, which does no more than to start the kernel
+		args = append(args, "-bios", "qboot.rom") // QEMU's smallest firmware, which only starts the kernel
 	}
 	if h.bare {
 		return args, nil
@@ -149,7 +149,7 @@ func (h hardware) args() ([]string, error) {
 		}
 		args = append(args, "-netdev", tap, "-device", fmt.Sprintf("virtio-net-pci,netdev=net,romfile=,mac=%s", h.mac))
 	case h.network == "" || h.network == notebook.NetUser:
-		// restrict=on: the guest sees a network of its own and nothing behind it, but for the port that is led into it.
+		// restrict=on: the guest sees only a network of its own, except for the forwarded port.
 		user := "user,id=net,restrict=on,ipv6=off"
 		if h.forward.IsValid() {
 			user += fmt.Sprintf(",hostfwd=tcp:%s-:%d", h.forward, h.forward.Port())
@@ -160,7 +160,7 @@ func (h hardware) args() ([]string, error) {
 	return append(args, disks...), err
 }
 
-// memoryArgs say what the machine's memory is of, and on which nodes: one anonymous mapping, where nothing else is asked for.
+// memoryArgs describe the machine's memory and its NUMA nodes: by default one anonymous mapping.
 func (h hardware) memoryArgs() (args []string) {
 	m := h.machine
 	if m.HugePages == 0 && m.Nodes == 1 {
@@ -169,7 +169,7 @@ func (h hardware) memoryArgs() (args []string) {
 	for i := range m.Nodes {
 		kind := "memory-backend-ram"
 		if m.HugePages > 0 {
-			// All of them are taken now: a guest that met none later would be killed.
+			// Take all of them now: a guest that found none later would be killed.
 			kind = fmt.Sprintf("memory-backend-memfd,hugetlb=on,hugetlbsize=%d,prealloc=on", m.HugePages)
 		}
 		each := h.cpus / m.Nodes
@@ -213,15 +213,15 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 	return m, nil
 }
 
-// channels are the files that QEMU gets when it starts, and this process's ends of them.
+// channels are the files that QEMU gets at its start, and this process's ends of them.
 type channels struct {
-	out    *os.File   // of the console
-	ours   []net.Conn // of QMP and of the ruler's port; nil where the caller has the port's
-	extra  []*os.File // that QEMU has, from consoleFD on
-	theirs []*os.File // of extra: to be closed here when QEMU has them
+	out    *os.File   // the console
+	ours   []net.Conn // QMP's and the ruler's port; nil where the caller has the port's
+	extra  []*os.File // QEMU's files from consoleFD on
+	theirs []*os.File // those of extra to close here when QEMU has them
 }
 
-// connect makes what a machine needs, and sets which of it QEMU's arguments name. On error nothing of it remains.
+// connect makes what a machine needs, and sets the parts that QEMU's arguments name. On error nothing of it remains.
 func connect(h *hardware) (_ *channels, err error) {
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -252,7 +252,7 @@ func connect(h *hardware) (_ *channels, err error) {
 	if h.tap != nil {
 		c.extra = append(c.extra, h.tap) // the caller closes it
 		if h.accelerator == notebook.KVM && !h.machine.NoVhost {
-			// As users of KVM have it. Where it cannot be opened QEMU carries the packets itself.
+			// As for users of KVM. Where it cannot be opened, QEMU carries the packets itself.
 			if fd, err := unix.Open(vhostDevice, unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
 				h.vhost = os.NewFile(uintptr(fd), vhostDevice)
 				c.give(h.vhost)
@@ -260,7 +260,7 @@ func connect(h *hardware) (_ *channels, err error) {
 		}
 	}
 	if h.machine.Devices != "" {
-		// A socket's address holds 107 bytes, and a folder's path may be longer.
+		// A socket's address holds 107 bytes, but a folder's path may be longer.
 		dir, err := unix.Open(h.folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", h.folder, err)
@@ -271,7 +271,7 @@ func connect(h *hardware) (_ *channels, err error) {
 	return c, nil
 }
 
-// start starts QEMU with them.
+// start starts QEMU with these channels.
 func (c *channels) start(program string, h hardware) (*engine.Process, error) {
 	args, err := h.args()
 	if err != nil {
@@ -287,7 +287,7 @@ func (c *channels) start(program string, h hardware) (*engine.Process, error) {
 	return engine.StartTied(cmd)
 }
 
-// give has QEMU get a file, of which nobody else needs this process's copy.
+// give passes a file to QEMU; this process's copy is then no longer needed.
 func (c *channels) give(f *os.File) {
 	c.extra, c.theirs = append(c.extra, f), append(c.theirs, f)
 }
@@ -313,7 +313,7 @@ func (c *channels) close() {
 // Meet implements engine.Meeting.
 func (m *machine) Meet(context.Context) (ruler.Stream, int, error) { return m.conn, 0, nil }
 
-// threads gives the thread of each vCPU, by the vCPU's number, and all other threads of the process.
+// threads returns the thread of each vCPU, by the vCPU's number, and all other threads of the process.
 func (m *machine) threads(ctx context.Context) (vcpus, others []int, err error) {
 	var cpus []struct {
 		Index  int `json:"cpu-index"`
@@ -334,7 +334,7 @@ func (m *machine) threads(ctx context.Context) (vcpus, others []int, err error) 
 	})
 	for i, c := range cpus {
 		if c.Index != i || !slices.Contains(all, c.Thread) || slices.Contains(vcpus, c.Thread) {
-			return nil, nil, fmt.Errorf("QEMU says that vCPU %d is thread %d, which is none of its own, or not one for each vCPU", c.Index, c.Thread)
+			return nil, nil, fmt.Errorf("QEMU says that vCPU %d is thread %d, but that is not its own thread or not one for each vCPU", c.Index, c.Thread)
 		}
 		vcpus = append(vcpus, c.Thread)
 	}
@@ -346,8 +346,8 @@ func (m *machine) threads(ctx context.Context) (vcpus, others []int, err error) 
 	return vcpus, others, nil
 }
 
-// pin binds the thread of each vCPU to its own CPU, and all other threads to the CPUs that remain of allowed, or to
-// all of allowed where none remains.
+// pin binds the thread of each vCPU to its own CPU. It binds all other threads to the rest of allowed, or to all of allowed if no
+// CPU is left.
 func (m *machine) pin(ctx context.Context, cpus, allowed []int) error {
 	vcpus, others, err := m.threads(ctx)
 	if err != nil {
@@ -366,7 +366,7 @@ func (m *machine) pin(ctx context.Context, cpus, allowed []int) error {
 		rest = allowed
 	}
 	for _, tid := range others {
-		// A thread of QEMU's pool may have ended since.
+		// A thread of QEMU's pool may have ended.
 		if err := setAffinity(tid, rest); err != nil && !errors.Is(err, unix.ESRCH) {
 			return err
 		}
@@ -400,7 +400,7 @@ func (m *machine) kill(ctx context.Context) error {
 	if err := m.process.End(ctx, 0); err != nil {
 		return err
 	}
-	if m.conn != nil { // else it is the saved machine's
+	if m.conn != nil { // otherwise it belongs to the saved machine
 		m.conn.Close()
 	}
 	if m.qmp != nil {
@@ -413,7 +413,7 @@ func (m *machine) kill(ctx context.Context) error {
 // diagnoseWait bounds how long a diagnosis waits for a QEMU that lost its ruler to end by itself.
 const diagnoseWait = 2 * time.Second
 
-// diagnose says what is known of why the guest does not answer.
+// diagnose says why the guest does not answer, as far as known.
 func (m *machine) diagnose(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, diagnoseWait)
 	defer cancel()
@@ -430,7 +430,7 @@ func (m *machine) diagnose(ctx context.Context) string {
 			said = append(said, "its machine stopped: "+why)
 		}
 	}
-	// What matters most may be far from the console's end.
+	// The most important line may be far from the console's end.
 	if s, ok := m.console.find(guestinit.FailPrefix); ok {
 		said = append(said, "its first process failed: "+s)
 	}

@@ -17,19 +17,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxQMPLine bounds one line from QEMU; the longest answer that is asked for has a few hundred bytes for each vCPU.
+// maxQMPLine bounds one line from QEMU; the longest answer has a few hundred bytes for each vCPU.
 const maxQMPLine = 1 << 20
 
-// qmp speaks QEMU's machine protocol (docs/interop/qmp-spec.rst) over conn. One command is under way at a time.
+// qmp speaks QEMU's machine protocol (docs/interop/qmp-spec.rst) over conn. One command runs at a time.
 type qmp struct {
 	conn     net.Conn
-	command  sync.Mutex      // held while a command is under way
-	answers  chan qmpMessage // from the reader, of the command under way
+	command  sync.Mutex      // held while a command runs
+	answers  chan qmpMessage // answers to the running command, from the reader
 	ended    chan struct{}   // closed when the reader has ended
-	err      error           // why it has, once it has
-	mu       sync.Mutex      // guards what follows
+	err      error           // why the reader has ended
+	mu       sync.Mutex      // guards the fields below
 	id       int             // of the last command
-	gift     *os.File        // that goes with the next command
+	gift     *os.File        // file to send with the next command
 	shutdown string          // why the machine stopped, once QEMU has said so
 }
 
@@ -43,11 +43,11 @@ type qmpMessage struct {
 	} `json:"error"`
 	Event string `json:"event"`
 	Data  struct {
-		Reason string `json:"reason"` // of a SHUTDOWN
+		Reason string `json:"reason"` // of a SHUTDOWN event
 	} `json:"data"`
 }
 
-// newQMP takes QEMU's greeting and leaves the protocol ready for commands. It owns conn.
+// newQMP reads QEMU's greeting and makes the protocol ready for commands. It owns conn.
 func newQMP(ctx context.Context, conn net.Conn) (*qmp, error) {
 	q := &qmp{conn: conn, answers: make(chan qmpMessage), ended: make(chan struct{})}
 	greeted := make(chan struct{})
@@ -67,7 +67,7 @@ func newQMP(ctx context.Context, conn net.Conn) (*qmp, error) {
 	return q, nil
 }
 
-// read hands on what QEMU says until the connection ends.
+// read passes on QEMU's messages until the connection ends.
 func (q *qmp) read(greeted chan<- struct{}) {
 	defer close(q.ended)
 	defer q.conn.Close()
@@ -96,7 +96,7 @@ func (q *qmp) read(greeted chan<- struct{}) {
 			due := m.ID != nil && *m.ID == q.id
 			q.mu.Unlock()
 			if !due {
-				continue // an answer that came after its asker had given up
+				continue // an answer to a command that was given up
 			}
 			select {
 			case q.answers <- m:
@@ -109,7 +109,7 @@ func (q *qmp) read(greeted chan<- struct{}) {
 	}
 }
 
-// give hands QEMU an open file, which it knows by the name from then on.
+// give passes an open file to QEMU, which then knows it by this name.
 func (q *qmp) give(ctx context.Context, name string, f *os.File) error {
 	q.mu.Lock()
 	q.gift = f
@@ -117,7 +117,7 @@ func (q *qmp) give(ctx context.Context, name string, f *os.File) error {
 	return q.with(ctx, "getfd", map[string]string{"fdname": name}, nil)
 }
 
-// write sends a command, with the file that is to go with it.
+// write sends a command, with the file that belongs to it.
 func (q *qmp) write(line []byte) error {
 	q.mu.Lock()
 	f := q.gift
@@ -132,12 +132,12 @@ func (q *qmp) write(line []byte) error {
 	return err
 }
 
-// run sends a command without arguments and decodes what it returns into result, unless that is nil.
+// run sends a command without arguments and decodes the answer into result, unless result is nil.
 func (q *qmp) run(ctx context.Context, name string, result any) error {
 	return q.with(ctx, name, nil, result)
 }
 
-// with is run with arguments, a struct or a map; nil: none.
+// with is run with arguments: a struct or a map; nil: none.
 func (q *qmp) with(ctx context.Context, name string, arguments, result any) error {
 	q.command.Lock()
 	defer q.command.Unlock()
@@ -159,7 +159,7 @@ func (q *qmp) with(ctx context.Context, name string, arguments, result any) erro
 		}
 	}
 	if err := q.write(append(line, '\n')); err != nil {
-		if errors.Is(err, os.ErrDeadlineExceeded) { // it is the context's
+		if errors.Is(err, os.ErrDeadlineExceeded) { // the context's deadline
 			err = context.DeadlineExceeded
 		}
 		return fmt.Errorf("QEMU command %s: %w", name, err)
@@ -188,7 +188,7 @@ func (q *qmp) with(ctx context.Context, name string, arguments, result any) erro
 	}
 }
 
-// stopped gives QEMU's word for why the machine stopped; empty: it did not.
+// stopped is QEMU's reason why the machine stopped; empty if it runs.
 func (q *qmp) stopped() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()

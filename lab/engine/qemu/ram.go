@@ -14,7 +14,7 @@ import (
 
 var _ engine.Machine = (*Guest)(nil)
 
-// RAM implements engine.Machine. QEMU says of a guest's address where it has it (the monitor's command gpa2hva).
+// RAM implements engine.Machine. QEMU translates a guest's address to its own (the monitor's command gpa2hva).
 func (g *Guest) RAM(ctx context.Context) ([]frames.Piece, error) {
 	ctx, cancel := context.WithTimeout(ctx, limitsWait)
 	defer cancel()
@@ -36,7 +36,7 @@ func (g *Guest) RAM(ctx context.Context) ([]frames.Piece, error) {
 // KernelFile implements engine.Machine.
 func (g *Guest) KernelFile() string { return g.hardware.kernel }
 
-// placed reads the answer to gpa2hva: "Host virtual address for 0x0 (pc.ram) is 0x7f0000000000". 0: there is no memory at that address.
+// placed parses the answer to gpa2hva: "Host virtual address for 0x0 (pc.ram) is 0x7f0000000000". 0: no memory is at that address.
 func placed(said string) (uint64, error) {
 	said = strings.TrimSpace(said)
 	if strings.HasPrefix(said, "No memory is mapped") || strings.Contains(said, "is not RAM") {
@@ -52,11 +52,11 @@ func placed(said string) (uint64, error) {
 
 const (
 	grain  = 1 << 20 // pieces begin and end at whole MiB
-	behind = 1 << 32 // of a PC: what does not fit below the devices' addresses begins here
+	behind = 1 << 32 // in a PC, memory that does not fit below the devices' addresses begins here
 )
 
-// pieces finds where so many bytes of a guest's memory are, by asking for single addresses. Below the first MiB some belong to firmware and devices; the
-// memory goes on beneath, and they are asked for as a part of it.
+// pieces finds where the given number of bytes of a guest's memory are, by asking for single addresses. Below the first MiB some
+// addresses belong to firmware and devices. The memory continues beneath them, so they count as a part of it.
 func pieces(memory uint64, ask func(guest uint64) (host uint64, err error)) (all []frames.Piece, err error) {
 	for guest, left := uint64(0), memory; left > 0; {
 		host, err := ask(guest)
@@ -68,9 +68,9 @@ func pieces(memory uint64, ask func(guest uint64) (host uint64, err error)) (all
 			continue
 		}
 		if host == 0 {
-			return nil, fmt.Errorf("QEMU has no memory at %#[3]x, where %[1]d of %[2]d bytes must be", left, memory, guest)
+			return nil, fmt.Errorf("QEMU has no memory at %#[3]x, although %[1]d of %[2]d bytes must be there", left, memory, guest)
 		}
-		// The most of it that lies in one row: what is there at low is, and what is there at high is not.
+		// Find the longest contiguous piece: the memory at low belongs to it, and the memory at high does not.
 		low, high := uint64(grain), left+grain
 		for high-low > grain {
 			mid := (low + high) / 2 / grain * grain

@@ -20,16 +20,16 @@ import (
 var _ engine.Saver = (*Guest)(nil)
 
 const (
-	stateName = "state"          // of the file with a saved machine, in the guest's folder
+	stateName = "state"          // name of the file with a saved machine, in the guest's folder
 	stateFD   = "state"          // QEMU's name for it
-	savePause = time.Millisecond // between two questions whether QEMU has saved, or restored, the machine
-	saveSpeed = int64(1) << 40   // bytes a second: QEMU's default is that of a network of 1 Gbit/s
+	savePause = time.Millisecond // pause between two questions whether QEMU has saved, or restored, the machine
+	saveSpeed = int64(1) << 40   // bytes a second; QEMU's default is for a network of 1 Gbit/s
 )
 
-// Save implements engine.Saver: QEMU's migration to a file, and then the end of QEMU. What is on the machine's disk stays there.
+// Save implements engine.Saver: it migrates the machine to a file, and ends QEMU. The machine's disk stays.
 func (g *Guest) Save(ctx context.Context) (s engine.Saved, err error) {
 	if g.hardware.machine.HugePages > 0 || g.hardware.vhost != nil || g.state != "" {
-		return s, g.kind.Unsupported("a saved state", "of a machine with huge pages, or with packets that the host's kernel carries, Tare saves none, and of any but one")
+		return s, g.kind.Unsupported("a saved state", "Tare saves no machine with huge pages, and none whose packets the host's kernel carries; it saves any other machine once")
 	}
 	path := filepath.Join(g.Folder, stateName)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -69,7 +69,7 @@ func (g *Guest) Save(ctx context.Context) (s engine.Saved, err error) {
 	if err != nil {
 		return s, err
 	}
-	// The new machine gets the old one's end of the ruler's stream, and its tap: to the guest nothing is ever disconnected.
+	// The new machine gets the old one's end of the ruler's stream, and its tap, so the guest sees no disconnection.
 	fds := []**os.File{&g.hardware.ruler}
 	numbers := []int{rulerFD}
 	if g.onTap {
@@ -88,7 +88,7 @@ func (g *Guest) Save(ctx context.Context) (s engine.Saved, err error) {
 		*fds[i] = os.NewFile(uintptr(fd), fmt.Sprintf("file %d of the saved machine", n))
 	}
 	conn := g.machine.conn
-	g.machine.conn = nil // the ruler's stream stays
+	g.machine.conn = nil // keep the ruler's stream
 	if err := g.machine.kill(ctx); err != nil {
 		return s, errors.Join(err, closed(conn, g.hardware.ruler, g.hardware.tap))
 	}
@@ -96,7 +96,7 @@ func (g *Guest) Save(ctx context.Context) (s engine.Saved, err error) {
 	return engine.Saved{Bytes: st.Size(), How: notebook.Say("saved-by-qemu"), Path: path}, nil
 }
 
-// closed closes what there is of these.
+// closed closes all of these that exist.
 func closed(conn net.Conn, files ...*os.File) error {
 	errs := []error{conn.Close()}
 	for _, f := range files {
@@ -107,7 +107,7 @@ func closed(conn net.Conn, files ...*os.File) error {
 	return errors.Join(errs...)
 }
 
-// Restore implements engine.Saver, in a new QEMU.
+// Restore implements engine.Saver: it starts a new QEMU.
 func (g *Guest) Restore(ctx context.Context, m *engine.Moments) error {
 	state, err := os.Open(g.state)
 	if err != nil {
@@ -118,7 +118,7 @@ func (g *Guest) Restore(ctx context.Context, m *engine.Moments) error {
 	h.state, h.moments = state, nil
 	conn := g.machine.conn
 	made, err := startMachine(ctx, h)
-	if err := errors.Join(h.ruler.Close(), err); err != nil { // the new machine has its own
+	if err := errors.Join(h.ruler.Close(), err); err != nil { // the new machine has its own copy
 		return err
 	}
 	if h.tap != nil {
@@ -141,7 +141,7 @@ func (g *Guest) Restore(ctx context.Context, m *engine.Moments) error {
 			break
 		}
 		if err := pause(ctx); err != nil {
-			return fmt.Errorf("QEMU has not read the saved state: %w", err)
+			return fmt.Errorf("QEMU did not read the saved state: %w", err)
 		}
 	}
 	if err := made.qmp.run(ctx, "cont", nil); err != nil {

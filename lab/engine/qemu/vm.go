@@ -1,14 +1,14 @@
 //go:build linux
 
-// Package qemu is the driver of virtual machines: QEMU, driven over QMP, with the image's root on a virtio disk and
-// the ruler on a virtio serial port.
+// Package qemu is the driver of virtual machines: QEMU, controlled over QMP, with the image's root on a virtio disk and the ruler
+// on a virtio serial port.
 //
-// A guest is one QEMU process and a folder with the file that takes what it writes to its disk, and nothing else on the
-// host: its control socket, its console and its ruler's stream are descriptors that it shares with this program. It ends
-// with this program, however that ends (PR_SET_PDEATHSIG), and is in the undo journal besides.
+// On the host a guest is one QEMU process and a folder with the file for what it writes to its disk. Its control socket, its
+// console and its ruler's stream are descriptors that it shares with this program. It ends with this program, however that ends
+// (PR_SET_PDEATHSIG), and is also in the undo journal.
 //
-// On a network it has a virtio card on a tap of the load's bridge, with an address that its first process sets; else,
-// where none was asked for, QEMU's own network with nothing behind it.
+// On a network it has a virtio card on a tap of the load's bridge, with an address that its first process sets. By default it has
+// QEMU's own network, with nothing behind it.
 package qemu
 
 import (
@@ -37,37 +37,37 @@ import (
 	"tare/notebook/durable"
 )
 
-// VM and VMCN are the engines: virtual machines, and containers in them.
+// VM and VMCN are the engines of virtual machines, and of containers in them.
 var (
 	VM   = kind(notebook.VM)
 	VMCN = kind(notebook.VMCN)
 )
 
-// kind registers one of the two.
+// kind registers the engine of one of the two platforms.
 func kind(platform string) engine.Kind {
 	k := engine.Kind{
-		Takes: notebook.Span{Low: 0.8, High: 6}, TakesEmulated: notebook.Span{Low: 3, High: 15}, // by KVM: a guess from the guest's own boot time
+		Takes: notebook.Span{Low: 0.8, High: 6}, TakesEmulated: notebook.Span{Low: 3, High: 15}, // by KVM: estimated from the guest's own boot time
 		Platform: platform, Name: "qemu", Usual: true, Undo: undo,
 		Provisionings: notebook.Provisionings,
 		Accelerators:  []string{notebook.KVM, notebook.KVMEmulated, notebook.TCG},
 		Capabilities:  []string{"qemu", notebook.KVM, notebook.KVMEmulated, notebook.TCG},
 		Kernel:        recorded,
 		Machines:      true,
-		NoDevices:     "a virtual machine gets a device whole, by VFIO and the host's IOMMU, and Tare does not take one from the host for that; the study's other platforms have it",
-		Packages:      []string{"qemu-system-x86", "crun"}, // which a container in a VM is made by
+		NoDevices:     "a virtual machine needs a whole device, by VFIO and the host's IOMMU, and Tare does not take devices from the host; the study's other platforms have it",
+		Packages:      []string{"qemu-system-x86", "crun"}, // crun makes the container in a VM
 		Systems:       platform == notebook.VM,
 	}
 	if platform == notebook.VM {
 		k.Networks, k.TracesInside = []string{notebook.NetBridge, notebook.NetUser, notebook.NetNone}, true
 	} else {
-		k.Untraceable = "the ruler is in the container in the VM, which may load no tracers"
+		k.Untraceable = "the ruler is in the container in the VM, which may not load tracers"
 	}
 	self := k
 	k.New = func(env engine.Env) engine.Driver { return New(self, env) }
 	return k
 }
 
-// New gives a driver of virtual machines, or of containers in them. It looks for nothing on the host yet.
+// New makes a driver of virtual machines, or of containers in them. It does not look at the host yet.
 func New(k engine.Kind, env engine.Env) *Driver {
 	return &Driver{Env: env, kind: k, container: k.Platform == notebook.VMCN}
 }
@@ -75,28 +75,28 @@ func New(k engine.Kind, env engine.Env) *Driver {
 // Driver makes virtual machines.
 type Driver struct {
 	engine.Env
-	Kernel      Kernel        // for the guests; default Env's, or what FindKernel finds
-	BootTimeout time.Duration // until the ruler's hello; 0: as long as the accelerator may need
-	Crun        string        // the OCI runtime that goes into the VM; default: the host's crun, looked up in PATH
+	Kernel      Kernel        // of the guests; default: Env's, or the one that FindKernel finds
+	BootTimeout time.Duration // time limit for the ruler's hello; 0: by accelerator
+	Crun        string        // the OCI runtime for the VM; default: the host's crun, looked up in PATH
 
 	kind      engine.Kind
 	container bool // the ruler runs in a container inside
 	prepare   sync.Mutex
 	kernel    Kernel
-	initramfs map[bool]string // paths of those that were made, by whether their guests have a bridge inside
+	initramfs map[bool]string // paths of those made so far, by whether their guests have a bridge inside
 }
 
-// bootTimes bound the time until the ruler's hello, by accelerator. A guest whose kernel mode KVM emulates takes one
-// minute, on a busy host several.
+// bootTimes bound the time until the ruler's hello, by accelerator. A guest whose kernel mode KVM emulates takes one minute, and on
+// a busy host several.
 var bootTimes = map[string]time.Duration{notebook.KVM: 30 * time.Second, notebook.KVMEmulated: 6 * time.Minute, notebook.TCG: 3 * time.Minute}
 
-// maxCores is the most virtual CPUs that a machine can have.
+// maxCores is the greatest number of virtual CPUs of a machine.
 const maxCores = 1024
 
-// minMemory is the least memory that a guest boots with: kernel, initramfs and its unpacked copy.
+// minMemory is the least memory with which a guest boots: kernel, initramfs and its unpacked copy.
 const minMemory = 192 << 20
 
-// checkArchitecture refuses hosts for which no machine is described here.
+// checkArchitecture refuses hosts for which this package describes no machine.
 func checkArchitecture() error {
 	if runtime.GOARCH != "amd64" {
 		return fmt.Errorf("vm: guests are made on x86-64 hosts only; this one is %s", runtime.GOARCH)
@@ -106,16 +106,16 @@ func checkArchitecture() error {
 
 const qemu = "qemu-system-x86_64"
 
-// guestModules are the kernel modules that every guest needs, and optional those that it uses where the kernel has
-// them: with the first the processor computes the file system's checksums, as it would on any installed system.
+// guestModules are the kernel modules that every guest needs, and the optional ones that it uses where the kernel has them. With
+// the first optional one the processor computes the file system's checksums, as on any installed system.
 var (
 	guestModules     = []string{"virtio_pci", "virtio_console", "virtio_blk", "virtio_net", "ext4"}
 	containerModules = []string{"overlay"}
-	bridgeModules    = []string{"bridge", "veth"} // where a container in the VM has its own namespace on the network
+	bridgeModules    = []string{"bridge", "veth"} // for a container in the VM with its own network namespace
 	optionalModules  = []string{"crc32c_intel", "crc32c_generic"}
 )
 
-// chosen gives the kernel, with its digest.
+// chosen returns the kernel with its digest.
 func (d *Driver) chosen(ctx context.Context) (k Kernel, err error) {
 	switch {
 	case d.Kernel.Image != "":
@@ -131,7 +131,7 @@ func (d *Driver) chosen(ctx context.Context) (k Kernel, err error) {
 	return k, err
 }
 
-// boot gives the kernel and the initramfs, made at the first call. bridged: its guests have a bridge inside.
+// boot returns the kernel and the initramfs, which the first call makes. bridged: its guests have a bridge inside.
 func (d *Driver) boot(ctx context.Context, bridged bool) (Kernel, string, error) {
 	d.prepare.Lock()
 	defer d.prepare.Unlock()
@@ -144,7 +144,7 @@ func (d *Driver) boot(ctx context.Context, bridged bool) (Kernel, string, error)
 	}
 	wanted := slices.Clone(guestModules)
 	files := []file{program(guestinit.RulerPath, d.Ruler)}
-	if d.Tracer != "" && !d.container { // a container's ruler could not use it
+	if d.Tracer != "" && !d.container { // the ruler in a container could not use it
 		files = append(files, program(guestinit.TracerPath, d.Tracer))
 	}
 	if d.container {
@@ -169,7 +169,7 @@ func (d *Driver) boot(ctx context.Context, bridged bool) (Kernel, string, error)
 	return k, path, nil
 }
 
-// Supports implements engine.Chooser: a machine may be of what the host has not.
+// Supports implements engine.Chooser: a host may lack what a machine needs.
 func (d *Driver) Supports(ctx context.Context, t notebook.Treatment) (err error) {
 	m, err := notebook.ParseMachine(t.Machine)
 	if err != nil {
@@ -200,16 +200,16 @@ func (d *Driver) Supports(ctx context.Context, t notebook.Treatment) (err error)
 	return errors.Join(err, changes.Undo(context.WithoutCancel(ctx)))
 }
 
-// triedPrefix begins the names of the folders, below the state folder, in which a machine is tried.
+// triedPrefix begins the names of the folders, below the state folder, in which machines are tried.
 const triedPrefix = "try-"
 
 func (d *Driver) tryFolder() (string, error) { return os.MkdirTemp(d.State, triedPrefix) }
 
-// Sweep removes the folders below the state folder that processes left which died while they tried something, and names them. The
-// host's lock is held: nobody is trying anything. A machine that was made in one ended with its process.
+// Sweep removes the folders below the state folder that dead processes left from trying machines, and returns their names. Its
+// caller holds the host's lock, so nobody is trying a machine. A machine that was made in one has ended with its process.
 func Sweep(state string) (removed []string, err error) { return durable.Sweep(state, triedPrefix) }
 
-// vhost says why a guest of the treatment has no packets that the host's kernel would carry; nil: it has.
+// vhost says why a guest of the treatment has no packets that the host's kernel could carry; nil if it has some.
 func (d *Driver) vhost(t notebook.Treatment) error {
 	why := ""
 	switch f, err := os.OpenFile(vhostDevice, os.O_RDWR, 0); {
@@ -227,7 +227,7 @@ func (d *Driver) vhost(t notebook.Treatment) error {
 	return d.kind.Unsupported("no-vhost", why+"; so this is the usual machine")
 }
 
-// fits says why a machine cannot have the instance's cores and memory; nil: it can.
+// fits says why a machine cannot have the instance's cores and memory; nil if it can.
 func (d *Driver) fits(m notebook.Machine, i notebook.Instance) error {
 	if err := m.Fits(int(i.Cores), i.Memory); err != nil {
 		return d.kind.Unsupported("a machine with "+m.Text(), err.Error())
@@ -248,7 +248,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		boot = bootTimes[s.Accelerator]
 	}
 	if boot == 0 {
-		return nil, fmt.Errorf("accelerator %q, expected one of %s", s.Accelerator, strings.Join(d.kind.Accelerators, ", "))
+		return nil, fmt.Errorf("accelerator %q: must be one of %s", s.Accelerator, strings.Join(d.kind.Accelerators, ", "))
 	}
 	if s.Instance.Cores < 1 || s.Instance.Cores > maxCores {
 		return nil, d.kind.Unsupported(fmt.Sprintf("%g cores", s.Instance.Cores), fmt.Sprintf("a machine has 1 to %d virtual CPUs", maxCores))
@@ -317,10 +317,10 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 		h.forward = netip.AddrPortFrom(g.Connection.Address().Connect, uint16(g.Spec.Network.Port))
 	}
 	if g.onTap = h.tap != nil; g.onTap {
-		defer h.tap.Close() // the machine has its own
+		defer h.tap.Close() // the machine has its own copy
 		h.mac = network.MAC(p.Address.Addr())
 		if p.Bridged() {
-			h.mac[0] |= 4 // the address is the container's, and so is its MAC: the machine's card has another
+			h.mac[0] |= 4 // the address and the MAC are the container's, so the machine's card has another MAC
 		}
 	}
 	if h.cmdline, err = p.Arg(); err != nil {
@@ -346,7 +346,7 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 	g.hardware, g.allowed = h, allowed
 	g.hardware.tap = nil
 	g.PID = g.machine.process.PID()
-	// The machine is still paused: not one instruction of the guest runs before it is in the journal and pinned.
+	// The machine is still paused: no instruction of the guest runs before the machine is in the journal and pinned.
 	if err := g.hold(ctx); err != nil {
 		return nil, err
 	}
@@ -379,7 +379,7 @@ func (g *Guest) hold(ctx context.Context) error {
 type Guest struct {
 	engine.Base
 	machine      *machine
-	hardware     hardware // as it was started, without open files
+	hardware     hardware // as at its start, without open files
 	allowed      []int
 	state        string // path of its saved state; "" where there is none
 	kind         engine.Kind
@@ -395,7 +395,8 @@ func undo() map[string]journal.Undo {
 	}
 }
 
-// Address implements engine.Guest. In QEMU's user network the guest has an address that nobody else sees, and the port is brought there.
+// Address implements engine.Guest. In QEMU's user network the guest has an address that nobody else sees, and QEMU forwards the
+// port to it.
 func (g *Guest) Address() engine.Address {
 	a := g.Base.Address()
 	if g.Spec.NetworkMode() == notebook.NetUser {
@@ -421,8 +422,8 @@ func (g *Guest) Processes() ([]int, error) {
 	}
 }
 
-// Threads implements engine.Guest. Which are the vCPUs and the I/O threads QEMU says itself; the pool of threads that
-// does blocking I/O for it has the name that it was told to give them.
+// Threads implements engine.Guest. QEMU says which are the vCPUs and the I/O threads. Threads of its pool for blocking I/O have the
+// name that its command line sets.
 func (g *Guest) Threads() ([]engine.Thread, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limitsWait)
 	defer cancel()
@@ -442,7 +443,7 @@ func (g *Guest) Threads() ([]engine.Thread, error) {
 		role := notebook.RoleEmulator
 		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/comm", g.PID, tid))
 		if err != nil {
-			continue // it ended: a pool's threads come and go
+			continue // it has ended: a pool's threads come and go
 		}
 		if slices.Contains(io, tid) || strings.TrimSpace(string(name)) == "worker" {
 			role = notebook.RoleIO
@@ -455,14 +456,14 @@ func (g *Guest) Threads() ([]engine.Thread, error) {
 // limitsWait bounds the queries to QEMU about a running guest.
 const limitsWait = 10 * time.Second
 
-// Limits implements engine.Guest: the CPUs that the vCPU threads may run on, which are as many cores' worth of
-// time as there are such threads, and the memory that the machine has.
+// Limits implements engine.Guest: the CPUs of the vCPU threads, a quota of as many cores as there are such threads, and the
+// machine's memory.
 func (g *Guest) Limits() (notebook.Limits, error) {
 	_, l, err := g.limits()
 	return l, err
 }
 
-// limits gives the CPUs of each vCPU besides.
+// limits also returns the CPUs of each vCPU.
 func (g *Guest) limits() ([][]int, notebook.Limits, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limitsWait)
 	defer cancel()
@@ -490,22 +491,22 @@ func (g *Guest) limits() ([][]int, notebook.Limits, error) {
 	}
 	l := notebook.Limits{CPUs: notebook.FormatCPUList(slices.Compact(all)), Memory: memory.Base + memory.Plugged, Source: "qemu"}
 	if g.Spec.Provisioning == notebook.Vanilla {
-		l.Quota = float64(len(vcpus)) // as many threads as that can use no more
+		l.Quota = float64(len(vcpus)) // that many threads cannot use more
 	}
 	return each, l, nil
 }
 
-// check compares what is in force with what was asked for.
+// check compares what is in force with the request.
 func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed []int) error {
 	each, l, err := g.limits()
 	if err != nil {
 		return err
 	}
 	if len(each) != cpus {
-		return fmt.Errorf("the machine has %d vCPUs, expected %d", len(each), cpus)
+		return fmt.Errorf("the machine has %d vCPUs; must be %d", len(each), cpus)
 	}
 	if l.Memory != memory {
-		return fmt.Errorf("the machine has %d bytes of memory, expected %d", l.Memory, memory)
+		return fmt.Errorf("the machine has %d bytes of memory; must be %d", l.Memory, memory)
 	}
 	for i, on := range each {
 		want := allowed
@@ -516,12 +517,12 @@ func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed 
 			want = g.Spec.CPUs
 		}
 		if !slices.Equal(on, want) {
-			return fmt.Errorf("vCPU %d may run on CPUs %v, expected %v", i, on, want)
+			return fmt.Errorf("vCPU %d may run on CPUs %v; must be %v", i, on, want)
 		}
 	}
 	hello := g.Client.Hello()
 	if seen := len(hello.CPUs); seen != cpus {
-		return fmt.Errorf("the guest sees %d CPUs, expected %d: %s", seen, cpus, g.machine.console.tail(5))
+		return fmt.Errorf("the guest sees %d CPUs; must be %d: %s", seen, cpus, g.machine.console.tail(5))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limitsWait)
 	defer cancel()
@@ -544,15 +545,15 @@ func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed 
 		g.Notes = append(g.Notes, notebook.Say("qemu-carries-packets", "device", vhostDevice))
 	}
 	if g.inForce = is; is != machine {
-		return fmt.Errorf("the machine is %+v, as QEMU, its process and the guest say; expected %+v", is, machine)
+		return fmt.Errorf("the machine is %+v, by QEMU, its process and the guest; must be %+v", is, machine)
 	}
 	return nil
 }
 
-// noteWait bounds the wait for the guest's note, which it wrote before its ruler said hello.
+// noteWait bounds the wait for the guest's note, which the guest writes before its ruler says hello.
 const noteWait = 5 * time.Second
 
-// note gathers what a record says of a guest, whose ruler is in a container or not.
+// note collects the notes for the record of a guest whose ruler may be in a container.
 func (g *Guest) note(ctx context.Context, k Kernel, container bool) {
 	hello := g.Client.Hello()
 	g.kernelSource = k.Source + ", " + k.Digest
@@ -566,18 +567,18 @@ func (g *Guest) note(ctx context.Context, k Kernel, container bool) {
 		ctx, cancel := context.WithTimeout(ctx, noteWait)
 		defer cancel()
 		if line, ok := g.machine.console.wait(ctx, guestinit.NotePrefix); ok {
-			g.Notes = append(g.Notes, notebook.TextMessage(line)) // what its first process said
+			g.Notes = append(g.Notes, notebook.TextMessage(line)) // from its first process
 		} else {
 			g.Notes = append(g.Notes, notebook.Say("container-limit-unsaid"))
 		}
 	}
 }
 
-// missingVectors gives the vector instruction sets of the host that are not among the guest's, in order.
+// missingVectors returns the vector instruction sets that the host has and the guest lacks, in order.
 func missingVectors(guest []string) []string {
 	flags, err := proc.Host.CPUFlags()
 	if err != nil {
-		return nil // no host without it; the guest's own record has its flags
+		return nil // every host has it; the guest's own record has its flags
 	}
 	var missing []string
 	for _, f := range flags {
@@ -593,7 +594,7 @@ func missingVectors(guest []string) []string {
 // Diagnose implements engine.Guest.
 func (g *Guest) Diagnose() string { return g.machine.diagnose(context.Background()) }
 
-// Destroy implements engine.Guest. The machine is killed, not shut down: nothing that it holds is kept.
+// Destroy implements engine.Guest. It kills the machine instead of shutting it down, because nothing of it is kept.
 func (g *Guest) Destroy(ctx context.Context) error {
 	if g.machine != nil {
 		if err := g.machine.kill(ctx); err != nil {
@@ -605,8 +606,8 @@ func (g *Guest) Destroy(ctx context.Context) error {
 
 var _ engine.Preparer = (*Driver)(nil)
 
-// Prepare makes what all guests with the image need: kernel, initramfs and disk. Provision does it too; done before,
-// it does not count as a guest's start. What guests on a bridge need besides is made with the first of them.
+// Prepare makes what all guests with the image need: kernel, initramfs and disk. Provision does it too, but then it counts as a
+// part of the guest's start. The first guest on a bridge makes what only such guests need.
 func (d *Driver) Prepare(ctx context.Context, img *image.Image) error {
 	if _, _, err := d.boot(ctx, false); err != nil {
 		return err

@@ -47,7 +47,7 @@ func program(t *testing.T) string {
 	return programstest.Build(t, programs.Init)
 }
 
-// qemus lists the processes that have id in their command line, this one apart.
+// qemus lists the processes with id in their command line, except this one.
 func qemus(t *testing.T, id string) (found []string) {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
@@ -540,7 +540,7 @@ func TestCannotBeMade(t *testing.T) {
 			t.Errorf("the host keeps %s huge pages after, %s before", after, before)
 		}
 	}
-	// Nor is a guest made without what it would not have anyway: under emulation, vhost.
+	// A guest cannot be made without something that it would not have anyway, such as vhost under emulation.
 	err := d.Supports(t.Context(), notebook.Treatment{Platform: notebook.VM, Engine: "qemu", Accelerator: notebook.TCG, Machine: "no-vhost", Network: notebook.NetBridge, Instance: s.Instance})
 	if err == nil || !strings.HasPrefix(err.Error(), "vm with qemu cannot give no-vhost: the host's kernel carries ") || !strings.HasSuffix(err.Error(), "; so this is the usual machine") {
 		t.Errorf("no-vhost: %v, want it refused", err)

@@ -1,6 +1,6 @@
-// What sees each page fault of some processes and those that descend from them: the page table's entry before the kernel handled it, the
-// mapping, and the entry after. `make generate` compiles it; CO-RE fits it to the kernel that it is loaded into. On x86-64 alone: it walks
-// the page table itself.
+// Records each page fault of some processes and their descendants: the page table's entry before the kernel handled the fault, the
+// mapping, and the entry after it. `make generate` compiles it; CO-RE fits it to the kernel that it is loaded into. It works only on
+// x86-64, because it walks the page table itself.
 #include <linux/types.h>
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -10,7 +10,7 @@ typedef __u64 u64;
 typedef __u32 u32;
 typedef __u8 u8;
 
-// Of the kernel's structures only what is read.
+// Only those fields of the kernel's structures that are read here.
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct mm_struct { u64 *pgd; };
 struct task_struct { int pid, tgid; struct task_struct *real_parent; struct mm_struct *mm; char comm[16]; };
@@ -21,11 +21,11 @@ struct vm_area_struct { u64 vm_flags; struct pgprot vm_page_prot; void *vm_ops; 
 // A perf event's context, of x86-64.
 struct bpf_perf_event_data { u64 registers[21], period, addr; };
 
-// FROM is how many generations a process may be from the first of its guest.
+// FROM is the greatest number of generations between a process and the first one of its guest.
 enum { FROM = 16, PAGE = 4096, PRESENT = 1, LARGE = 1 << 7, VM_SHARED = 8, WRITABLE = 2 };
 #define FRAME 0x000ffffffffff000ul
 
-// As the Go side has them.
+// The same as on the Go side.
 enum { FOUND = 1, ANONYMOUS = 2, SHARED = 4, PROTECTION_WRITES = 8, SEEN_BEFORE = 16, MAJOR = 32 };
 
 struct fault {
@@ -37,17 +37,17 @@ struct fault {
 	u32 unused;
 };
 
-volatile const u64 direct; // where the kernel has all of physical memory
+volatile const u64 direct; // where the kernel maps all of physical memory
 volatile const u32 levels; // of page tables
 
-u64 lost;    // that found no room
-u64 unended; // that the kernel could not handle, or handled again
+u64 lost;    // faults that found no room
+u64 unended; // faults that the kernel could not handle, or handled again
 
 struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 4096); __type(key, u32); __type(value, u32); } guests SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 8192); __type(key, u32); __type(value, struct fault); } pending SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 16 << 20); } faults SEC(".maps");
 
-// walk gives the entry that maps an address, or the first that is not present on the way to it.
+// walk returns the entry that maps an address, or the first entry on the way to it that is not present.
 static __always_inline u64 walk(u64 *pgd, u64 base, u32 depth, u64 address, u32 *size)
 {
 	u64 table = (u64)pgd, entry = 0;
@@ -90,7 +90,7 @@ static __always_inline int launches(struct task_struct *task)
 	return *(u64 *)comm == *(u64 *)"launcher" && !comm[8];
 }
 
-// guest is the number of the guest that a task works in, from 1; 0: it is none's, or the ruler, or the launcher that starts the work.
+// guest is the number of a task's guest, from 1; 0: the task is in no guest, or is the ruler or the launcher that starts the work.
 static __always_inline u32 guest(struct task_struct *task)
 {
 	struct task_struct *t = task;
@@ -119,7 +119,7 @@ static long look(struct task_struct *task, struct vm_area_struct *vma, void *con
 	return 0;
 }
 
-// before comes when a fault begins to be handled.
+// before runs when the kernel begins to handle a fault.
 SEC("perf_event") int before(struct bpf_perf_event_data *c)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -164,7 +164,7 @@ static __always_inline int end(struct bpf_perf_event_data *c, u32 major)
 	return 0;
 }
 
-// minor and major come when it has been handled.
+// minor and major run when the kernel has handled it.
 SEC("perf_event") int minor(struct bpf_perf_event_data *c) { return end(c, 0); }
 SEC("perf_event") int major(struct bpf_perf_event_data *c) { return end(c, MAJOR); }
 

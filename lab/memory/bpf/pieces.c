@@ -1,5 +1,5 @@
-// What reads a piece of each of many frames of the host's memory, and gives a hash of each piece. `make generate` compiles it. It reads no
-// structure of the kernel's, and no more of a page than its piece; a frame that cannot be read gives 0.
+// Reads a piece of each of many frames of the host's memory, and returns a hash of each piece. `make generate` compiles it. It reads no
+// structure of the kernel, and only the piece of each page. A frame that cannot be read gives 0.
 #include <linux/types.h>
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -7,12 +7,12 @@
 typedef __u64 u64;
 typedef __u32 u32;
 
-// As the Go side has them.
+// The same as on the Go side.
 enum { BLOCK = 256, AT = 1024, PIECE = 64, WORDS = PIECE / 8 };
 #define FACTOR 0x9fb21c651e98df25ul
 
 struct block {
-	u64 direct; // where the kernel has all of physical memory
+	u64 direct; // where the kernel maps all of physical memory
 	u64 seed;
 	u64 n;
 	u64 of[BLOCK]; // numbers of frames, and then their pieces' hashes
@@ -40,7 +40,7 @@ static long hash(u64 i, struct block **of)
 	return 0;
 }
 
-// pieces answers one block.
+// pieces processes one block.
 SEC("syscall") int pieces(u32 *which)
 {
 	u32 k = *which;
@@ -54,7 +54,7 @@ SEC("syscall") int pieces(u32 *which)
 
 struct place { u64 task; };
 
-// place gives where a structure of the kernel's lies, which is where all of physical memory is.
+// place returns the address of a structure of the kernel, which lies in the map of all physical memory.
 SEC("syscall") int place(struct place *p)
 {
 	p->task = bpf_get_current_task();

@@ -1,8 +1,9 @@
 //go:build linux
 
-// Package empty removes what guests, and the work in them, have left in a folder. None of it is trusted: symbolic links are removed and
-// never followed, what is behind a mount is not touched, and neither open files nor stack grow with the depth. It is the ruler's, whose
-// guest has nothing else of Tare's, and the journal's, which removes the guests' folders from the host.
+// Package empty removes what guests, and the work in them, have left in a folder. None of it is trusted. It removes symbolic links
+// without following them, touches nothing behind a mount, and needs neither more open files nor more stack in deep folders. The
+// ruler uses it in guests, which contain nothing else of Tare's, and the journal uses it to remove the guests' folders from the
+// host.
 package empty
 
 import (
@@ -14,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Within is how a folder in a folder is opened: it is really there, and nothing is mounted on it.
+// Within opens a folder in a folder only if it is really there and nothing is mounted on it.
 const Within = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV
 
-// Open opens a folder by openat2 with the given rules. Where that is not implemented (gVisor, Linux before
-// 5.6) it follows no link in the last part of the name and crosses into no other file system.
+// Open opens a folder by openat2 with the given rules. Where openat2 is missing (gVisor, Linux before 5.6) it follows no link in
+// the last part of the name and enters no other file system.
 func Open(dir int, name string, resolve uint64) (int, error) {
 	flags := unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	fd, err := unix.Openat2(dir, name, &unix.OpenHow{Flags: uint64(flags), Resolve: resolve})
@@ -44,7 +45,7 @@ func Open(dir int, name string, resolve uint64) (int, error) {
 	return fd, nil
 }
 
-// Folder removes all that is in the folder. An error of stopped, which is asked before each entry, ends it early.
+// Folder removes everything in the folder. It calls stopped before each entry; an error of stopped ends it early.
 func Folder(dir *os.File, stopped func() error) error {
 	r := remover{top: int(dir.Fd()), stopped: stopped}
 	return r.empty(dir, 0)
@@ -54,15 +55,15 @@ func Folder(dir *os.File, stopped func() error) error {
 const maxDepth = 50
 
 type remover struct {
-	top     int // the folder that is emptied
+	top     int // the folder to empty
 	moved   int // folders that were moved up to it
 	stopped func() error
 }
 
-// empty removes what is in dir, also what is moved up to it meanwhile.
+// empty removes what is in dir, including what is moved up to it in the meantime.
 func (r *remover) empty(dir *os.File, depth int) error {
 	for {
-		// From the start each time: what was removed may or may not shift a folder's reading position.
+		// From the start each time: removing an entry may or may not shift a folder's reading position.
 		if _, err := dir.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
@@ -92,7 +93,7 @@ func (r *remover) remove(dir *os.File, name string, depth int) error {
 	switch {
 	case err == nil || err == unix.ENOENT:
 		return nil
-	case err != unix.EISDIR && err != unix.EPERM: // POSIX has the second for a folder
+	case err != unix.EISDIR && err != unix.EPERM: // POSIX has the second one for a folder
 		return fail(err)
 	}
 	if rerr := unix.Unlinkat(in, name, unix.AT_REMOVEDIR); rerr == nil {
@@ -103,7 +104,7 @@ func (r *remover) remove(dir *os.File, name string, depth int) error {
 	if depth >= maxDepth {
 		r.moved++
 		err := unix.Renameat2(in, name, r.top, fmt.Sprintf(".tare-deep-%d", r.moved), unix.RENAME_NOREPLACE)
-		if err != nil && err != unix.EEXIST { // the next turn of empty takes the next number
+		if err != nil && err != unix.EEXIST { // the next iteration of empty uses the next number
 			return fail(err)
 		}
 		return nil

@@ -1,5 +1,5 @@
-// Package frames is what a guest's kernel says of the frames of its memory: a byte for each, and which of them are of which files. The ruler in a
-// guest reads it there, and on the host it says what the pages of a virtual machine's process are to its guest (paper
+// Package frames is a guest kernel's description of the frames of its memory: a byte for each, and which of them belong to which
+// files. The ruler reads it in a guest. On the host it says how the guest uses the pages of a virtual machine's process (paper
 // "virtualization-overheads", section 6.5). What comes from a guest is not trusted.
 package frames
 
@@ -14,22 +14,22 @@ import (
 // Size is the size of a frame, in bytes.
 const Size = 4096
 
-// Kind is what a frame is to the guest's kernel.
+// Kind is how the guest's kernel uses a frame.
 type Kind uint8
 
 // Kinds of frames.
 const (
 	Absent    Kind = iota // no memory is there
-	Free                  // nobody's
+	Free                  // unused
 	File                  // of the page cache
 	Shared                // of the page cache without a disk: tmpfs, shared memory
 	Anonymous             // a process's own
 	Slab                  // the kernel's small objects
 	Tables                // page tables
-	Reserved              // since the start: the kernel's image and its list of frames, the firmware's
-	Kernel                // else the kernel's, for what it does not say; and what its CPUs keep at hand of the free
-	Given                 // given back to the host: a balloon's
-	Kinds                 // how many there are
+	Reserved              // reserved since the start: the kernel's image and its list of frames, and the firmware's
+	Kernel                // another use by the kernel that it does not tell, or free frames that its CPUs keep in reserve
+	Given                 // given back to the host, by a balloon
+	Kinds                 // number of kinds
 )
 
 var names = [Kinds]string{
@@ -40,24 +40,24 @@ var names = [Kinds]string{
 // String names the kind.
 func (k Kind) String() string { return names[min(k, Kinds-1)] }
 
-// Cache says whether the guest has the frame in its page cache.
+// Cache reports whether the guest has the frame in its page cache.
 func (k Kind) Cache() bool { return k == File || k == Shared }
 
-// Code is a frame: its kind in the low four bits, and its state.
+// Code describes a frame: its kind in the low four bits, and its state.
 type Code uint8
 
 // The state of a frame.
 const (
 	Listed     Code = 1 << (4 + iota) // on one of the lists that the kernel reclaims from (LRU)
-	Active                            // on the list of those that are in use
-	Referenced                        // used since it was looked at last
+	Active                            // on the list of frames in use
+	Referenced                        // used since the kernel looked last
 	unknown                           // no code has this bit
 )
 
-// Kind is what the frame is.
+// Kind is the kind of the frame.
 func (c Code) Kind() Kind { return Kind(c & 15) }
 
-// Idle says whether the guest has not used the frame of late: it can be reclaimed, is not active and not referenced (section 6.6.3).
+// Idle reports whether the guest has not used the frame recently: it is reclaimable, not active and not referenced (section 6.6.3).
 func (c Code) Idle() bool { return c&(Listed|Active|Referenced) == Listed }
 
 // Flags of /proc/kpageflags (Documentation/admin-guide/mm/pagemap.rst), by their bits.
@@ -81,8 +81,8 @@ const (
 	kpfReserved   = 1 << 32
 )
 
-// Append appends the codes of frames that lie one after the other, by their flags in /proc/kpageflags. head is the code of the frame before the
-// first: parts of a larger page are what its first part is, of which alone some kernels say it.
+// Append appends the codes of consecutive frames, by their flags in /proc/kpageflags. head is the code of the frame before the
+// first: parts of a larger page have the code of its first part, because some kernels set flags only there.
 func Append(codes []Code, flags []uint64, head Code) []Code {
 	for _, f := range flags {
 		if f&kpfTail == 0 || head.Kind() == Absent {
@@ -110,7 +110,7 @@ func of(f uint64) Code {
 		kind = Reserved
 	case f&(kpfAnon|kpfKSM) != 0:
 		kind = Anonymous
-	case f&(kpfLRU|kpfUptodate|kpfDirty|kpfWriteback|kpfHuge) == 0: // what has just been read is on no list yet
+	case f&(kpfLRU|kpfUptodate|kpfDirty|kpfWriteback|kpfHuge) == 0: // pages that have just been read are not on a list yet
 	case f&(kpfSwapBacked|kpfHuge) != 0:
 		kind = Shared
 	default:
@@ -128,7 +128,7 @@ func of(f uint64) Code {
 	return c
 }
 
-// Pack appends codes in the form in which a guest sends them: runs of a code, each with how many there are of it.
+// Pack appends codes in the form in which a guest sends them: runs of one code, each with its length.
 func Pack(b []byte, codes []Code) []byte {
 	for len(codes) > 0 {
 		n := 1
@@ -141,18 +141,18 @@ func Pack(b []byte, codes []Code) []byte {
 	return b
 }
 
-// Unpack appends the codes that Pack packed to those that there are, of which there may be most in the end.
+// Unpack appends codes from Pack to codes, which may have at most most codes in the end.
 func Unpack(codes []Code, b []byte, most int) ([]Code, error) {
 	for len(b) > 0 {
 		c := Code(b[0])
 		n, used := binary.Uvarint(b[1:])
 		switch {
 		case c.Kind() >= Kinds || c&unknown != 0:
-			return nil, fmt.Errorf("%#02x is no frame's code", b[0])
+			return nil, fmt.Errorf("%#02x is not the code of a frame", b[0])
 		case used <= 0 || n == 0:
 			return nil, errors.New("a run of frames without a length")
 		case n > uint64(most-len(codes)):
-			return nil, fmt.Errorf("more than the %d frames that were asked for", most)
+			return nil, fmt.Errorf("more than the requested %d frames", most)
 		}
 		for range n {
 			codes = append(codes, c)
@@ -162,32 +162,32 @@ func Unpack(codes []Code, b []byte, most int) ([]Code, error) {
 	return codes, nil
 }
 
-// Range is so many frames from the first on.
+// Range is N frames from First on.
 type Range struct {
 	First uint64 `json:"first"`
 	N     uint64 `json:"n"`
 }
 
-// Piece is frames of a guest and where its process on the host has them.
+// Piece is frames of a guest and their place in its process on the host.
 type Piece struct {
 	Range
 	Address uint64 // in the process
 }
 
-// Named is a file of the guest, with those of its frames that are in the page cache.
+// Named is a file of the guest, with its frames in the page cache.
 type Named struct {
 	Name   string  `json:"name"`
 	Frames []Range `json:"frames"`
 }
 
-// Bounds of what a guest may say.
+// Limits on what a guest may say.
 const (
 	Most      = 1 << 28 // frames: 1 TiB
 	MostFiles = 1 << 17 // files that have frames
 	MostName  = 4096    // bytes of a file's name
 )
 
-// Check says what is wrong with what a guest says of a file; n is how many frames it has.
+// Check checks a guest's description of a file; n is the number of its frames.
 func (f *Named) Check() (n uint64, err error) {
 	if len(f.Name) > MostName {
 		return 0, fmt.Errorf("a file's name of %d bytes", len(f.Name))

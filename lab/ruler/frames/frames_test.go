@@ -69,8 +69,8 @@ func TestCodesComeThrough(t *testing.T) {
 
 func TestCodesThatAreNone(t *testing.T) {
 	for in, want := range map[string]string{
-		"\x0a\x01": "no frame's code", "\x80\x01": "no frame's code", "\x00": "without a length", "\x00\x00": "without a length",
-		"\x00\x80": "without a length", "\x00\x05": "more than the 4", "\x01\x02\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01": "more than the 4",
+		"\x0a\x01": "not the code of a frame", "\x80\x01": "not the code of a frame", "\x00": "without a length", "\x00\x00": "without a length",
+		"\x00\x80": "without a length", "\x00\x05": "more than the requested 4", "\x01\x02\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01": "more than the requested 4",
 		"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f": "without a length",
 	} {
 		if got, err := Unpack(nil, []byte(in), 4); err == nil || !strings.Contains(err.Error(), want) || got != nil {

@@ -1,17 +1,17 @@
-// What starts a trial's process and times it: as little as can be between the two readings of the clock, in so little memory that
-// none of it is taken for the work's. (To a process's peak the kernel counts the memory of the one that created it, where they
-// share it until it executes its program: what the ruler itself starts has the ruler's megabytes as the least that its peak can be.)
+// Starts a trial's process and times it. It does as little as possible between the two readings of the clock, and uses so little memory
+// that none is taken for the work's. (A process's peak includes its creator's memory if the two share it until the process executes its
+// program. So the peak of a process that the ruler itself started would be at least the ruler's megabytes.)
 //
 //	launcher DIR CHANGES UID GID GROUPS N PROGRAM ARGUMENT…
 //
-// CHANGES is a sum: 1 if PROGRAM is to have UID, GID and GROUPS, 2 if its addresses are not to be random, 4 if it is to have no
-// transparent huge pages. GROUPS are the supplementary ones, numbers with commas between them.
+// CHANGES is a sum: 1 for running PROGRAM with UID, GID and GROUPS, 2 without address space randomisation, 4 without
+// transparent huge pages. GROUPS are the supplementary groups, as numbers with commas between them.
 //
-// It has the trial's environment and the trial's files 0 to 2, and waits for a byte on file 3. Then it runs the empty program that
-// file 5 is, since after a wait the kernel's way through creation and reaping is out of the caches, and PROGRAM N times, one after
-// the other; "" is the empty program too. It writes what came of it to file 4: struct report, and the times.
+// It has the trial's environment and the trial's files 0 to 2, and waits for a byte on file 3. Then it runs the empty program in file 5
+// once, to bring the kernel's code for creating and reaping back into the caches after the wait. Then it runs PROGRAM N times, one after
+// the other; "" is the empty program, too. It writes its results to file 4: struct report, and the times.
 //
-// `make generate` compiles it; package ruler puts an ELF header before it. So it is all code: no constant that needs an address.
+// `make generate` compiles it; package ruler puts an ELF header before it. So it consists of code, without constants that need an address.
 typedef long i64;
 typedef unsigned long u64;
 
@@ -40,12 +40,12 @@ enum { CREDENTIALS = 1, FIXED = 2, SMALL = 4 };
 
 struct rusage { i64 of[18]; };
 
-// As ruler's type of that name.
+// The same as the ruler's type of that name.
 struct report {
 	i64 began, ended; // of the last process, on the monotonic clock, in ns
-	i64 status;       // its, as wait4 gives it
-	i64 error;        // errno of what could not be done; the rest is then of no meaning
-	i64 done;         // processes that have ended, and as many times in ns follow
+	i64 status;       // of the process, from wait4
+	i64 error;        // errno of a failure; the other fields are then invalid
+	i64 done;         // processes that have ended; as many times in ns follow
 	struct rusage usage;
 };
 
@@ -54,10 +54,10 @@ struct order {
 	char *program;
 	i64 changes, uid, gid, count;
 	unsigned *groups;
-	volatile i64 error; // the new process shares this memory until it is another program
+	volatile i64 error; // the new process shares this memory until it executes its program
 };
 
-// number reads one and moves on to what follows it.
+// number parses a number and moves on to what follows it.
 static i64 number(const char **s)
 {
 	i64 n = 0;
@@ -75,7 +75,7 @@ static i64 now(void)
 	return t[0] * 1000000000 + t[1];
 }
 
-// become is the new process.
+// become runs in the new process.
 static __attribute__((noinline, noreturn)) void become(struct order *o)
 {
 	char end = 0;
@@ -179,14 +179,14 @@ __attribute__((noreturn, used)) static void launch(char **stack)
 	o.count = *list ? 1 : 0;
 	for (const char *c = list; *c; c++)
 		o.count += *c == ',';
-	unsigned groups[o.count + 1]; // C has no array of none
+	unsigned groups[o.count + 1]; // C has no empty arrays
 	o.groups = groups;
 	for (i64 i = 0; i < o.count; i++, list++)
 		groups[i] = number(&list);
 
 	i64 took[n];
 	if (CALL(READ, GO, &byte, 1, 0, 0) == 1) {
-		once(&warm, &r); // whatever comes of it
+		once(&warm, &r); // its result does not matter
 		r.done = 0;
 		r.error = 0;
 		while (r.done < n) {

@@ -1,11 +1,11 @@
 //go:build linux
 
-// Package remains finds state that passes from one run to the next in the same guest: files that an earlier run made where it may write,
-// and that a later run found and left as they were.
+// Package remains finds state that passes from one run to the next in the same guest: files that an earlier run made in writable
+// places, and that a later run found and left unchanged.
 //
-// It lists the places before and after a run, outside of the measured time, and watches nothing meanwhile: a watch would slow down what the
-// run opens. A run that asks for a file's being there (stat) opens nothing, so its openings would not show it. A cold or warm page
-// cache leaves no file.
+// It lists the places before and after a run, outside of the measured time, and does not watch during it: a watch would slow down
+// the run's opening of files. A run that only checks that a file exists (stat) opens nothing, so a watch on openings would miss it.
+// A cold or warm page cache leaves no file.
 package remains
 
 import (
@@ -23,31 +23,31 @@ import (
 	"tare/notebook"
 )
 
-// Bounds on what is looked at around a run, so that a guest with many files is not slowed down. Of a place beyond them nothing is said.
+// Limits on what is listed around a run, so that a guest with many files is not slowed down. A place beyond them is not reported.
 const (
 	mostEntries = 4096 // in each place
 	mostDepth   = 32   // folders within folders
 )
 
-// Work is what of a run's order says where it may leave files.
+// Work is the part of a run's order that says where it may leave files.
 type Work struct {
 	Env     []string
 	Dir     string // its working folder
-	Scratch string // which is emptied before each run
+	Scratch string // emptied before each run
 }
 
-// Remains are what the runs in a guest have left.
+// Remains are the files that the runs in a guest have left.
 type Remains struct {
-	Places []string // where it is looked; nil: the usual ones
+	Places []string // where to look; nil: the usual places
 
 	left map[string]bool // made by runs that succeeded, and still there
 }
 
-// usualPlaces are where programs leave files, in addition to the user's home and the working folder. /dev/shm and /run are left out: on
-// bare metal others may write there.
+// usualPlaces are where programs leave files, in addition to the user's home and the working folder. It omits /dev/shm and /run,
+// because on bare metal others may write there.
 var usualPlaces = []string{"/tmp", "/var/tmp"}
 
-// entry is a file or a folder as it was found.
+// entry is a file or folder in a listing.
 type entry struct {
 	inode          uint64
 	changed, wrote unix.Timespec
@@ -60,11 +60,11 @@ type Look struct {
 	of     *Remains
 	places []string
 	before map[string]entry
-	began  unix.Timespec // by the clock that files are stamped with
+	began  unix.Timespec // by the clock of the files' times
 }
 
-// Before looks at the places before a run. One with too much to look at, or that cannot be read, is left out: others may write there meanwhile. It
-// returns nil where the clock cannot be read.
+// Before lists the places before a run. It omits a place with too much content, or that cannot be read, because others may write
+// there. It returns nil if the clock cannot be read.
 func (r *Remains) Before(w Work) *Look {
 	l := &Look{of: r, before: map[string]entry{}}
 	for _, place := range r.where(w) {
@@ -81,7 +81,7 @@ func (r *Remains) Before(w Work) *Look {
 	return l
 }
 
-// where are the places that the work can write to.
+// where lists the places that the work can write to.
 func (r *Remains) where(w Work) (places []string) {
 	all := r.Places
 	if all == nil {
@@ -100,7 +100,7 @@ func (r *Remains) where(w Work) (places []string) {
 		}
 		var st unix.Statfs_t
 		if unix.Statfs(p, &st) != nil || st.Flags&unix.ST_RDONLY != 0 {
-			continue // it is not there, or nothing can be left there
+			continue // it is missing, or nothing can be left there
 		}
 		if slices.ContainsFunc(places, func(q string) bool { return inside(p, q) }) {
 			continue
@@ -111,9 +111,9 @@ func (r *Remains) where(w Work) (places []string) {
 }
 
 // errTooMuch ends a listing.
-var errTooMuch = errors.New("more files than are looked at")
+var errTooMuch = errors.New("more files than are listed")
 
-// list lists what is in a place. It follows no symbolic link there and enters no mount.
+// list lists the content of a place. It follows no symbolic link there and enters no mount.
 func list(place string) (map[string]entry, error) {
 	all := map[string]entry{}
 	fd, err := unix.Open(place, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -126,7 +126,7 @@ func list(place string) (map[string]entry, error) {
 	return all, nil
 }
 
-// listFolder adds what is in a folder, which it closes.
+// listFolder adds the content of a folder, and closes it.
 func listFolder(fd int, path string, depth int, all map[string]entry) error {
 	dir := os.NewFile(uintptr(fd), path)
 	defer dir.Close()
@@ -159,7 +159,7 @@ func listFolder(fd int, path string, depth int, all map[string]entry) error {
 			}
 			inner, err := empty.Open(fd, name, empty.Within)
 			if errors.Is(err, unix.EXDEV) || errors.Is(err, unix.ENOENT) {
-				continue // something is mounted there, or it has gone
+				continue // something is mounted there, or it is gone
 			}
 			if err != nil {
 				return err
@@ -171,8 +171,9 @@ func listFolder(fd int, path string, depth int, all map[string]entry) error {
 	}
 }
 
-// After looks at the places after the run, and gives what it found of earlier runs; nil: nothing. A run that did not succeed finds and leaves
-// nothing: it may have ended before it removed what it made. A place that has too much to look at by now, or cannot be read, is left out.
+// After lists the places after the run, and returns what the run found of earlier runs; nil if nothing. A run that did not succeed
+// finds and leaves nothing, because it may have ended before it removed what it made. After omits a place that now has too much
+// content, or cannot be read.
 func (l *Look) After(succeeded bool) *notebook.Found {
 	r := l.of
 	after := map[string]entry{}
@@ -186,7 +187,7 @@ func (l *Look) After(succeeded bool) *notebook.Found {
 	if !succeeded {
 		return nil
 	}
-	type file struct { // a name may change; a removed file's number is given to another
+	type file struct { // a name may change, and a removed file's number is reused
 		inode uint64
 		wrote unix.Timespec
 	}
@@ -194,7 +195,7 @@ func (l *Look) After(succeeded bool) *notebook.Found {
 	for _, e := range l.before {
 		files[file{e.inode, e.wrote}] = true
 	}
-	made := map[string]bool{} // by this run, and not only moved, as a log is
+	made := map[string]bool{} // made by this run, and not just moved, like a log
 	for path, e := range after {
 		if _, was := l.before[path]; !was && !files[file{e.inode, e.wrote}] {
 			made[path] = true
@@ -219,14 +220,14 @@ func (l *Look) After(succeeded bool) *notebook.Found {
 	return &notebook.Found{Files: slices.Clone(found[:min(len(found), notebook.MostFound)]), N: len(found)}
 }
 
-// earlier says whether a file's time is before that at which a run began: within one tick of the kernel's clock a file that is written again keeps
-// its time, and nothing can be said of it.
+// earlier reports whether a file's time is before the beginning of a run. Within one tick of the kernel's clock a rewritten file
+// keeps its time, so nothing can be said about it.
 func earlier(t, began unix.Timespec) bool {
 	return t.Sec < began.Sec || t.Sec == began.Sec && t.Nsec < began.Nsec
 }
 
-// again says whether a run made another file in place of one that an earlier run had made, or of a folder around it: under a name that
-// begins alike or is as long, as names of temporary files are.
+// again reports whether a run made another file instead of one that an earlier run had made, or of a folder around it. Its name
+// begins alike or has the same length, like the names of temporary files.
 func (r *Remains) again(path string, made map[string]bool) bool {
 	for r.left[path] {
 		dir, name := filepath.Split(path)
@@ -241,7 +242,7 @@ func (r *Remains) again(path string, made map[string]bool) bool {
 	return false
 }
 
-// first is how a name begins; all digits are one.
+// first is the first character of a name; all digits are equal.
 func first(name string) byte {
 	if '0' <= name[0] && name[0] <= '9' {
 		return '0'

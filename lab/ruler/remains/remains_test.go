@@ -17,8 +17,8 @@ import (
 	"tare/notebook"
 )
 
-// nextTick waits until the clock that files are stamped with is later than any stamp so far. A tick that comes late sets that clock to the last whole tick, before
-// the moment at which it comes, and the kernel may have stamped a file with a finer clock since: after two ticks it is later in any case.
+// nextTick waits until the clock of files' times is later than any time so far. A late tick sets that clock to the last whole tick,
+// and the kernel may have stamped a file with a finer clock since. So it waits for two ticks.
 func nextTick(t *testing.T) {
 	t.Helper()
 	var was, now unix.Timespec
@@ -134,7 +134,7 @@ func TestWithinATickNothingIsSaid(t *testing.T) {
 	}
 }
 
-// Others may write to a place meanwhile, until it has too much to look at, or remove it: what is left elsewhere is found all the same.
+// Others may write to a place during a run, until it has too much content, or remove it. What is left elsewhere is found anyway.
 func TestAPlaceThatIsLostIsNotAllOfThem(t *testing.T) {
 	for name, lose := range map[string]func(place string) error{
 		"it has too much to look at": func(place string) error { return os.MkdirAll(place+strings.Repeat("/d", mostDepth+2), 0o700) },

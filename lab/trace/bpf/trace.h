@@ -1,4 +1,4 @@
-// What the tracers' BPF programs share. Each tracer's programs are one file beside this one. `make generate` compiles all of these files as
+// Code that the tracers' BPF programs share. Each tracer's programs are in a file next to this one. `make generate` compiles all of these files as
 // one, so their names are in one scope, and CO-RE fits the object to the kernel that it is loaded into.
 //
 // The programs use only tracepoints with BTF and perf events, because not every kernel has kprobes. Every switch of the guest's threads

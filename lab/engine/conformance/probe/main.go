@@ -82,8 +82,9 @@ func burn(threads int, d time.Duration, first func(int)) {
 	wg.Wait()
 }
 
-// everywhere lets this thread run on every CPU that there can be, as libnuma does for a program that asks it for a node's CPUs, and then binds it to one of those
-// that the kernel left it, by its number: on a busy host two threads may else share a CPU though they could run on two.
+// everywhere lets this thread run on every possible CPU, as libnuma does for a program that asks for a node's CPUs. Then it binds
+// the thread to one of the CPUs that the kernel left it, by its number. Otherwise, on a busy host, two threads may share a CPU
+// although they could run on two.
 func everywhere(thread int) {
 	var all unix.CPUSet
 	for cpu := range 1024 {

@@ -1,13 +1,11 @@
 //go:build linux
 
-// Package config writes the configuration of an OCI container (runtime-spec's config.json). The drivers cn, on the
-// host, and vmcn, inside its VM, both write theirs with it, so that a container in a VM differs from one on the
-// host only by the VM.
+// Package config writes the configuration of an OCI container (runtime-spec's config.json). The drivers cn, on the host, and vmcn,
+// inside its VM, both use it, so that a container in a VM differs from one on the host only by the VM.
 //
-// What it asks of a runtime is what Docker asks of one by default, as far as it bears on cost: the same
-// namespaces, capabilities, masked paths and device rules. There is no seccomp filter unless one is asked for, which the
-// isolation ladder does, as in the runtimes' own `spec` command: a filter's cost is an engine's own, and shows under the
-// engine docker.
+// It requests from a runtime what Docker requests by default, as far as that affects cost: the same namespaces, capabilities,
+// masked paths and device rules. Like the runtimes' own `spec` command it sets no seccomp filter, except for the isolation ladder.
+// A filter's cost is an engine's own, and shows under the engine docker.
 package config
 
 import (
@@ -28,26 +26,26 @@ const Period = 100_000
 // minQuota is the smallest quota, in microseconds for each period, that kernels accept.
 const minQuota = 1000
 
-// Container says what container is wanted.
+// Container describes the wanted container.
 type Container struct {
 	Root     string   // absolute path of the root folder
 	Args     []string // the first process
-	System   bool     // it becomes a system's init, which mounts, and has cgroups of its own; only LXC makes such a container
+	System   bool     // its program becomes a system's init, which mounts, and has its own cgroups; only LXC makes such containers
 	Hostname string
 	Cgroup   string // path of the container's cgroup below the root of every hierarchy, absolute
 
-	notebook.Limits      // that it is held to
-	LimitSwap       bool // no swap beyond Memory; needs a kernel that accounts swap
+	notebook.Limits      // limits in force
+	LimitSwap       bool // no swap beyond Memory; needs a kernel that accounts for swap
 
-	Processes int64 // how many processes and threads it may have at once; 0: no limit
+	Processes int64 // greatest number of processes and threads at once; 0: no limit
 
 	Shm int64 // size of its /dev/shm in bytes
 
-	HostNetwork     bool                // the network of what the container runs on, in place of a namespace
+	HostNetwork     bool                // the network of the container's host, instead of a namespace
 	Network         string              // path of an existing network namespace; "": a new one
-	Seccomp         *specs.LinuxSeccomp // a filter of system calls, as Seccomp gives it; nil: none
-	CgroupNamespace bool                // an own cgroup namespace, as engines give on cgroup v2
-	Mounts          []specs.Mount       // after the standard ones
+	Seccomp         *specs.LinuxSeccomp // filter of system calls, as from Seccomp; nil: none
+	CgroupNamespace bool                // own cgroup namespace, as engines do on cgroup v2
+	Mounts          []specs.Mount       // in addition to the standard ones
 	Devices         device.Edits        // in addition to those that every container has
 	Ruler           string              // the ruler's program on the host, for the devices' hooks
 }
@@ -59,10 +57,10 @@ var Capabilities = []string{
 	"CAP_SYS_CHROOT",
 }
 
-// Config is the container's configuration. An error says what of c cannot be.
+// Config makes the container's configuration. An error says what is impossible in c.
 func Config(c Container) (*specs.Spec, error) {
 	resources := &specs.LinuxResources{
-		// All devices are denied but those that every container has: the runtime adds them itself.
+		// All devices are denied except those that every container has, which the runtime adds itself.
 		Devices: []specs.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}},
 	}
 	if c.Quota > 0 || c.CPUs != "" {
@@ -101,7 +99,7 @@ func Config(c Container) (*specs.Spec, error) {
 		nodes, resources.Devices = append(nodes, d), append(resources.Devices, allowed)
 	}
 	return &specs.Spec{
-		Version: "1.0.2", // what runtimes of 2020 and later read; nothing newer is used here
+		Version: "1.0.2", // runtimes of 2020 and later read it; nothing newer is used here
 		Process: &specs.Process{
 			Args: c.Args,
 			Cwd:  "/",
@@ -129,11 +127,10 @@ func Config(c Container) (*specs.Spec, error) {
 	}, nil
 }
 
-// Hostname is as much of a name as sethostname(2) takes.
+// Hostname cuts a name to the length that sethostname(2) takes.
 func Hostname(name string) string { return name[:min(len(name), 63)] }
 
-// Quota is the CPU time in microseconds for each Period that makes the given number of cores. An error says why
-// there is none.
+// Quota is the CPU time in microseconds for each Period that makes the given number of cores. An error says why there is none.
 func Quota(cores float64) (int64, error) {
 	q := int64(math.Round(cores * Period))
 	if math.IsNaN(cores) || q < minQuota || cores > 1<<20 {
@@ -142,9 +139,8 @@ func Quota(cores float64) (int64, error) {
 	return q, nil
 }
 
-// ShmSize is the size in bytes of /dev/shm in a guest of the given memory: half of it, as the kernel gives a
-// machine of that size. (Docker's 64 MiB makes programs fail in a container that run on any machine, and would
-// measure that instead.)
+// ShmSize is the size in bytes of /dev/shm in a guest with this much memory: half of it, as the kernel gives a machine of that
+// size. (With Docker's 64 MiB, programs fail in a container that run on any machine, and the measurement would show that instead.)
 func ShmSize(memory int64) int64 { return memory / 2 }
 
 // Bind is a read-only bind mount of a folder.

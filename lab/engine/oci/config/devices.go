@@ -15,8 +15,8 @@ import (
 	"tare/lab/ruler"
 )
 
-// MakeDevices makes in a guest's /dev what every container has there: device nodes and links. A guest's /dev is never the host's,
-// whose disks a workload must not reach.
+// MakeDevices makes the device nodes and links of every container in a guest's /dev. A guest's /dev is never the host's, because a
+// workload must not reach the host's disks.
 func MakeDevices(dev string) error {
 	for _, d := range []struct {
 		name         string
@@ -26,7 +26,7 @@ func MakeDevices(dev string) error {
 		if err := unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(d.major, d.minor))); err != nil {
 			return fmt.Errorf("make %s: %w", path, err)
 		}
-		if err := os.Chmod(path, 0o666); err != nil { // whatever the umask
+		if err := os.Chmod(path, 0o666); err != nil { // sets the mode whatever the umask
 			return err
 		}
 	}
@@ -40,7 +40,7 @@ func MakeDevices(dev string) error {
 	return nil
 }
 
-// given is a device of the host's as a container's configuration has it, and the rule by which its cgroup lets the container use it.
+// given is a device of the host in the form of a container's configuration, and the rule that lets the container's cgroup use it.
 func given(n device.Node) (specs.LinuxDevice, specs.LinuxDeviceCgroup) {
 	kind, major, minor := "c", int64(n.Major), int64(n.Minor)
 	if n.Block {
@@ -62,8 +62,8 @@ func mounts(all []device.Mount) (out []specs.Mount) {
 	return out
 }
 
-// hooks are the programs that have to run while a container is made; nil: none. The ruler's program, at this path on the host, becomes each of them: see
-// [ruler.HookArgs].
+// hooks are the programs that must run while a container is made; nil: none. The ruler's program, at this path on the host, becomes
+// each of them: see [ruler.HookArgs].
 func hooks(all []device.Hook, program string) *specs.Hooks {
 	if len(all) == 0 {
 		return nil
@@ -73,7 +73,7 @@ func hooks(all []device.Hook, program string) *specs.Hooks {
 		read := of.Hook
 		read.Path, read.Args = program, ruler.HookArgs(of.Path, of.Args)
 		switch of.When {
-		case "prestart", "createRuntime": // two names for one moment: the runtime specification has given up the first
+		case "prestart", "createRuntime": // two names for one moment; the runtime specification has given up the first
 			h.CreateRuntime = append(h.CreateRuntime, read)
 		case "createContainer":
 			h.CreateContainer = append(h.CreateContainer, read)

@@ -9,8 +9,8 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// Seccomp is the filter of system calls that Docker gives a container by default, for this kernel and Capabilities: Docker's own
-// list, by Docker's own package.
+// Seccomp is Docker's default filter of system calls for this kernel and Capabilities: Docker's own list, from Docker's own
+// package.
 func Seccomp() (*specs.LinuxSeccomp, error) {
 	s, err := seccomp.GetDefaultProfile(&specs.Spec{Process: &specs.Process{Capabilities: &specs.LinuxCapabilities{Bounding: Capabilities}}})
 	if err != nil {

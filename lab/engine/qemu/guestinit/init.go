@@ -26,28 +26,27 @@ import (
 	"tare/notebook"
 )
 
-// runtimeSettings is the variable of the environment by which a VM's host tells the runtime of its first program, and of the ruler, how to run.
+// runtimeSettings is the environment variable with which a VM's host sets Go's runtime of the first program and of the ruler.
 const runtimeSettings = "GODEBUG"
 
-// deviceWait bounds the wait for a device to appear after its driver was loaded. It takes milliseconds, on an
-// emulated processor under load more.
+// deviceWait bounds the wait for a device to appear after its driver was loaded. It takes milliseconds, or longer on an emulated
+// processor under load.
 const deviceWait = 30 * time.Second
 
-// Main is the whole of the program init, the first process of a guest that package vm booted; it does not return.
+// Main is the whole program init, the first process of a guest that package qemu booted. It does not return.
 func Main() {
 	if err := run(); err != nil {
 		fmt.Println(FailPrefix + strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	unix.Sync()
-	// Without an answer from the machine the first process must not end all the same: that is a kernel panic,
-	// which ends the guest too.
+	// Even if the machine does not react, the first process must not end: that is a kernel panic, which ends the guest too.
 	if err := unix.Reboot(leave()); err != nil {
 		fmt.Println(FailPrefix + "power off: " + err.Error())
 	}
 	os.Exit(1)
 }
 
-// leave is how the machine ends. Without ACPI it has no power to switch off; its reset ends it too.
+// leave is how the machine ends. Without ACPI it cannot power off, but its reset ends it too.
 func leave() int {
 	if cmdline, err := os.ReadFile("/proc/cmdline"); err == nil && slices.Contains(strings.Fields(string(cmdline)), NoACPI) {
 		return unix.LINUX_REBOOT_CMD_RESTART
@@ -104,7 +103,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	// A guest need not have a work disk. The driver makes its disks in one go, so it is there when the root is.
+	// A guest need not have a work disk. The driver makes all disks at once, so it exists as soon as the root does.
 	work, err := bySysfs("/sys/block/*/serial", WorkSerial)
 	if err != nil {
 		return err
@@ -138,8 +137,8 @@ func (m mount) do(root string) error {
 	return nil
 }
 
-// machine makes the disk the root and becomes the ruler, which serves on the stream. It returns only on failure.
-// A whole system's init makes most of the mounts itself, and has the machine's devices.
+// machine makes the disk the root and becomes the ruler, which serves on the stream. It returns only on failure. A whole system's
+// init makes most of the mounts itself, and has the machine's devices.
 func machine(root, work string, stream int, system bool) error {
 	const at = "/newroot"
 	if err := mountMachine(at, root, work, system); err != nil {
@@ -149,7 +148,7 @@ func machine(root, work string, stream int, system bool) error {
 	if err != nil {
 		return err
 	}
-	// The initramfs lies in the guest's memory: what is not needed any more is given back before the root is left, this program
+	// The initramfs takes the guest's memory. So give back what is no longer needed before leaving this root. This program follows
 	// when it has become the ruler.
 	for _, dir := range []string{"/" + ModulesDir, "/usr", "/lib", "/lib64", "/init"} {
 		if err := os.RemoveAll(dir); err != nil {
@@ -172,7 +171,7 @@ func machine(root, work string, stream int, system bool) error {
 	return fmt.Errorf("become the ruler: %w", err)
 }
 
-// mountMachine mounts the disks below at, and what a container has, or a whole system's init does not mount itself.
+// mountMachine mounts the disks below at, and what a container has, or what a whole system's init does not mount itself.
 func mountMachine(at, root, work string, system bool) error {
 	mounts := []mount{{root, "", "ext4", 0, ""}}
 	if work != "" {
@@ -182,7 +181,7 @@ func mountMachine(at, root, work string, system bool) error {
 	if err != nil {
 		return err
 	}
-	// What a container has (package oci), but for the parts of /proc that are hidden there.
+	// What a container has (package oci), except for the hidden parts of /proc.
 	shm := strconv.FormatInt(config.ShmSize(memory), 10)
 	const safe = unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV
 	mounts = append(mounts, mount{"proc", "/proc", "proc", safe, ""})
@@ -208,7 +207,7 @@ func mountMachine(at, root, work string, system bool) error {
 	return config.MakeDevices(at + "/dev")
 }
 
-// rulerProgram opens the ruler and gives its arguments, and the files that it keeps. By name it would not be found in the new root.
+// rulerProgram opens the ruler and returns its arguments and the files that it keeps. Its name would not be found in the new root.
 func rulerProgram(stream int, system bool) (program int, args []string, keep []int, err error) {
 	program, err = unix.Open("/"+RulerPath, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -228,7 +227,7 @@ func rulerProgram(stream int, system bool) (program int, args []string, keep []i
 	return program, args, keep, nil
 }
 
-// enter makes what is mounted at a folder the root.
+// enter makes the mount at a folder the root.
 func enter(at string) error {
 	for _, dir := range []string{"/proc", "/sys", "/dev"} {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
@@ -247,11 +246,10 @@ func enter(at string) error {
 	return os.Chdir("/")
 }
 
-// bundle is the folder of the container in the VM, as the OCI runtime wants it, and merged its root.
+// bundle is the folder of the container in the VM, as the OCI runtime needs it, and merged its root.
 const bundle, merged = "/bundle", "/bundle/rootfs"
 
-// container runs the ruler in a container made from the disk, with the stream handed through to it, until the
-// container ends.
+// container runs the ruler in a container made from the disk, passes the stream to it, and waits until the container ends.
 func container(p Params, root, work string, stream *os.File) error {
 	if err := mountContainer(root, work); err != nil {
 		return err
@@ -264,8 +262,8 @@ func container(p Params, root, work string, stream *os.File) error {
 	if err != nil {
 		return err
 	}
-	// The initramfs is not a mount that pivot_root(2) could leave, hence --no-pivot. Made first and started then, so that
-	// what is in force can be read before the ruler runs.
+	// The initramfs is not a mount that pivot_root(2) could leave, hence --no-pivot. The container is made first and started later,
+	// so that the limits in force can be read before the ruler runs.
 	if err := crun(stream, "create", "--no-pivot", "--preserve-fds", "1", "--pid-file", "/run/pid", "--bundle", bundle, "tare"); err != nil {
 		return err
 	}
@@ -299,8 +297,8 @@ func container(p Params, root, work string, stream *os.File) error {
 
 // mountContainer mounts the container's root, and what the runtime needs.
 func mountContainer(root, work string) error {
-	// What the container writes lies on the same disk as its root, as it does with engines, and inside the folder
-	// of the image that the ruler's own mount hides from it.
+	// What the container writes is on the same disk as its root, as with engines. It is inside the folder of the image that the
+	// ruler's own mount hides from it.
 	const layers = "/disk" + ruler.RunDir
 	mounts := []mount{
 		{"cgroup2", "/sys/fs/cgroup", "cgroup2", unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV, ""},
@@ -328,13 +326,13 @@ func mountContainer(root, work string) error {
 	if err := overlay.do(""); err != nil {
 		return fmt.Errorf("%w; an upper folder inside the lower one needs Linux 5.12 or later in the guest", err)
 	}
-	if err := os.RemoveAll("/" + ModulesDir); err != nil { // gives the memory back
+	if err := os.RemoveAll("/" + ModulesDir); err != nil { // frees the memory
 		return err
 	}
 	return enableControllers("/sys/fs/cgroup")
 }
 
-// containerOf is the container in the VM. What the VM's kernel has left is its memory.
+// containerOf describes the container in the VM. Its memory is what the VM's kernel has left.
 func containerOf(p Params, work string) (config.Container, error) {
 	memory, err := proc.Host.Memory("MemAvailable")
 	if err != nil {
@@ -367,14 +365,14 @@ func containerOf(p Params, work string) (config.Container, error) {
 	return c, nil
 }
 
-// configure writes the runtime's configuration of a container; unlimited says what nothing limits.
+// configure writes the runtime's configuration of a container; unlimited names what nothing limits.
 func configure(c config.Container) (unlimited string, err error) {
 	spec, err := config.Config(c)
 	if err != nil {
 		return "", err
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_BPF, 0, 0, 0); errno == unix.ENOSYS {
-		// In cgroup v2 a program in the kernel decides, and the runtime makes no container whose devices nothing can limit.
+		// In cgroup v2 a program in the kernel decides, and the runtime makes no container whose devices it cannot limit.
 		spec.Linux.Resources.Devices = nil
 		unlimited = "; not its devices: the VM's kernel has no bpf(2)"
 	}
@@ -393,13 +391,12 @@ func crun(stream *os.File, args ...string) error {
 	}
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("crun %s: %w (what it said is above)", args[0], err)
+		return fmt.Errorf("crun %s: %w (its output is above)", args[0], err)
 	}
 	return nil
 }
 
-// inForce reads what the kernel's files say of the container's cgroup, compares it with what was asked for, and puts
-// it in words.
+// inForce reads the limits of the container's cgroup from the kernel's files, compares them with the request, and describes them.
 func inForce(dir string, c config.Container) (string, error) {
 	read := func(file, want string) error {
 		data, err := os.ReadFile(filepath.Join(dir, file))
@@ -407,7 +404,7 @@ func inForce(dir string, c config.Container) (string, error) {
 			return err
 		}
 		if got := strings.TrimSpace(string(data)); got != want {
-			return fmt.Errorf("%s of the container is %q, expected %q", file, got, want)
+			return fmt.Errorf("%s of the container is %q; must be %q", file, got, want)
 		}
 		return nil
 	}
@@ -442,8 +439,7 @@ func inForce(dir string, c config.Container) (string, error) {
 	return words + fmt.Sprintf("a CPU quota of %g cores", c.Quota), nil
 }
 
-// reap waits for the children of the first process, those that it was given included, until the one with the pid has
-// ended.
+// reap waits for the children of the first process, inherited ones too, until the one with this pid has ended.
 func reap(pid int) error {
 	for {
 		var status unix.WaitStatus
@@ -455,14 +451,14 @@ func reap(pid int) error {
 		case got == pid && status.Signaled():
 			return fmt.Errorf("the container's first process was killed: %v", status.Signal())
 		case got == pid && status.ExitStatus() != 0:
-			return fmt.Errorf("the container's first process ended with status %d (what it said is above)", status.ExitStatus())
+			return fmt.Errorf("the container's first process ended with status %d (its output is above)", status.ExitStatus())
 		case got == pid:
 			return nil
 		}
 	}
 }
 
-// enableControllers hands every controller of the root cgroup down to its children.
+// enableControllers passes every controller of the root cgroup to its children.
 func enableControllers(dir string) error {
 	list, err := os.ReadFile(dir + "/cgroup.controllers")
 	if err != nil {
@@ -492,7 +488,7 @@ func loadModules(dir string) error {
 		}
 		err = unix.FinitModule(int(f.Fd()), "", 0)
 		f.Close()
-		// ENODEV: a driver for what this machine does not have, such as a processor's checksum instructions.
+		// ENODEV: a driver for something that this machine lacks, such as a processor's checksum instructions.
 		if err != nil && !errors.Is(err, unix.ENODEV) && !errors.Is(err, unix.EEXIST) {
 			return fmt.Errorf("load kernel module %s: %w", e.Name(), err)
 		}
@@ -500,8 +496,8 @@ func loadModules(dir string) error {
 	return nil
 }
 
-// bySysfs finds the device whose attribute, a file that the pattern names, has the value. It gives the path of
-// the device's node, "" where there is none.
+// bySysfs finds the device whose attribute, a file that matches the pattern, has the value. It returns the path of the device's
+// node, or "".
 func bySysfs(pattern, value string) (string, error) {
 	files, err := filepath.Glob(pattern)
 	if err != nil {
@@ -510,7 +506,7 @@ func bySysfs(pattern, value string) (string, error) {
 	for _, f := range files {
 		data, err := os.ReadFile(f)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENODEV) {
-			continue // it has gone since
+			continue // it has gone
 		}
 		if err != nil {
 			return "", err
@@ -539,7 +535,7 @@ func listen() (*uevents, error) {
 
 func (u *uevents) Close() error { return unix.Close(u.fd) }
 
-// wait gives what find finds, asking it again at every piece of news.
+// wait returns the result of find, which it calls again at every news.
 func (u *uevents) wait(what string, find func() (string, error)) (string, error) {
 	deadline := time.Now().Add(deviceWait)
 	buf := make([]byte, 4096)
@@ -550,14 +546,14 @@ func (u *uevents) wait(what string, find func() (string, error)) (string, error)
 		}
 		left := time.Until(deadline)
 		if left <= 0 {
-			return "", fmt.Errorf("no %s after %v", what, deviceWait)
+			return "", fmt.Errorf("%s did not appear within %v", what, deviceWait)
 		}
 		fds := []unix.PollFd{{Fd: int32(u.fd), Events: unix.POLLIN}}
 		if _, err := unix.Poll(fds, int(left.Milliseconds())+1); err != nil && err != unix.EINTR {
 			return "", fmt.Errorf("wait for %s: %w", what, err)
 		}
 		if fds[0].Revents != 0 {
-			// What the news is does not matter, and lost ones (ENOBUFS) mean that there was some.
+			// The content of the news does not matter, and lost news (ENOBUFS) mean that there was some.
 			if _, _, err := unix.Recvfrom(u.fd, buf, unix.MSG_DONTWAIT); err != nil && err != unix.ENOBUFS && err != unix.EAGAIN && err != unix.EINTR {
 				return "", fmt.Errorf("wait for %s: %w", what, err)
 			}
@@ -568,8 +564,8 @@ func (u *uevents) wait(what string, find func() (string, error)) (string, error)
 // card is the name of the machine's network card.
 const card = "eth0"
 
-// links brings the loopback interface up, and the network card with the guest's address: the one that it was given,
-// or that which QEMU's user network has for its guest. On the way to a container's own namespace the card has none.
+// links sets up the loopback interface, and the network card with the guest's address: the given one, or the one that QEMU's user
+// network gives its guest. For a container with its own namespace the card has no address.
 func links(p Params) error {
 	if err := up("lo", netip.Prefix{}); err != nil {
 		return err
@@ -589,7 +585,8 @@ func links(p Params) error {
 	return up(card, p.Address)
 }
 
-// answering has a network interface answer everybody by way of the gateway: QEMU's user network leaves a question its sender's address.
+// answering lets a network interface answer everybody by way of the gateway, because QEMU's user network keeps the sender's address
+// of a request.
 func answering(name string, gateway netip.Addr) error {
 	l, err := netlink.LinkByName(name)
 	if err == nil {
@@ -601,7 +598,7 @@ func answering(name string, gateway netip.Addr) error {
 	return nil
 }
 
-// up brings a network interface up, with the address where there is one.
+// up sets up a network interface, with the address if there is one.
 func up(name string, address netip.Prefix) error {
 	l, err := netlink.LinkByName(name)
 	if err == nil && address.IsValid() {
