@@ -33,9 +33,9 @@ version, the host. It compares the ratios to bare metal, so a host that is slowe
 metal's own change as the host's. Where a folder lacks bare metal it compares means, and says so. With --against another
 environment takes the place of bare metal.
 
-There are four answers for a configuration that both folders have: it costs more by at least the margin M (a ratio of 1+M);
-it costs less by the margin (a ratio of 1/(1+M)); it makes no difference as large; or it is open, with about how many rounds
-would settle it. The answers are corrected for multiple comparisons. Other differences between the folders come first.
+There are four verdicts for a configuration that both folders have: slower by at least the margin M (a ratio of 1+M); faster
+by the margin (a ratio of 1/(1+M)); equivalent within it; or inconclusive, with about how many rounds would settle it. The
+verdicts are corrected for multiple comparisons. Other differences between the folders come first.
 
 With --fail-if the exit status is 3 where the whole interval of a configuration is beyond the bound. With ratio>1.03 the
 configuration now costs more than 1.03 times as much as before; with ratio<0.97 it costs less than 0.97 times as much. The

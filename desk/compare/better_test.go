@@ -9,7 +9,7 @@ import (
 	"tare/stats"
 )
 
-// A bandwidth that is less than before costs more.
+// A bandwidth that is less than before is slower.
 func TestABandwidthThatIsLess(t *testing.T) {
 	before, after := notebooktest.Stream(), notebooktest.Stream()
 	const docker, vm = "stream cn docker pinned 2/4GB", "stream vm qemu kvm pinned 2/4GB"
@@ -30,7 +30,7 @@ func TestABandwidthThatIsLess(t *testing.T) {
 			t.Errorf("%s: %s; want %q", of, s, want)
 		}
 	}
-	if s := words.Compared(c); !strings.Contains(s, "of 9 figures 3 are worse, 3 are better") {
+	if s := words.Compared(c); !strings.Contains(s, "of 9 figures 3 are slower, 3 are faster") {
 		t.Error(s)
 	}
 	worse := c.Found(stats.Slower)
@@ -41,14 +41,14 @@ func TestABandwidthThatIsLess(t *testing.T) {
 	for _, f := range []*notebooktest.Folder{before, after} {
 		f.Study.Also = nil
 	}
-	if s := words.Compared(from(t, read(t, before), read(t, after), 0.01)); !strings.Contains(s, "of 3 treatments 1 gives less, 1 gives more") {
+	if s := words.Compared(from(t, read(t, before), read(t, after), 0.01)); !strings.Contains(s, "of 3 configurations 1 is slower, 1 is faster") {
 		t.Error(s)
 	}
 	// Beside a time, what is less may be better or worse.
 	for i, f := range []*notebooktest.Folder{before, after} {
 		f.Add("cpu bm 2/4GB", 1).Add("cpu cn docker pinned 2/4GB", 1+0.1*float64(i))
 	}
-	if s := words.Compared(from(t, read(t, before), read(t, after), 0.01)); !strings.Contains(s, "2 are worse, 1 is better") {
+	if s := words.Compared(from(t, read(t, before), read(t, after), 0.01)); !strings.Contains(s, "2 are slower, 1 is faster") {
 		t.Error(s)
 	}
 }

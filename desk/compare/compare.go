@@ -26,9 +26,9 @@ type Change struct {
 	Ratio    stats.Quotient // the second over the first
 	Means    stats.Quotient // the second mean over the first: as if the host were as fast in both folders, and rounds were independent
 	Level    float64        // of its interval, corrected for all that is compared
-	Answer   stats.Verdict  // of its cost, against the margin: where more is better, less costs more
-	Why      Why            // it is open, where more rounds would not do
-	Rounds   int            // of each folder that would do, about, where it is open; 0: not foreseeable
+	Answer   stats.Verdict  // by the margin: where more is better, less is slower
+	Why      Why            // more rounds would not settle it, if it is inconclusive
+	Rounds   int            // of each folder that would settle it, about, if it is inconclusive; 0: not foreseeable
 }
 
 // Cost is the change's ratio as a cost: above 1 is worse than before.

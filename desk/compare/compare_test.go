@@ -135,7 +135,7 @@ func TestWithoutBareMetal(t *testing.T) {
 		}
 	}
 	said := words.ChangedLevel(c)
-	if found := ids(c.Found(stats.Slower)); !slices.Equal(found, []string{"cn crun pinned large"}) || !strings.Contains(said, "Of 5 treatments a folder has no such ratio") || !strings.Contains(said, "only if the host was as fast both times") {
+	if found := ids(c.Found(stats.Slower)); !slices.Equal(found, []string{"cn crun pinned large"}) || !strings.Contains(said, "Of 5 configurations a folder has no such ratio") || !strings.Contains(said, "only if the host was as fast both times") {
 		t.Errorf("found %q: %s", found, said)
 	}
 	alone := func(seed uint64, mean float64) *data.Summary {

@@ -21,7 +21,7 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 		Better    notebook.Better `json:"better,omitempty"` // which values of the metric are better; absent: lower ones
 		Old       stats.Number    `json:"old"`              // the means
 		New       stats.Number    `json:"new"`
-		Relative  bool            `json:"relative"` // ratio is of the ratios to bare metal in each folder; else of the means
+		Relative  bool            `json:"relative"` // ratio is of the ratios to the reference in each folder; else of the means
 		Ratio     stats.Number    `json:"ratio"`    // new over old
 		Low       stats.Number    `json:"low"`
 		High      stats.Number    `json:"high"`
@@ -31,8 +31,8 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 		Level     float64         `json:"level"`
 		OldRounds int             `json:"old_rounds"`
 		NewRounds int             `json:"new_rounds"`
-		Answer    stats.Verdict   `json:"answer,omitempty"` // absent: it is of bare metal that others are relative to
-		Why       compare.Why     `json:"why,omitempty"`    // it is open, where more rounds would not do: doubtful, failing, missing
+		Answer    stats.Verdict   `json:"verdict,omitempty"` // absent: it is of the reference
+		Why       compare.Why     `json:"why,omitempty"`     // more rounds would not settle an inconclusive one: doubtful, failing, missing
 		Emulated  bool            `json:"emulated"`
 		Rounds    int             `json:"rounds_to_decide"` // of each folder, about; 0: decided, or not foreseeable
 	}
@@ -44,14 +44,15 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 		return all
 	}
 	out := struct {
-		Answer      string   `json:"answer"`
+		Headline    string   `json:"headline"`
 		Margin      float64  `json:"margin"`
+		Reference   string   `json:"reference"` // environment to which each folder's ratios are relative
 		Differences []string `json:"differences"`
 		Changes     []change `json:"changes"`
-		Host        []change `json:"host"` // of bare metal itself: the host's change, which decides nothing
+		Host        []change `json:"host"` // of the reference itself: the host's change, which decides nothing
 		Gone        []string `json:"gone"`
 		Added       []string `json:"added"`
-	}{words.Compared(c), c.Margin, list(words.Doubts(c.Differences)), []change{}, []change{}, ids(c.Gone), ids(c.Added)}
+	}{words.Compared(c), c.Margin, referenceOf(c.Old), list(words.Doubts(c.Differences)), []change{}, []change{}, ids(c.Gone), ids(c.Added)}
 	several := slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return x.Figure })
 	told := func(x compare.Change) change {
 		metric := ""

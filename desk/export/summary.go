@@ -92,11 +92,8 @@ func (r AnswerRow) MarshalJSON() ([]byte, error) {
 // answerOf is the answer of the folders.
 func answerOf(s *data.Summary) Answer {
 	a := Answer{
-		Schema: SummarySchema, Confidence: 1 - stats.Alpha, Margin: s.Margin(), Resolution: stats.Number(s.Resolution()), Reference: notebook.BM,
+		Schema: SummarySchema, Confidence: 1 - stats.Alpha, Margin: s.Margin(), Resolution: stats.Number(s.Resolution()), Reference: referenceOf(s),
 		Headline: list(words.Headline(s)), Rows: []AnswerRow{},
-	}
-	if len(s.Baseline) > 0 {
-		a.Reference = data.ReferenceText(s.Baseline)
 	}
 	for _, table := range s.Tables() {
 		for _, r := range table {
@@ -104,6 +101,14 @@ func answerOf(s *data.Summary) Answer {
 		}
 	}
 	return a
+}
+
+// referenceOf names the environment to which ratios are relative: bm, or what --against names.
+func referenceOf(s *data.Summary) string {
+	if len(s.Baseline) > 0 {
+		return data.ReferenceText(s.Baseline)
+	}
+	return notebook.BM
 }
 
 func answerRow(s *data.Summary, r *data.Row) AnswerRow {

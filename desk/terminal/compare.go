@@ -10,7 +10,7 @@ import (
 )
 
 // Comparison writes what came of it in a sentence, then what else differs between the folders, then a line for each change, the largest
-// first, then what makes no difference and what is open.
+// first, then what is equivalent and what is inconclusive.
 func Comparison(w io.Writer, c *compare.Comparison, on Screen) error {
 	t := &text{Screen: on}
 	t.wrap("", words.Compared(c))

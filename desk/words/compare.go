@@ -12,8 +12,8 @@ import (
 	"tare/stats"
 )
 
-// Compared says in a sentence what came of a comparison: "From before to after: of 9 treatments 1 costs more, 7 make no difference of
-// 1 % or more and 1 is open."
+// Compared is the headline of a comparison: "From before to after: of 9 configurations 1 is slower, 7 are equivalent within 1 % and 1 is
+// inconclusive."
 func Compared(c *compare.Comparison) string {
 	var parts []string
 	for _, a := range []stats.Verdict{stats.Slower, stats.Faster, stats.Equivalent, stats.Inconclusive} {
@@ -38,52 +38,32 @@ func all(n int, what string) string {
 	return "all " + Count(n, what)
 }
 
-// compared is what is compared: each treatment in one metric, or in several.
+// compared is what is compared: each configuration in one metric, or in several.
 func compared(c *compare.Comparison) string {
 	if slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return x.Figure }) {
 		return "figure"
 	}
-	return "treatment"
+	return "configuration"
 }
 
-// outcome says an answer of so many treatments.
-func outcome(c *compare.Comparison, a stats.Verdict, n int) string {
-	verb, what := map[stats.Verdict][2]string{
-		stats.Slower: {"costs more", "cost more"}, stats.Faster: {"costs less", "cost less"},
-		stats.Equivalent: {"makes no difference", "make no difference"}, stats.Inconclusive: {"is open", "are open"},
-	}[a], ""
-	higher, undirected := 0, 0
-	for _, x := range c.Changes {
-		switch {
-		case x.Old.Metric.MoreIsBetter():
-			higher++
-		case !x.Old.Metric.Directed():
-			undirected++
-		}
-	}
-	switch {
-	case undirected > 0 && a == stats.Slower:
-		verb = [2]string{"is higher", "are higher"}
-	case undirected > 0 && a == stats.Faster:
-		verb = [2]string{"is lower", "are lower"}
-	case higher == len(c.Changes) && a == stats.Slower:
-		verb = [2]string{"gives less", "give less"}
-	case higher == len(c.Changes) && a == stats.Faster:
-		verb = [2]string{"gives more", "give more"}
-	case higher > 0 && a == stats.Slower:
-		verb = [2]string{"is worse", "are worse"}
-	case higher > 0 && a == stats.Faster:
-		verb = [2]string{"is better", "are better"}
-	}
+// outcome says the verdict on so many configurations.
+func outcome(c *compare.Comparison, v stats.Verdict, n int) string {
+	verb := [2]string{"is " + string(v), "are " + string(v)}
+	undirected := slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return !x.Old.Metric.Directed() })
 	of := phrases(c.Changes[0].Old) // of one study, and so of all
 	switch {
-	case a == stats.Slower && of.More[0] != "":
+	case v == stats.Slower && of.More[0] != "":
 		verb = of.More
-	case a == stats.Faster && of.Less[0] != "":
+	case v == stats.Faster && of.Less[0] != "":
 		verb = of.Less
+	case v == stats.Slower && undirected:
+		verb = [2]string{"is higher", "are higher"}
+	case v == stats.Faster && undirected:
+		verb = [2]string{"is lower", "are lower"}
 	}
-	if c.Margin > 0 && a == stats.Equivalent {
-		what = " of " + margin(c.Margin) + " or more"
+	what := ""
+	if v == stats.Equivalent && c.Margin > 0 {
+		what = " within " + margin(c.Margin)
 	}
 	if n == 1 {
 		return verb[0] + what
@@ -127,7 +107,7 @@ func ChangedWhere(c *compare.Comparison, x compare.Change) string {
 	return where
 }
 
-// ChangedBy says a change in percent, with its interval, and of an open one what would settle it. Where more is better, it says whether the
+// ChangedBy says a change in per cent, with its interval, and what would settle an inconclusive one. Where more is better, it says whether the
 // change is: "5.1 % less (4.2 to 6.0), which is worse".
 func ChangedBy(x compare.Change) string { return changedBy(x) + Caveat(x.New) }
 
@@ -190,21 +170,6 @@ func beyond(q stats.Quotient, r *data.Row) string {
 	}
 }
 
-// answered puts a change's answer into words.
-func answered(x compare.Change) string {
-	switch {
-	case x.Answer == stats.Slower && x.Old.Metric.MoreIsBetter():
-		return "gives less"
-	case x.Answer == stats.Faster && x.Old.Metric.MoreIsBetter():
-		return "gives more"
-	case x.Answer == stats.Slower && !x.Old.Metric.Directed():
-		return "is higher"
-	case x.Answer == stats.Faster && !x.Old.Metric.Directed():
-		return "is lower"
-	}
-	return string(x.Answer)
-}
-
 // ChangedLevel says how the intervals of a comparison are made, and what they assume.
 func ChangedLevel(c *compare.Comparison) string {
 	relative := 0
@@ -224,7 +189,7 @@ func ChangedLevel(c *compare.Comparison) string {
 	} else {
 		b.WriteString("The folders do not both have ratios to " + reference(c) + " with intervals, so means are compared. ")
 	}
-	fmt.Fprintf(&b, "Intervals are corrected for %s. At most %[2]s of such comparisons name a change that is none, and at most %[2]s call a change of %[3]s no difference",
+	fmt.Fprintf(&b, "Intervals are corrected for %s. At most %[2]s of such comparisons name a change that is none, and at most %[2]s call a change of %[3]s equivalent",
 		Count(len(c.Changes), compared(c)), Percent(stats.Alpha, 0), margin(c.Margin))
 	switch {
 	case relative == 0:
@@ -253,8 +218,8 @@ func Changes(c *compare.Comparison) (all []Section) {
 		answers []stats.Verdict
 	}{
 		{"Changed", []stats.Verdict{stats.Slower, stats.Faster}},
-		{"No difference of " + margin(c.Margin) + " or more", []stats.Verdict{stats.Equivalent}},
-		{"Open", []stats.Verdict{stats.Inconclusive}},
+		{"Equivalent within " + margin(c.Margin), []stats.Verdict{stats.Equivalent}},
+		{"Inconclusive", []stats.Verdict{stats.Inconclusive}},
 	} {
 		all = append(all, Section{p.head, changed(c, c.Found(p.answers...))})
 	}

@@ -124,7 +124,7 @@ func ChangeMark(c *compare.Comparison, x compare.Change) string {
 	if x.Answer == "" {
 		return "which is " + whose(c)
 	}
-	return answered(x)
+	return VerdictOf(x.Old, x.Answer)
 }
 
 // RadarAxes says how to read a radar chart.
