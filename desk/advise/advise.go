@@ -105,7 +105,7 @@ func Of(s *data.Summary, o Options) (*Advice, error) {
 		o.Prefer = Latency
 	}
 	if o.Prefer != Latency && o.Prefer != Cost {
-		return nil, fmt.Errorf("to prefer %q: latency or cost was expected", o.Prefer)
+		return nil, fmt.Errorf("prefer %q: must be latency or cost", o.Prefer)
 	}
 	a := &adviser{s: s, o: o}
 	if err := a.choose(); err != nil {
@@ -170,12 +170,12 @@ func (a *adviser) choose() error {
 		return fmt.Errorf("nothing was measured in %s: `tare run` goes on with a study", a.s.Folders[0].Dir)
 	}
 	if len(a.groups) == 0 {
-		return fmt.Errorf("--workload %q was not measured; one of %s was expected", a.o.Workload, strings.Join(labels, ", "))
+		return fmt.Errorf("--workload %q was not measured: must be one of %s", a.o.Workload, strings.Join(labels, ", "))
 	}
 	delete(words, "")
 	for _, w := range a.o.Exclude {
 		if !words[w] {
-			return fmt.Errorf("--exclude %q: one of %s was expected", w, strings.Join(slices.Sorted(maps.Keys(words)), ", "))
+			return fmt.Errorf("--exclude %q: must be one of %s", w, strings.Join(slices.Sorted(maps.Keys(words)), ", "))
 		}
 	}
 	if err := a.chooseFigure(); err != nil {
@@ -228,10 +228,10 @@ func (a *adviser) chooseFigure() error {
 		}
 	}
 	if len(kept) == 0 && refused != nil {
-		return fmt.Errorf("--metric %q is %w; one of %s was expected", a.o.Metric, refused, strings.Join(known, ", "))
+		return fmt.Errorf("--metric %q is %w: must be one of %s", a.o.Metric, refused, strings.Join(known, ", "))
 	}
 	if len(kept) == 0 {
-		return fmt.Errorf("--metric %q was not measured; one of %s was expected", a.o.Metric, strings.Join(known, ", "))
+		return fmt.Errorf("--metric %q was not measured: must be one of %s", a.o.Metric, strings.Join(known, ", "))
 	}
 	a.groups = kept
 	return nil

@@ -285,7 +285,7 @@ func TestFurtherFigure(t *testing.T) {
 	for metric, want := range map[string]string{
 		"requests_per_second": "a rate (1/s), of which more is better, and its workload does not say so (better: higher); one of execution time, p99",
 		"errors":              `--metric "errors" is a count, which says nothing of what a choice is worth; one of execution time, p99`,
-		"p42":                 `--metric "p42" was not measured; one of execution time, p99 was expected`,
+		"p42":                 `--metric "p42" was not measured: must be one of execution time, p99`,
 	} {
 		if _, err := readAll([]string{dir}, Options{Metric: metric}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", metric, err)
@@ -333,7 +333,7 @@ func TestChoosing(t *testing.T) {
 		t.Errorf("%q", names(r))
 	}
 	for want, o := range map[string]Options{
-		`--workload "ffmpg" was not measured; one of ffmpeg, mpi{n=1}, mpi{n=2} was expected`: {Workload: "ffmpg"},
+		`--workload "ffmpg" was not measured: must be one of ffmpeg, mpi{n=1}, mpi{n=2}`: {Workload: "ffmpg"},
 		`--exclude "bare": one of bm, cn, docker`:                                             {Exclude: []string{"bare"}},
 		`name a size that was measured (1/1GB, large), or cores/memory`:                       {Instance: "huge"},
 		`0.01 to 65536 CPUs`:     {Instance: "0/1GB"},
@@ -366,7 +366,7 @@ func TestWhatAFormatCannotExpress(t *testing.T) {
 		{"compose", 4, "compose cannot express number 4 of the ranking, VM with a CPU set at large; libvirt fits"},
 		{"libvirt", 2, "docker, compose, kubernetes and systemd fit"},
 		{"docker", 7, "--pick 7: the ranking of ffmpeg has 1 to 6"},
-		{"toml", 1, "one of docker, compose, kubernetes, libvirt, systemd was expected"},
+		{"toml", 1, "must be one of docker, compose, kubernetes, libvirt, systemd"},
 	} {
 		if err := Apply(&bytes.Buffer{}, a, c.format, c.pick); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %d: %v", c.format, c.pick, err)

@@ -46,7 +46,7 @@ func TestMoreIsBetter(t *testing.T) {
 			t.Errorf("%+v: %s; want … %s …", c.o, why, c.says)
 		}
 	}
-	if _, err := advise.Of(s, advise.Options{Metric: "passes"}); err == nil || !strings.Contains(err.Error(), "one of copy bandwidth, triad bandwidth, latency was expected") {
+	if _, err := advise.Of(s, advise.Options{Metric: "passes"}); err == nil || !strings.Contains(err.Error(), "must be one of copy bandwidth, triad bandwidth, latency") {
 		t.Error(err)
 	}
 	// What the model has is times.

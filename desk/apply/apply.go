@@ -130,7 +130,7 @@ func Fitting(t notebook.Treatment) string {
 // format can express.
 func Write(w io.Writer, a *advise.Advice, format string, pick int) error {
 	if !slices.Contains(Formats, format) {
-		return fmt.Errorf("format %q: one of %s was expected", format, strings.Join(Formats, ", "))
+		return fmt.Errorf("format %q: must be one of %s", format, strings.Join(Formats, ", "))
 	}
 	if len(a.Rankings) != 1 {
 		return several(a, format)

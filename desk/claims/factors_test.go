@@ -98,8 +98,8 @@ func TestAFactorAmongTheParameters(t *testing.T) {
 // The error for a value that a factor cannot have names the line.
 func TestAFactorThatCannotBe(t *testing.T) {
 	for of, want := range map[string]string{
-		"cache: hot":                         `f.yaml:2: ratio: of: cache: "hot": one of cold, warm was expected`,
-		"accelerator: xen":                   `f.yaml:2: ratio: of: accelerator: "xen": one of kvm, kvm-emulated, tcg was expected`,
+		"cache: hot":                         `f.yaml:2: ratio: of: cache: "hot": must be one of cold, warm`,
+		"accelerator: xen":                   `f.yaml:2: ratio: of: accelerator: "xen": must be one of kvm, kvm-emulated, tcg`,
 		"neighbours: many":                   `f.yaml:2: ratio: of: neighbours: "many": must be none, cpu:N, io:N or work:N`,
 		"rate: fast":                         `f.yaml:2: ratio: of: rate: "fast": must be a number (1/s), such as 8, or 8 or more`,
 		"rate: x or more":                    `f.yaml:2: ratio: of: rate: "x or more" must begin with a number, as in 1 or more`,

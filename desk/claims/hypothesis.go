@@ -196,7 +196,7 @@ func (s *Share) UnmarshalYAML(n *yaml.Node) error {
 	digits, ok := strings.CutSuffix(n.Value, "%")
 	v, err := strconv.ParseFloat(digits, 64)
 	if n.Kind != yaml.ScalarNode || !ok || err != nil || !(v > 0) || v > 1000 {
-		return fmt.Errorf("%q: a percentage above 0 was expected, as in 2%%", n.Value)
+		return fmt.Errorf("%q: must be a percentage above 0, as in 2%%", n.Value)
 	}
 	*s = Share(v / 100)
 	return nil

@@ -84,7 +84,7 @@ func Shipped(study string) ([]Claim, error) {
 }
 
 // Parse reads a file of claims; name is how errors call it, and its last part without the ending is the claims' study.
-// Errors are one line with file, line and what was expected.
+// Errors are one line with file, line and what is allowed.
 func Parse(name string, text []byte) ([]Claim, error) {
 	var f File
 	if err := yamlfile.Decode(name, text, &f); err != nil {
@@ -132,7 +132,7 @@ var idOK = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 // claims checks the file and gives what it says.
 func (f *File) claims(study string) ([]Claim, error) {
 	if strings.TrimSpace(f.Paper) == "" {
-		return nil, wrong("paper: is missing; the title of what the claims come from was expected")
+		return nil, wrong("paper: is missing: must be the title of the source of the claims")
 	}
 	if err := (&Selector{Machine: f.Machine}).check(); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (f *File) claims(study string) ([]Claim, error) {
 			return nil, within(err, "without", i)
 		}
 		if e.empty() || strings.TrimSpace(e.Why) == "" {
-			return nil, within(wrong("{workload: …, instance: …, why: …} was expected"), "without", i)
+			return nil, within(wrong("must have the form {workload: …, instance: …, why: …}"), "without", i)
 		}
 	}
 	for i := range f.Without {
@@ -152,7 +152,7 @@ func (f *File) claims(study string) ([]Claim, error) {
 	var all []Claim
 	for i, g := range f.Groups {
 		if g.Name == "" {
-			return nil, within(wrong("name: is missing; a heading was expected"), "groups", i)
+			return nil, within(wrong("name: is missing: must be a heading"), "groups", i)
 		}
 		if err := g.About.check(); err != nil {
 			return nil, within(err, "groups", i, "about")
@@ -185,7 +185,7 @@ func (f *File) claims(study string) ([]Claim, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, within(wrong("groups: no claim is there; [{name: …, claims: […]}] was expected"), "groups")
+		return nil, within(wrong("groups: has no claim: must have the form [{name: …, claims: […]}]"), "groups")
 	}
 	return all, nil
 }
@@ -193,19 +193,19 @@ func (f *File) claims(study string) ([]Claim, error) {
 func (c *Claim) check() error {
 	switch p := c.Published; {
 	case !idOK.MatchString(c.ID) || len(c.ID) > 40:
-		return within(wrong("%q: at most 40 lower-case letters, digits and hyphens were expected", c.ID), "id")
+		return within(wrong("%q: must be at most 40 lower-case letters, digits and hyphens", c.ID), "id")
 	case strings.TrimSpace(c.Finding) == "":
-		return wrong("%s has no finding; a sentence was expected", c.ID)
+		return wrong("%s has no finding: write a sentence", c.ID)
 	case strings.TrimSpace(c.Place) == "":
-		return wrong("%s has no place; where the finding is published was expected, as in III-B1", c.ID)
+		return wrong("%s has no place: write where the finding is published, as in III-B1", c.ID)
 	case c.PaperCHR != 0 && !(c.PaperCHR > 0 && c.PaperCHR <= 1):
-		return within(wrong("%g: a share of the host's cores was expected, above 0 and at most 1", c.PaperCHR), "paper_chr")
+		return within(wrong("%g: must be a share of the host's cores, above 0 and at most 1", c.PaperCHR), "paper_chr")
 	case p == nil:
 	case p.What == "" || (p.Value != 0) == (p.Low != 0 || p.High != 0) || p.Value == 0 && !(p.Low < p.High):
-		return within(wrong("{what: …, value: N} or {what: …, from: N, to: N} was expected"), "published")
+		return within(wrong("must have the form {what: …, value: N} or {what: …, from: N, to: N}"), "published")
 	}
 	if c.Hypothesis.hasNumbers() && strings.TrimSpace(c.Tolerance) == "" {
-		return wrong("%s has no tolerance: its hypothesis has bounds other than higher and lower, and why they are where they are was expected", c.ID)
+		return wrong("%s has no tolerance: its hypothesis has bounds other than higher and lower, so write why they are where they are", c.ID)
 	}
 	return nil
 }
@@ -236,7 +236,7 @@ func count(there ...bool) (n int) {
 func (h *Hypothesis) check() error {
 	forms := count(len(h.All) > 0, len(h.Any) > 0, len(h.Most) > 0, h.Value != nil, h.Ratio != nil, h.Difference != nil, h.Removed != nil, h.Part != nil, h.Gain != nil, h.Trend != nil, h.Unrecorded != "")
 	if forms != 1 {
-		return wrong("%d forms; exactly one of all, any, most, value, ratio, difference, removed, part, gain, trend, unrecorded was expected", forms)
+		return wrong("%d forms: must be exactly one of all, any, most, value, ratio, difference, removed, part, gain, trend, unrecorded", forms)
 	}
 	if f := h.form(); f.name != "" {
 		err := f.check()
@@ -280,15 +280,15 @@ func (p *Part) check() error {
 func (t *Trend) check() error {
 	switch {
 	case !slices.Contains([]By{"", ByRatio, ByValue, ByDifference}, t.By):
-		return within(wrong("%q: ratio, value or difference was expected", string(t.By)), "by")
+		return within(wrong("%q: must be ratio, value or difference", string(t.By)), "by")
 	case t.By == ByValue && !t.To.empty():
 		return within(wrong("a value is of one treatment: leave it out"), "to")
 	case t.Over == "":
-		return wrong("over: is missing; instance, host_cores or a parameter's name was expected")
+		return wrong("over: is missing: must be instance, host_cores or the name of a parameter")
 	case t.Over == OverInstance && t.Sizes != "":
 		return within(wrong("a trend over instance is over all sizes: leave it out"), "sizes")
 	case count(t.Falls > 0, t.Rises > 0, t.Constant > 0) != 1:
-		return wrong("exactly one of falls, rises, constant was expected, as in falls: 2%%")
+		return wrong("must have exactly one of falls, rises, constant, as in falls: 2%%")
 	}
 	return nil
 }
@@ -308,7 +308,7 @@ func (f form) check() error {
 	}
 	if f.than != nil {
 		if f.than.empty() {
-			return within(wrong("is missing; what differs from `of` was expected, as in {platform: vm}"), "than")
+			return within(wrong("is missing: write what differs from `of`, as in {platform: vm}"), "than")
 		}
 		if err := f.than.check(); err != nil {
 			return within(err, "than")
@@ -321,7 +321,7 @@ func (f form) check() error {
 		return within(wrong("is there without a metric"), "per")
 	}
 	if !slices.Contains([]Sizes{"", Each, Some, Smallest, Largest}, f.sizes) {
-		return within(wrong("%q: each, any, smallest or largest was expected", string(f.sizes)), "sizes")
+		return within(wrong("%q: must be each, any, smallest or largest", string(f.sizes)), "sizes")
 	}
 	if f.bounds == nil {
 		return nil
@@ -331,11 +331,11 @@ func (f form) check() error {
 
 func (b *Bounds) check(form string) error {
 	if n := count(b.Higher > 0, b.Lower > 0, b.Equal > 0, b.AtLeast != 0, b.AtMost != 0, b.Between != nil); n != 1 {
-		return wrong("%d bounds; exactly one of higher, lower, equal, at_least, at_most, between was expected", n)
+		return wrong("%d bounds: must be exactly one of higher, lower, equal, at_least, at_most, between", n)
 	}
 	ratio := form == "ratio" || form == "gain"
 	if !ratio && b.Higher+b.Lower+b.Equal > 0 {
-		return wrong("higher, lower and equal are a ratio's bounds; at_least, at_most or between was expected")
+		return wrong("higher, lower and equal are bounds of a ratio: must be at_least, at_most or between")
 	}
 	signed := form == "difference" || form == "removed" || form == "part"
 	number := func(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) && (f >= 0 || signed) }
@@ -345,11 +345,11 @@ func (b *Bounds) check(form string) error {
 	}
 	switch {
 	case !number(b.AtLeast):
-		return within(wrong("%g: %s was expected", b.AtLeast, what), "at_least")
+		return within(wrong("%g: must be %s", b.AtLeast, what), "at_least")
 	case !number(b.AtMost):
-		return within(wrong("%g: %s was expected", b.AtMost, what), "at_most")
+		return within(wrong("%g: must be %s", b.AtMost, what), "at_most")
 	case b.Between != nil && (len(b.Between) != 2 || !number(b.Between[0]) || !number(b.Between[1]) || !(b.Between[0] < b.Between[1])):
-		return within(wrong("%v: %s were expected, as in [1.8, 2.2]", b.Between, two), "between")
+		return within(wrong("%v: must be %s, as in [1.8, 2.2]", b.Between, two), "between")
 	}
 	return nil
 }
@@ -367,7 +367,7 @@ func (s *Selector) Allowed() map[string][]string {
 
 func (s *Selector) check() error {
 	if key, value, allowed := yamlfile.Refused(s); key != "" {
-		return within(wrong("%q: one of %s was expected", value, strings.Join(allowed, ", ")), key)
+		return within(wrong("%q: must be one of %s", value, strings.Join(allowed, ", ")), key)
 	}
 	for _, c := range s.choices() {
 		for _, v := range *c.Values {
@@ -389,7 +389,7 @@ func (s *Selector) check() error {
 		r   *Range
 	}{{"cores", s.Cores}, {"host_cores", s.HostCores}, {"chr", s.CHR}} {
 		if r.r != nil && (!(r.r.AtLeast >= 0) || !(r.r.AtMost >= 0) || r.r.AtLeast == 0 && r.r.AtMost == 0 || r.r.AtMost != 0 && r.r.AtMost < r.r.AtLeast) {
-			return within(wrong("{at_least: N}, {at_most: N} or both were expected"), r.key)
+			return within(wrong("must have the form {at_least: N}, {at_most: N} or both"), r.key)
 		}
 	}
 	return nil

@@ -88,7 +88,7 @@ func (DesignDiffers) Doubt() {}
 func From(old, new *data.Summary, margin float64) (*Comparison, error) {
 	a, b := old.Folders[0].Study, new.Folders[0].Study
 	if a.Name != b.Name {
-		return nil, fmt.Errorf("%s holds the study %s, and %s the study %s: two folders of one study were expected", old.Folders[0].Dir, a.Name, new.Folders[0].Dir, b.Name)
+		return nil, fmt.Errorf("%s holds the study %s, but %s the study %s: compare needs two folders of one study", old.Folders[0].Dir, a.Name, new.Folders[0].Dir, b.Name)
 	}
 	c := &Comparison{Old: old, New: new, Margin: margin, Differences: differences(old, new)}
 	taken := map[*data.Row]bool{}

@@ -200,7 +200,7 @@ func TestWhatElseDiffers(t *testing.T) {
 func TestFoldersThatCannotBeCompared(t *testing.T) {
 	other := folder(9, nil)
 	other.Study.Name = "ladder"
-	if _, err := compare.From(read(t, folder(10, nil)), read(t, other), 0.01); err == nil || !strings.Contains(err.Error(), "two folders of one study were expected") {
+	if _, err := compare.From(read(t, folder(10, nil)), read(t, other), 0.01); err == nil || !strings.Contains(err.Error(), "compare needs two folders of one study") {
 		t.Error(err)
 	}
 	if _, err := compare.From(read(t, notebooktest.New(2).Add("bm large", 1)), read(t, notebooktest.New(2).Add("bm 2/4GB", 1)), 0.01); err == nil || !strings.Contains(err.Error(), "no treatment in common") {

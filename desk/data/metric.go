@@ -93,7 +93,7 @@ func (q Quantity) Check() error {
 			known = slices.Contains(notebook.Walls, rest)
 		}
 		if !known {
-			return fmt.Errorf("%q: trial.NAME, secondary.NAME, trace.NAME or account.NAME was expected, of a metric that there is", name)
+			return fmt.Errorf("%q: must be trial.NAME, secondary.NAME, trace.NAME or account.NAME, with the name of a known metric", name)
 		}
 	}
 	return nil
