@@ -52,35 +52,35 @@ static size_t launched; // kernels
 
 static void must(int err, const char *what)
 {
-	const char *text = "the driver has no words for it";
+	const char *text = "the driver gives no description";
 	if (err == 0)
 		return;
 	if (cu.GetErrorString)
 		cu.GetErrorString(err, &text);
 	switch (err) {
 	case 2: // CUDA_ERROR_OUT_OF_MEMORY
-		fail("%s: the device has not enough memory: choose a smaller size, or see who else uses the device", what);
+		fail("%s: the device has too little memory: choose a smaller size, or check which other programs use the device", what);
 	case 46: // CUDA_ERROR_DEVICE_UNAVAILABLE
-		fail("%s: the device is in use by another program that has it to itself, or it cannot be reached (CUDA error %d, %s)", what, err, text);
+		fail("%s: another program has the device exclusively, or the device is unreachable (CUDA error %d, %s)", what, err, text);
 	case 100: // CUDA_ERROR_NO_DEVICE
 	case 101: // CUDA_ERROR_INVALID_DEVICE
-		fail("%s: NVIDIA's driver is here, but no device: give the guest one (devices:)", what);
+		fail("%s: NVIDIA's driver found no device: give the guest one (devices:)", what);
 	case 200: // CUDA_ERROR_INVALID_IMAGE
 	case 209: // CUDA_ERROR_NO_BINARY_FOR_GPU
 	case 218: // CUDA_ERROR_INVALID_PTX
 	case 222: // CUDA_ERROR_UNSUPPORTED_PTX_VERSION
-		fail("%s: the driver, which is of CUDA %d.%d, cannot run the build %s, which CUDA %s made (CUDA error %d, %s): choose another build, or a newer driver", what, version / 1000, version % 1000 / 10, build, MADE_BY, err, text);
+		fail("%s: the driver (CUDA %d.%d) cannot run the build %s, made by CUDA %s (CUDA error %d, %s): choose another build, or a newer driver", what, version / 1000, version % 1000 / 10, build, MADE_BY, err, text);
 	case 221: // CUDA_ERROR_JIT_COMPILER_NOT_FOUND
-		fail("%s: the driver's compiler (libnvidia-ptxjitcompiler.so.1) is not in the guest: its device's description was expected to bring it", what);
+		fail("%s: the driver's compiler (libnvidia-ptxjitcompiler.so.1) is not in the guest: the device's description must bring it", what);
 	case 214: // CUDA_ERROR_ECC_UNCORRECTABLE
 	case 714: // CUDA_ERROR_HARDWARE_STACK_ERROR
-		fail("%s: the device failed (CUDA error %d, %s): it may have to be reset", what, err, text);
+		fail("%s: the device failed (CUDA error %d, %s): it may need a reset", what, err, text);
 	case 700: // CUDA_ERROR_ILLEGAL_ADDRESS
 	case 702: // CUDA_ERROR_LAUNCH_TIMEOUT
 	case 719: // CUDA_ERROR_LAUNCH_FAILED
 		fail("%s: a kernel failed (CUDA error %d, %s)", what, err, text);
 	case 803: // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
-		fail("%s: the driver's library and the kernel's driver are of different versions (CUDA error %d): have the device's description written again", what, err);
+		fail("%s: the driver's library and the kernel's driver have different versions (CUDA error %d): write the device's description again", what, err);
 	}
 	fail("%s: CUDA error %d, %s", what, err, text);
 }
@@ -90,10 +90,10 @@ static void load_driver(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
 	if (!driver)
-		fail("NVIDIA's driver is not here (%s): a host that has it, and a device in the guest (devices:), were expected", dlerror());
+		fail("NVIDIA's driver is missing (%s): use a host that has it, and give the guest a device (devices:)", dlerror());
 #define FIND(name, symbol, args) \
 	if (!(cu.name = (int(*) args)dlsym(driver, symbol))) \
-		fail("libcuda.so.1 is no driver that can be used: it has no %s", symbol);
+		fail("libcuda.so.1 is not a usable driver: it has no %s", symbol);
 	CALLS(FIND)
 	cu.FuncLoad = (int (*)(void *))dlsym(driver, "cuFuncLoad");
 }
@@ -114,9 +114,9 @@ static char *built(const char *folder, const char *kernels_of)
 		if (architectures[i] / 10 == major && architectures[i] % 10 <= minor)
 			best = architectures[i];
 	if (major * 10 + minor < architectures[0])
-		fail("the device is of architecture %d.%d, and kernels are built for 7.5 and newer ones: measure it by OpenCL (driver=gpu)", major, minor);
+		fail("the device has architecture %d.%d, but the kernels need 7.5 or newer: use OpenCL (driver=gpu)", major, minor);
 	if (!best)
-		fail("no kernels were built for an architecture of the device's, %d.%d: choose the build ptx, which the driver compiles for it", major, minor);
+		fail("no kernels were built for the device's architecture %d.%d: choose the build ptx, which the driver compiles for it", major, minor);
 	snprintf(name, sizeof name, "%s.sm_%d.fatbin", kernels_of, best);
 	return contents(folder, name);
 }
@@ -131,11 +131,11 @@ void device_open(const char *driver, int cores, const char *folder, const char *
 	if ((comma = strchr(chosen, ','))) {
 		*comma = 0;
 		if (strcmp(comma + 1, "records"))
-			fail("%s: device, ptx or many was expected, and after a comma records or nothing", driver);
+			fail("%s: must be device, ptx or many, optionally followed by a comma and records", driver);
 		records = 1;
 	}
 	if (strcmp(chosen, "device") && strcmp(chosen, "ptx") && strcmp(chosen, "many"))
-		fail("%s: build=device, ptx or many was expected", driver);
+		fail("%s: build must be device, ptx or many", driver);
 	build = chosen;
 
 	double start = now();
@@ -204,7 +204,7 @@ void device_launch(const char *name, size_t width, size_t height, size_t group, 
 {
 	void *values[ARGS], *kernel = named(name);
 	if (n > ARGS)
-		fail("%s: at most %d arguments were expected", name, ARGS);
+		fail("%s: must have at most %d arguments", name, ARGS);
 	for (int i = 0; i < n; i++)
 		values[i] = args[i].size == sizeof(buffer) ? &(*(buffer *)args[i].value)->memory : (void *)args[i].value;
 	double start = now();

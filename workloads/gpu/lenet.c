@@ -26,7 +26,7 @@ static int weight_count(const struct layer *l) { return l->outs * l->ins * (l->s
 static void begin(int size)
 {
 	if (size > 65535)
-		fail("size: %d: at most 65535 images were expected", size);
+		fail("size: %d: must be at most 65535 images", size);
 	samples = size;
 	images = memory(sizeof *images * samples * 784), labels = memory(sizeof *labels * samples), answers = memory(sizeof *answers * samples * OUTS);
 	for (int i = 0; i < samples * 784; i++)

@@ -14,7 +14,7 @@ static size_t bytes;
 static void begin_words(int size)
 {
 	if (size > WORDS_MOST)
-		fail("size: %d: at most %d MiB were expected", size, WORDS_MOST);
+		fail("size: %d: must be at most %d MiB", size, WORDS_MOST);
 	n = size << 18;
 	bytes = sizeof *words * n;
 	words = memory(bytes), sums = memory(bytes / READS);

@@ -79,7 +79,7 @@ enum { TILE = 16, ROWS_MOST = 32768 }; // TILE as in the kernel; and as many row
 static void begin_gemm(int size)
 {
 	if (size > ROWS_MOST)
-		fail("size: %d: at most %d rows were expected", size, ROWS_MOST);
+		fail("size: %d: must be at most %d rows", size, ROWS_MOST);
 	n = size;
 	a = numbers((size_t)n * n), b = numbers((size_t)n * n), result = memory(sizeof *result * n * n);
 }
@@ -144,7 +144,7 @@ static void begin_md(int size)
 		most = counts[i] > most ? counts[i] : most;
 	}
 	if (!most)
-		fail("size: %d: at least two atoms were expected", size);
+		fail("size: %d: must be at least two atoms", size);
 	list = memory(sizeof *list * n * most);
 	for (int i = 0; i < n; i++)
 		for (int k = neighbours_of(i, found) - 1; k >= 0; k--)

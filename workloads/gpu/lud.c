@@ -13,7 +13,7 @@ static float *a, *result;
 static void begin(int size)
 {
 	if (size > 46340)
-		fail("size: %d: at most 46340 rows were expected, so that elements can be counted", size);
+		fail("size: %d: must be at most 46340 rows, so that elements can be counted", size);
 	n = size;
 	a = memory(sizeof *a * n * n);
 	result = memory(sizeof *a * n * n);

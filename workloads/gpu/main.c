@@ -87,7 +87,7 @@ static int number(const char *text, const char *what, long least, long most)
 	errno = 0;
 	long n = strtol(text, &end, 10);
 	if (errno || *end || end == text || n < least || n > most)
-		fail("%s: %s: a number from %ld to %ld was expected", what, text, least, most);
+		fail("%s: %s: must be a number from %ld to %ld", what, text, least, most);
 	return n;
 }
 
@@ -97,15 +97,15 @@ char *contents(const char *folder, const char *name)
 	char path[4096];
 	struct stat about;
 	if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
-		fail("%s/%s: a shorter path was expected", folder, name);
+		fail("%s/%s: the path is too long", folder, name);
 	FILE *f = fopen(path, "r");
 	if (!f || fstat(fileno(f), &about))
 		fail("%s: %s", path, strerror(errno));
 	if (about.st_size < 1 || about.st_size > MOST)
-		fail("%s: 1 to %d bytes were expected, not %lld", path, MOST, (long long)about.st_size);
+		fail("%s: %lld bytes: must be 1 to %d", path, (long long)about.st_size, MOST);
 	char *all = memory(about.st_size + 1);
 	if (fread(all, 1, about.st_size, f) != (size_t)about.st_size)
-		fail("%s: it cannot be read whole: %s", path, strerror(errno));
+		fail("%s: cannot be read completely: %s", path, strerror(errno));
 	fclose(f);
 	return all;
 }
@@ -115,12 +115,12 @@ int main(int argc, char **argv)
 	const struct app *apps[] = {&lud, &stencil, &particles, &inference, &training, &bus_down, &bus_up, &device_memory, &peak_flops, &launch_latency,
 	                            &fft, &gemm, &md, &reduction, &scan, &sort, &spmv, &triad}, *app = NULL;
 	if (argc != 7)
-		fail("gpu APPLICATION DRIVER CORES SIZE TIMES FOLDER was expected");
+		fail("usage: gpu APPLICATION DRIVER CORES SIZE TIMES FOLDER");
 	for (size_t i = 0; i < sizeof apps / sizeof *apps; i++)
 		if (strcmp(apps[i]->name, argv[1]) == 0)
 			app = apps[i];
 	if (!app)
-		fail("there is no application %s", argv[1]);
+		fail("unknown application %s", argv[1]);
 	int cores = number(argv[3], "cores", 1, 1024), size, times = number(argv[5], "times", 1, 1000000);
 	if (strcmp(argv[4], "small") == 0)
 		size = app->small;

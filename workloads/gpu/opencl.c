@@ -29,11 +29,11 @@ static void must(cl_int err, const char *what)
 	case CL_MEM_OBJECT_ALLOCATION_FAILURE:
 	case CL_OUT_OF_RESOURCES:
 	case CL_INVALID_BUFFER_SIZE:
-		fail("%s: the device has not enough memory or other resources (OpenCL error %d): choose a smaller size", what, err);
+		fail("%s: the device has too little memory or other resources (OpenCL error %d): choose a smaller size", what, err);
 	case CL_OUT_OF_HOST_MEMORY:
 		fail("%s: the driver got no memory from the system (OpenCL error %d): choose a smaller size, or an instance with more memory", what, err);
 	case CL_DEVICE_NOT_AVAILABLE:
-		fail("%s: the device is gone (OpenCL error %d): see whether another program has it, or whether it has to be reset", what, err);
+		fail("%s: the device is gone (OpenCL error %d): check whether another program has it, or reset it", what, err);
 	}
 	fail("%s: OpenCL error %d", what, err);
 }
@@ -60,7 +60,7 @@ static cl_device_id device_named(const char *driver)
 			return device;
 		fail("the OpenCL driver %s has no device (error %d): is the device in the guest, and its kernel driver loaded?", name, err);
 	}
-	fail("no OpenCL driver for %s: there are %s", strcmp(driver, "pocl") == 0 ? "the CPU (pocl)" : "a GPU", names);
+	fail("no OpenCL driver for %s: the drivers are %s", strcmp(driver, "pocl") == 0 ? "the CPU (pocl)" : "a GPU", names);
 }
 
 void device_open(const char *driver, int cores, const char *folder, const char *kernels_of)

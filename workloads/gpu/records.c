@@ -43,7 +43,7 @@ static size_t dropped, timed;
 
 static void must(int result, const char *what)
 {
-	const char *text = "the profiler has no words for it";
+	const char *text = "the profiler gives no description";
 	if (result == 0)
 		return;
 	cupti.GetResultString(result, &text);
@@ -91,7 +91,7 @@ static void *call(void *library, const char *name)
 {
 	void *c = dlsym(library, name);
 	if (!c)
-		fail("%s has no %s: the library of CUDA 13 was expected", LIBRARY, name);
+		fail("%s has no %s: must be the library of CUDA 13", LIBRARY, name);
 	return c;
 }
 
@@ -124,5 +124,5 @@ void records_end(size_t launched)
 	if (dropped)
 		fail("the driver's profiler (CUPTI) dropped %zu records: measure fewer times, or without records (driver=cuda_unrecorded)", dropped);
 	if (timed != launched)
-		fail("the driver's profiler (CUPTI) recorded the times of %zu kernels, and %zu were launched: measure without records (driver=cuda_unrecorded)", timed, launched);
+		fail("the driver's profiler (CUPTI) recorded the times of %zu kernels, but %zu were launched: measure without records (driver=cuda_unrecorded)", timed, launched);
 }

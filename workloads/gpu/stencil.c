@@ -15,7 +15,7 @@ static float *first, *result;
 static void begin(int size)
 {
 	if (size > 5792)
-		fail("size: %d: at most 5792 cells in width were expected, so that cells can be counted", size);
+		fail("size: %d: must be at most 5792 cells wide, so that cells can be counted", size);
 	nx = ny = size < 4 ? 4 : size;
 	nz = nx / 4 > 64 ? 64 : nx / 4 < 3 ? 3 : nx / 4;
 	cells = (size_t)nx * ny * nz;
