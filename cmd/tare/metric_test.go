@@ -22,7 +22,7 @@ func TestMetricsThatAreNone(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"metrics: needs a command that prints them":                                        {"--metric", "a=(x),s,lower", "--image", "x", "--service", "80", "--load", "/"},
+		"metrics: needs a command that prints them":                                  {"--metric", "a=(x),s,lower", "--image", "x", "--service", "80", "--load", "/"},
 		`metrics: also: - name: "a" is used twice: each metric must have its own na`: {"--metric", "a=(x),s,lower", "--metric", "a=(y),s,lower", "--", "true"},
 	} {
 		cmd := benchCommand()

@@ -1,7 +1,8 @@
-// device.h by NVIDIA's driver, libcuda.so.1. The driver comes with the device, so the image has nothing of CUDA. The program calls what CUDA's runtime calls in its
-// turn: cudaMalloc is cuMemAlloc there, cudaMemcpy cuMemcpy, and kernels that were compiled into a program are a module. The kernels are built by NVIDIA's compiler
-// beforehand; which build is loaded is the driver's name here: device (machine code for the device's architecture), ptx (what the driver compiles just in time), or many
-// (both, for many architectures). With ",records" after it the driver's profiler (CUPTI) records what the device did when; see records.h.
+// Implements device.h with NVIDIA's driver, libcuda.so.1. The driver comes with the device, so the image has nothing of CUDA. The program calls the
+// same functions as CUDA's runtime does: cuMemAlloc for cudaMalloc, cuMemcpy for cudaMemcpy, and a module for the kernels in a program. NVIDIA's
+// compiler builds the kernels beforehand. The driver's name selects the build to load: device (machine code for the device's architecture), ptx (code
+// that the driver compiles just in time), or many (both, for many architectures). If ",records" follows, the driver's profiler (CUPTI) records
+// what the device did and when; see records.h.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,8 +16,8 @@ struct buffer {
 	uint64_t memory; // first: a kernel's argument is a pointer to it
 };
 
-// Of the driver's calls those that are needed, by the names that its library has for what programs call without _v2. All but the optional ones are in every driver of
-// the last ten years.
+// The driver's calls that the program needs, with the names in its library, which may end in _v2. Every driver of the last ten years has
+// all except the optional ones.
 #define CALLS(call) \
 	call(Init, "cuInit", (unsigned flags)) \
 	call(DriverGetVersion, "cuDriverGetVersion", (int *version)) \
@@ -38,12 +39,12 @@ struct buffer {
 #define DECLARE(name, symbol, args) int (*name) args;
 static struct {
 	CALLS(DECLARE)
-	int (*FuncLoad)(void *function); // optional, of drivers since 12.4: loads a kernel that is loaded when it is first used
+	int (*FuncLoad)(void *function); // optional, in drivers since 12.4: loads a kernel that would otherwise be loaded on first use
 } cu;
 
 enum { ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76 };
 enum { ARGS = 16 };
-#define MADE_BY "13.5" // the version of CUDA that the kernels were built by, in scripts/cuda
+#define MADE_BY "13.5" // the version of CUDA that built the kernels, in scripts/cuda
 
 static int device, version;
 static void *module;
@@ -85,7 +86,7 @@ static void must(int err, const char *what)
 	fail("%s: CUDA error %d, %s", what, err, text);
 }
 
-// load_driver finds the driver's calls.
+// load_driver finds the driver's calls in its library.
 static void load_driver(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
@@ -98,10 +99,10 @@ static void load_driver(void)
 	cu.FuncLoad = (int (*)(void *))dlsym(driver, "cuFuncLoad");
 }
 
-// built is the file of kernels to load. Machine code runs on its own architecture and on those of the same major number that came later.
+// built is the file of kernels to load. Machine code runs on its own architecture and on later ones with the same major number.
 static char *built(const char *folder, const char *kernels_of)
 {
-	static const int architectures[] = {75, 80, 86, 89, 90, 100, 120}; // as scripts/cuda has them
+	static const int architectures[] = {75, 80, 86, 89, 90, 100, 120}; // as in scripts/cuda
 	char name[64];
 	if (strcmp(build, "device")) {
 		snprintf(name, sizeof name, strcmp(build, "ptx") ? "%s.%s.fatbin" : "%s.%s", kernels_of, build);
@@ -142,7 +143,7 @@ void device_open(const char *driver, int cores, const char *folder, const char *
 	load_driver();
 	spent.opening = now() - start;
 	if (records)
-		records_begin(folder); // before the driver does anything
+		records_begin(folder); // before the driver starts
 	start = now();
 	must(cu.Init(0), "starting the driver");
 	must(cu.DriverGetVersion(&version), "asking the driver's version");
@@ -180,13 +181,13 @@ void device_write(buffer to, const void *from, size_t bytes)
 
 void device_read(void *to, buffer from, size_t bytes)
 {
-	device_finish(); // or the copy would wait for the kernels
+	device_finish(); // otherwise the copy would wait for the kernels
 	double start = now();
 	must(cu.MemcpyDtoH(to, from->memory, bytes), "copying from the device");
 	spent.copies += now() - start;
 }
 
-// named finds a kernel, and has the driver load it, or compile it, which it otherwise does when the kernel is launched first.
+// named finds a kernel, and makes the driver load or compile it. Otherwise the driver would do this at the first launch.
 static void *named(const char *name)
 {
 	struct kernel *k = kernel_named(name);
@@ -223,7 +224,7 @@ void device_finish(void)
 	spent.waiting += now() - start;
 }
 
-// NVIDIA's management library (NVML), which comes with the driver where the device's description brings it.
+// NVIDIA's management library (NVML), which comes with the driver if the device's description brings it.
 static void *nvml;
 
 void device_watch(void)
@@ -234,7 +235,7 @@ void device_watch(void)
 		nvml = NULL;
 }
 
-// Each figure stands alone: not every device says all.
+// Each figure is independent, because not every device reports all.
 struct condition device_condition(void)
 {
 	struct condition c = {-1, -1, -1, -1, -1};
@@ -242,7 +243,7 @@ struct condition device_condition(void)
 	void *handle;
 	unsigned n;
 	unsigned long long reasons;
-	struct { // as NVML has it, version 2
+	struct { // NVML's layout, version 2
 		unsigned pid;
 		unsigned long long memory;
 		unsigned instance, compute;
@@ -270,5 +271,5 @@ struct condition device_condition(void)
 void device_close(void)
 {
 	records_end(launched);
-	must(cu.DevicePrimaryCtxRelease(device), "giving the device up");
+	must(cu.DevicePrimaryCtxRelease(device), "releasing the device");
 }

@@ -1,4 +1,4 @@
-// LU decomposition of a matrix whose diagonal prevails, as Rodinia's lud, which has 256 rows by default.
+// LU decomposition of a diagonally dominant matrix, like Rodinia's lud, which has 256 rows by default.
 #include <math.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static void run(int times)
 	}
 }
 
-// check decomposes row after row, as one learns it.
+// check decomposes row by row, as in a textbook.
 static void check(void)
 {
 	double *want = memory(sizeof *want * n * n), most = 0;

@@ -1,4 +1,4 @@
-// gpu APPLICATION DRIVER CORES SIZE TIMES FOLDER: an application of a GPU's, TIMES times, its results checked against the CPU's. It prints one JSON line.
+// gpu APPLICATION DRIVER CORES SIZE TIMES FOLDER: runs a GPU application TIMES times, checks its results against the CPU's, and prints one JSON line.
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -48,11 +48,11 @@ float random_number(void)
 
 void near(const char *what, int at, double got, double want, double most, double share)
 {
-	if (!(fabs(got - want) <= share * fmax(most, 1e-30))) // NaN is far from all
+	if (!(fabs(got - want) <= share * fmax(most, 1e-30))) // NaN is near to nothing
 		fail("the device computed %s[%d] as %g, the CPU %g: the device, its driver or its compiler is wrong", what, at, got, want);
 }
 
-static double *repeats, last; // how long each time took, and when the latest ended
+static double *repeats, last; // the time of each run, and when the latest ended
 static int repetitions;
 
 void repeated(void)
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 	app->check();
 	device_close();
 
-	// What reading the clock takes.
+	// The time of reading the clock.
 	double reads = spent.clocks, from = now();
 	enum { TRIES = 1000 };
 	for (int i = 0; i < TRIES; i++)
@@ -167,7 +167,7 @@ int main(int argc, char **argv)
 	double value = app->figure ? app->value(times) : 0;
 	if (isfinite(value) && value > 0)
 		printf(", \"%s\": %.9g", app->figure, value);
-	if (repetitions > 1) // the first has allocation and the kernels' loading in it
+	if (repetitions > 1) // the first includes allocation and loading the kernels
 		repeats++, repetitions--;
 	double sum = 0;
 	for (int i = 0; i < repetitions; i++)
