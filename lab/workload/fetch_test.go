@@ -165,7 +165,7 @@ func (s *mirror) RoundTrip(r *http.Request) (*http.Response, error) {
 	select {
 	case <-s.full:
 	case <-time.After(10 * time.Second):
-		return nil, errors.New("nobody else asked meanwhile")
+		return nil, errors.New("no other request arrived in this time")
 	}
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(r.URL.String()))}, nil
 }
