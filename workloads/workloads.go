@@ -1,5 +1,5 @@
-// Package workloads is the catalogue of workloads that ship with Tare: a folder of data each, described by its
-// workload.yaml. Package lab/workload reads them, and a user's own folder the same way.
+// Package workloads is the catalogue of workloads that ship with Tare. Each is a folder of data, which its
+// workload.yaml describes. Package lab/workload reads these folders and users' own folders in the same way.
 package workloads
 
 import "embed"

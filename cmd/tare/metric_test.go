@@ -9,10 +9,10 @@ import (
 // Errors in a metric are reported before anything is done, and name the wrong part.
 func TestMetricsThatAreNone(t *testing.T) {
 	for text, want := range map[string]string{
-		"triad":               `--metric "triad": a name and an equals sign were expected at its beginning, as in NAME=EXPRESSION,UNIT,higher`,
+		"triad":               `--metric "triad": must begin with a name and an equals sign, as in NAME=EXPRESSION,UNIT,higher`,
 		"triad=(x),MB/s":      `--metric "triad=(x),MB/s": an expression, a unit, and higher, lower or none must follow "triad="`,
 		"triad=(x),MB/s,more": `--metric "triad=(x),MB/s,more": "more": must end in higher or lower, whichever is better, or none where neither is`,
-		"triad=x,MB/s,higher": `--metric "triad=x,MB/s,higher": match: "x": a group in parentheses, which is the number, was expected`,
+		"triad=x,MB/s,higher": `--metric "triad=x,MB/s,higher": match: "x": must have a group in parentheses around the number`,
 	} {
 		cmd := benchCommand()
 		cmd.SetArgs([]string{"--metric", text, "--", "true"})
@@ -22,8 +22,8 @@ func TestMetricsThatAreNone(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"metrics: needs a command that prints them":                                        {"--metric", "a=(x),s,lower", "--image", "x", "--service", "80", "--load", "/"},
-		`metrics: also: - name: "a" is there twice: each metric was expected to have a na`: {"--metric", "a=(x),s,lower", "--metric", "a=(y),s,lower", "--", "true"},
+		"metrics: needs a command that prints them":                                  {"--metric", "a=(x),s,lower", "--image", "x", "--service", "80", "--load", "/"},
+		`metrics: also: - name: "a" is used twice: each metric must have its own na`: {"--metric", "a=(x),s,lower", "--metric", "a=(y),s,lower", "--", "true"},
 	} {
 		cmd := benchCommand()
 		cmd.SetArgs(args)

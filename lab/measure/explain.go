@@ -107,8 +107,8 @@ func account(p *notebook.Trace, u notebook.Usage, elapsedS, cores float64) {
 	p.Wall, p.Tier = Nested(p.Inside.Wall, p.Wall), p.Inside.Tier
 }
 
-// fromCounters makes the account of a trial in which no context switch was traced, if the kernel's own counters of threads were
-// read.
+// fromCounters makes the account of a trial from the kernel's counters of threads. It does so if no context switch was traced and
+// these counters were read.
 func fromCounters(p *notebook.Trace, run, elapsedS, cores float64) {
 	delay, known := p.Figures["delay_s"]
 	if vcpu, is := p.Figures["vcpu.delay_s"]; is {

@@ -124,7 +124,7 @@ func Refused(file yamlfile.Limited) error {
 	if last > 0 {
 		list = strings.Join(allowed[:last], ", ") + " or " + list
 	}
-	return Wrong(key, "%q: %s was expected", value, list)
+	return Wrong(key, "%q: must be %s", value, list)
 }
 
 // Error names the keys, and then gives Text.

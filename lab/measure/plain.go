@@ -10,7 +10,7 @@ import (
 	"tare/notebook"
 )
 
-// Single is one guest of a treatment, in which nothing runs before its trials. Kinds whose trials start the work themselves embed it.
+// Single is one guest of a treatment. Nothing runs in it before its trials. Kinds whose trials start the work themselves embed it.
 type Single struct {
 	Bench
 	Cell

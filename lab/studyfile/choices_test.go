@@ -52,7 +52,7 @@ func TestMistakesInChoices(t *testing.T) {
 		{Use{Name: "command", Image: "./none"}, "", "image ./none: stat ./none: no such file or directory"},
 		{Use{Name: "command", Image: "An Image"}, "", `image An Image: "An Image" is not the name of an image, such as debian:trixie`},
 		{Use{Name: "command", Command: []string{"cat"}, Input: "input"}, "none", "--input none: there is no such file"},
-		{Use{Name: "command", Command: []string{"cat"}, Input: "input"}, ".", "--input .: a regular file was expected"},
+		{Use{Name: "command", Command: []string{"cat"}, Input: "input"}, ".", "--input .: must be a regular file"},
 		{Use{Name: "command", Command: []string{"cat"}, Input: "input"}, "choices_test.go", ""},
 	} {
 		s := &Spec{Name: "bench", Workloads: []Use{c.use}, Platforms: []Place{{Platform: "bm"}}, Instances: []string{"1/1GB"}}

@@ -19,8 +19,8 @@ design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
 `
 	for metrics, want := range map[string]string{
 		"metrics: [{name: copy, unit: GB/s, better: higher, match: 'Copy: ([0-9.]+)'}, {name: time, unit: s}]": "",
-		"metrics: [{name: copy, unit: GB/s, match: Copy}]":                                                     `s.yaml:3: metrics: metric: match: "Copy": a group in parentheses`,
-		"metrics: [{name: copy}]": "s.yaml:3: metrics: metric: {name: …, unit: …} was expected",
+		"metrics: [{name: copy, unit: GB/s, match: Copy}]":                                                     `s.yaml:3: metrics: metric: match: "Copy": must have a group in parentheses`,
+		"metrics: [{name: copy}]": "s.yaml:3: metrics: metric: must have a name and a unit: {name: …, unit: …}",
 		"image: x, service: 80, load: /, metrics: [{name: copy, unit: GB/s}]":   "s.yaml:3: metrics: needs a command that prints them, but load: is a page",
 		"metrics: [{name: copy, unit: GB/s, better: higher, matches: '(x)'}]":   "s.yaml:3: ",
 		"metrics: [{name: copy, unit: GB/s, better: best, match: '([0-9.]+)'}]": `s.yaml:3: metrics: metric: better: "best": must be higher, lower or none`,
@@ -49,7 +49,7 @@ design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
 			t.Fatal(err)
 		}
 		_, err = s.Ask(workloads.FS, Choices{Until: u})
-		if err == nil || !strings.Contains(err.Error(), "--until 'p95 < 1.5x': workload command has a copy of which more is better, and how many guests fit is sought by what must stay low") {
+		if err == nil || !strings.Contains(err.Error(), "--until 'p95 < 1.5x': workload command has a copy where higher is better, but the search for how many guests fit needs a metric where lower is better") {
 			t.Errorf("--until 'p95 < 1.5x': %v", err)
 		}
 	}

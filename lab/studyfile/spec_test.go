@@ -117,8 +117,8 @@ func TestMistakesAreReportedWithTheirLine(t *testing.T) {
 
 // A study of memory measures each guest once, and its workload must keep running.
 func TestMistakesInMemoryStudies(t *testing.T) {
-	const counts = "numbers from 1 to 1000, each greater than the one before, were expected"
-	const once = "s.yaml:10: memory: a guest is weighed once: set trials: 1 and warmups: 0 in design:"
+	const counts = "must be numbers from 1 to 1000, each greater than the one before"
+	const once = "s.yaml:10: memory: a guest's memory is measured once: set trials: 1 and warmups: 0 in design:"
 	for _, c := range []struct{ memory, more, want string }{
 		{"{guests: [1, 2, 4], ksm: paper}", "", ""},
 		{"{guests: [3], ksm: kernel}", "", ""},
@@ -130,13 +130,13 @@ func TestMistakesInMemoryStudies(t *testing.T) {
 		{"{guests: [1, 1001]}", "", "s.yaml:10: memory: guests: [1 1001]: " + counts},
 		{"{guests: [one]}", "", "s.yaml:10: "},
 		{"{guest: [1]}", "", "s.yaml:10: unknown key guest"},
-		{"{ksm: always}", "", `s.yaml:10: memory: ksm: "always": paper or kernel was expected`},
-		{"{published_of: none}", "", `s.yaml:10: memory: published_of: "none": a workload of this study was expected`},
+		{"{ksm: always}", "", `s.yaml:10: memory: ksm: "always": must be paper or kernel`},
+		{"{published_of: none}", "", `s.yaml:10: memory: published_of: "none": must be a workload of this study`},
 		{"{guests: [1]}", "  trials: 2\n", once},
 		{"{guests: [1]}", "  warmups: 1\n", once},
 		{"{guests: [1]}", "capacity: {objective: p99=50ms}\n", "s.yaml:14: capacity: a study measures one thing, and this study already has memory: leave out one of them"},
-		{"{guests: [1]}", "load_from: ssh://elsewhere\n", "s.yaml:10: memory: a guest is weighed once, with a load from this host: leave out load_from:"},
-		{"{guests: [1]}", "neighbours: {cpu: 1}\n", "s.yaml:14: neighbours: the study has memory:, and a guest is weighed once: leave out one of them"},
+		{"{guests: [1]}", "load_from: ssh://elsewhere\n", "s.yaml:10: memory: a guest's memory is measured once, with a load from this host: leave out load_from:"},
+		{"{guests: [1]}", "neighbours: {cpu: 1}\n", "s.yaml:14: neighbours: the study has memory:, and a guest's memory is measured once: leave out one of them"},
 		{"{guests: [1]}", "memroy: {guests: [1]}\n", "s.yaml:14: unknown key memroy: did you mean memory? The keys here are name, "},
 		{"{guests: [1]}", "fit: {metric: p95}\n", "s.yaml:14: unknown key fit: "},
 	} {
@@ -177,7 +177,7 @@ func TestUnknownWorkloadAndParameter(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"name: cpu", "name: npu", `s.yaml:3: unknown workload "npu": did you mean cpu? `},
 		{"millions", "milions", `s.yaml:4: workload cpu has no parameter "milions"; it has millions`},
-		{"[10, 20]", "[10, many]", `s.yaml:4: workload cpu: millions="many": a whole number from 1 to 9999999 was expected (million steps; `},
+		{"[10, 20]", "[10, many]", `s.yaml:4: workload cpu: millions="many": must be a whole number from 1 to 9999999 (million steps; `},
 	} {
 		s, err := Parse("s.yaml", []byte(strings.Replace(small, c.from, c.to, 1)), ".", known)
 		if err != nil {

@@ -24,7 +24,7 @@ import (
 	"tare/lab/image"
 )
 
-// Fetched is a file that is fetched once from a public registry, by the registry's own means, and known by its digest.
+// Fetched is a file that Tare fetches once from a public registry, with the registry's protocol, and identifies by its digest.
 type Fetched struct {
 	Name   string `yaml:"name" jsonschema:"required"` // its path in {work}
 	PyPI   string `yaml:"pypi"`                       // a wheel, "package==version", from which Tare takes the member
@@ -48,23 +48,23 @@ var (
 func (in *Fetched) validate() error {
 	switch {
 	case !fileOK.MatchString(in.Name):
-		return fmt.Errorf("%q: the plain name of a file was expected", in.Name)
+		return fmt.Errorf("%q: must be the plain name of a file", in.Name)
 	case !sumOK.MatchString(in.SHA256):
-		return fmt.Errorf("%s: sha256: 64 hexadecimal digits were expected", in.Name)
+		return fmt.Errorf("%s: sha256: must be 64 hexadecimal digits", in.Name)
 	case (in.PyPI == "") == (in.Maven == ""):
-		return fmt.Errorf("%s: pypi: package==version or maven: group:artifact:version was expected", in.Name)
+		return fmt.Errorf("%s: needs either pypi: package==version or maven: group:artifact:version", in.Name)
 	case in.PyPI != "" && !pypiOK.MatchString(in.PyPI):
-		return fmt.Errorf("%s: pypi: %q: package==version was expected", in.Name, in.PyPI)
+		return fmt.Errorf("%s: pypi: %q: must be package==version", in.Name, in.PyPI)
 	case in.PyPI != "" && in.Member == "":
-		return fmt.Errorf("%s: member: the path of a file in the package's wheel was expected", in.Name)
+		return fmt.Errorf("%s: member: is missing: write the path of a file in the package's wheel", in.Name)
 	case in.Maven != "" && (!mavenOK.MatchString(in.Maven) || strings.Contains(in.Maven, "..")):
-		return fmt.Errorf("%s: maven: %q: group:artifact:version, or with :packaging and :classifier, was expected", in.Name, in.Maven)
+		return fmt.Errorf("%s: maven: %q: must be group:artifact:version, optionally followed by :packaging and :classifier", in.Name, in.Maven)
 	}
 	return nil
 }
 
 // inputs are the workload's further files: those in its description, and those in the list that it names. A line of
-// the list is a digest, Maven coordinates, and where one file of an archive is wanted its path there; # begins a comment.
+// the list is a digest, Maven coordinates and, for one file of an archive, its path there. # begins a comment.
 func (w *Workload) inputs() ([]Fetched, error) {
 	all := append([]Fetched{}, w.Inputs...)
 	if w.InputsFrom == "" {
@@ -87,7 +87,7 @@ func (w *Workload) inputs() ([]Fetched, error) {
 			continue
 		}
 		if len(f) < 2 || len(f) > 3 {
-			return nil, fmt.Errorf("%s:%d: a sha256, Maven coordinates and at most a member were expected", where, n)
+			return nil, fmt.Errorf("%s:%d: must be a sha256, Maven coordinates and at most one member", where, n)
 		}
 		in := Fetched{SHA256: f[0], Maven: f[1]}
 		if len(f) == 3 {
@@ -99,7 +99,7 @@ func (w *Workload) inputs() ([]Fetched, error) {
 			return nil, fmt.Errorf("%s:%d: %w", where, n, err)
 		}
 		if names[in.Name] {
-			return nil, fmt.Errorf("%s:%d: %s stands there twice, or is the name of another of the workload's files", where, n, in.Name)
+			return nil, fmt.Errorf("%s:%d: %s is listed twice, or another file of the workload has that name", where, n, in.Name)
 		}
 		names[in.Name] = true
 		all = append(all, in)
@@ -110,7 +110,7 @@ func (w *Workload) inputs() ([]Fetched, error) {
 	return all, nil
 }
 
-// mavenPath is the path of an artifact's file in a repository, by Maven's own layout.
+// mavenPath is the path of an artifact's file in a repository with Maven's layout.
 func mavenPath(coordinates string) string {
 	f := strings.Split(coordinates, ":")
 	if len(f) < 3 {
@@ -126,14 +126,14 @@ func mavenPath(coordinates string) string {
 	return path.Join(strings.ReplaceAll(f[0], ".", "/"), f[1], f[2], f[1]+"-"+f[2]+classifier+"."+packaging)
 }
 
-// fetch brings the file, once, and gives its path in the cache.
+// fetch fetches the file, unless the cache has it, and returns its path in the cache.
 func (in *Fetched) fetch(ctx context.Context, cache string, say image.Progress) (_ string, err error) {
 	from := in.PyPI
 	if from == "" {
 		from = in.Maven
 	}
 	if from == "" {
-		return "", errors.New("the workload brings none: name a file with --input FILE")
+		return "", errors.New("the workload has none: name a file with --input FILE")
 	}
 	kept := filepath.Join(cache, in.SHA256)
 	if f, err := os.Open(kept); err == nil {
@@ -177,7 +177,7 @@ func (in *Fetched) fetch(ctx context.Context, cache string, say image.Progress) 
 		return "", fmt.Errorf("%s: %w", what, err)
 	}
 	if sum != in.SHA256 {
-		return "", fmt.Errorf("%s has the sha256 %s, %s was expected", what, sum, in.SHA256)
+		return "", fmt.Errorf("%s: sha256 %s: must be %s", what, sum, in.SHA256)
 	}
 	if err := out.Sync(); err != nil {
 		return "", err
@@ -188,25 +188,25 @@ func (in *Fetched) fetch(ctx context.Context, cache string, say image.Progress) 
 	return kept, os.Rename(out.Name(), kept)
 }
 
-// wheel brings a package by PyPI's ordinary client, so that a user's own index and proxy count.
+// wheel fetches a package with pip, so the user's index and proxy settings apply.
 func wheel(ctx context.Context, name, tmp string) (string, error) {
 	cmd := exec.CommandContext(ctx, "pip3", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--dest", tmp, "--", name)
 	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 	cmd.WaitDelay = 5 * time.Second
 	if said, err := cmd.CombinedOutput(); err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
-			return "", fmt.Errorf("%s is fetched with pip3, which is not installed: apt-get install python3-pip", name)
+			return "", fmt.Errorf("fetching %s needs pip3, which is not installed: apt-get install python3-pip", name)
 		}
 		return "", fmt.Errorf("pip3 download %s: %w: %s", name, err, lastLine(said))
 	}
 	wheels, err := filepath.Glob(filepath.Join(tmp, "*.whl"))
 	if err != nil || len(wheels) != 1 {
-		return "", fmt.Errorf("pip3 download %s: one wheel was expected, %d came", name, len(wheels))
+		return "", fmt.Errorf("pip3 download %s: brought %d wheels: must be one", name, len(wheels))
 	}
 	return wheels[0], nil
 }
 
-// mavenFile brings a file of Maven Central, whose layout is all that a client would add.
+// mavenFile fetches a file from Maven Central. It needs no client, because the layout gives the address.
 func mavenFile(ctx context.Context, coordinates, tmp string) (_ string, err error) {
 	url := mavenCentral + mavenPath(coordinates)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -233,8 +233,8 @@ func mavenFile(ctx context.Context, coordinates, tmp string) (_ string, err erro
 	return file, nil
 }
 
-// member has one file of an archive read: of a zip, which wheels and jars are, or of a compressed tar. An empty name is the
-// archive itself. It ends with its context: of a small archive the way to the member may be long.
+// member calls read with one file of an archive: a zip, such as a wheel or a jar, or a compressed tar. An empty name stands for
+// the archive itself. It ends with its context, because even a small archive may expand to a lot before the member.
 func member(ctx context.Context, archive, name string, read func(io.Reader) error) error {
 	tarred := strings.HasSuffix(archive, ".tar.gz") || strings.HasSuffix(archive, ".tgz")
 	if name != "" && !tarred {
@@ -277,7 +277,7 @@ func member(ctx context.Context, archive, name string, read func(io.Reader) erro
 	}
 }
 
-// until reads as long as its context lasts.
+// until reads until its context ends.
 type until struct {
 	ctx context.Context
 	r   io.Reader

@@ -46,15 +46,15 @@ func TestAServiceAndItsLoad(t *testing.T) {
 		t.Errorf("an emulated service may take %v to start, want ten times two minutes", d)
 	}
 	for _, c := range []struct{ from, to, want string }{
-		{"port: 8080", "port: 80", "service: port: 80: a number from 1024"},
-		{"  port: 8080", "  port: 8080\n  timeout: soon", `service: timeout: "soon": a time`},
-		{`ready: [/bin/ready, "{address}"]`, "ready: []", "load: ready and command"},
-		{"{memory}", "{memmory}", "service: {memmory} is neither"},
-		{"metric:", "command: [x]\nmetric:", "command: is of a workload without a service"},
-		{"service:\n  command: [/bin/serve, \"{address}\", \"{port}\", \"{memory}\"]\n  port: 8080\n", "", "load: without a service"},
-		{"- {name: p99, unit: s}", "- {name: p99}", "also: - {name: …"},
+		{"port: 8080", "port: 80", "service: port: 80: must be from 1024"},
+		{"  port: 8080", "  port: 8080\n  timeout: soon", `service: timeout: "soon": must be a time`},
+		{`ready: [/bin/ready, "{address}"]`, "ready: []", "load: needs ready and command"},
+		{"{memory}", "{memmory}", "service: {memmory} is unknown"},
+		{"metric:", "command: [x]\nmetric:", "command: leave out command and check"},
+		{"service:\n  command: [/bin/serve, \"{address}\", \"{port}\", \"{memory}\"]\n  port: 8080\n", "", "load: needs a service"},
+		{"- {name: p99, unit: s}", "- {name: p99}", "also: - must have a name and a unit"},
 		{"metric:", "files: [a, a]\nmetric:", `files: "a" would be at {work} twice`},
-		{"metric:", "prepare: [x, \"{memory}\"]\nmetric:", "prepare: {memory} is of an instance"},
+		{"metric:", "prepare: [x, \"{memory}\"]\nmetric:", "prepare: {memory} differs between instances"},
 	} {
 		text := strings.Replace(served, c.from, c.to, 1)
 		if text == served {
@@ -71,8 +71,8 @@ func TestAServiceAndItsLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Files = []string{"lib-1.2.jar"}
-	if _, err := w.inputs(); err == nil || !strings.Contains(err.Error(), "jars.txt:2: lib-1.2.jar stands there twice, or") {
-		t.Errorf("a file of the list has the name of another: %v", err)
+	if _, err := w.inputs(); err == nil || !strings.Contains(err.Error(), "jars.txt:2: lib-1.2.jar is listed twice, or") {
+		t.Errorf("a file of the list has the name of another file: %v", err)
 	}
 	w.Files = nil
 	in, err := w.inputs()
@@ -83,11 +83,11 @@ func TestAServiceAndItsLoad(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	for list, want := range map[string]string{
-		sum:                               "shop/jars.txt:1: a sha256, Maven coordinates",
-		"\nx org.x:lib:1":                 "shop/jars.txt:2: lib-1.jar: sha256: 64",
+		sum:                               "shop/jars.txt:1: must be a sha256, Maven coordinates",
+		"\nx org.x:lib:1":                 "shop/jars.txt:2: lib-1.jar: sha256: must be 64",
 		sum + " org.x":                    "shop/jars.txt:1: ",
 		sum + " a:../b:1":                 "shop/jars.txt:1: ",
-		sum + " a:b:1\n" + sum + " a:b:1": "shop/jars.txt:2: b-1.jar stands there twice",
+		sum + " a:b:1\n" + sum + " a:b:1": "shop/jars.txt:2: b-1.jar is listed twice",
 	} {
 		if w, err = read(served, list); err != nil {
 			t.Fatal(err)
@@ -136,13 +136,13 @@ func TestOneFileOfAnArchive(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", name, b, err, c.want)
 		}
 		if err := member(t.Context(), path, "a/c", take); err == nil {
-			t.Errorf("%s: a file that it has not was read", name)
+			t.Errorf("%s: read a file that the archive does not have", name)
 		}
 		ended, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("enough")
 		cancel(why)
 		if err := member(ended, path, "a/b", take); !errors.Is(err, why) {
-			t.Errorf("%s, when there is no more time: %v", name, err)
+			t.Errorf("%s, with an ended context: %v", name, err)
 		}
 		if err := member(t.Context(), path, "", take); err != nil || !bytes.Equal(b, c.data) {
 			t.Errorf("%s as a whole: %d bytes, %v, want %d", name, len(b), err, len(c.data))
@@ -150,10 +150,10 @@ func TestOneFileOfAnArchive(t *testing.T) {
 	}
 }
 
-// mirror answers what is asked of it with the address that was asked, and counts.
+// mirror answers each request with its address, and counts the requests.
 type mirror struct {
 	asked, now atomic.Int32
-	full       chan struct{} // closed when as many as are allowed were under way at once
+	full       chan struct{} // closed once the greatest allowed number of requests ran at the same time
 }
 
 func (s *mirror) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -165,7 +165,7 @@ func (s *mirror) RoundTrip(r *http.Request) (*http.Response, error) {
 	select {
 	case <-s.full:
 	case <-time.After(10 * time.Second):
-		return nil, errors.New("nobody else asked meanwhile")
+		return nil, errors.New("no other request arrived in this time")
 	}
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(r.URL.String()))}, nil
 }
@@ -187,14 +187,14 @@ func TestMissingFilesAreFetchedSeveralAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	say := func(string) {}
-	if err := fetchMissing(t.Context(), []*Workload{w, w}, o, say); err != nil { // two, of the same files
+	if err := fetchMissing(t.Context(), []*Workload{w, w}, o, say); err != nil { // two workloads with the same files
 		t.Fatal(err)
 	}
 	if n := s.asked.Load(); n != fetchesAtOnce {
-		t.Errorf("%d files were fetched, want %d: one is there, and the rest is needed twice", n, fetchesAtOnce)
+		t.Errorf("%d files were fetched, want %d: one is in the cache, and both workloads need the others", n, fetchesAtOnce)
 	}
 	for _, in := range w.Inputs {
-		if _, err := in.fetch(t.Context(), o.Cache, func(what string) { t.Errorf("after all is there: %s", what) }); err != nil {
+		if _, err := in.fetch(t.Context(), o.Cache, func(what string) { t.Errorf("after all are in the cache: %s", what) }); err != nil {
 			t.Error(err)
 		}
 	}
@@ -204,7 +204,7 @@ func TestMissingFilesAreFetchedSeveralAtOnce(t *testing.T) {
 	}
 }
 
-// FuzzMember reads one file of an archive that may hold anything.
+// FuzzMember reads one file of an archive with any content.
 func FuzzMember(f *testing.F) {
 	var z, g bytes.Buffer
 	zw, gw := zip.NewWriter(&z), gzip.NewWriter(&g)

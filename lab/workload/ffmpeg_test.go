@@ -13,7 +13,7 @@ import (
 	"tare/workloads"
 )
 
-// bench is the ffmpeg workload's folder laid out on this host, run without any platform.
+// bench is the folder of workload ffmpeg on this host. Its commands run without a platform.
 type ffmpegBench struct {
 	t             *testing.T
 	work, scratch string
@@ -63,7 +63,7 @@ func (b *ffmpegBench) source(args ...string) {
 	b.must(append(append([]string{"ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc=size=128x96:rate=25:duration=2"}, args...), filepath.Join(b.work, "source"))...)
 }
 
-// prepare runs the preparation and moves what it left to work, as Make does.
+// prepare runs the preparation and moves the files that it left to work, as Make does.
 func (b *ffmpegBench) prepare(segments, seconds, frames, width string) (string, error) {
 	out, err := b.run("sh", filepath.Join(b.work, "prepare.sh"), segments, seconds, frames, width)
 	entries, e := os.ReadDir(b.scratch)
@@ -103,7 +103,7 @@ func TestFFmpegWorkload(t *testing.T) {
 		if out, err := b.check(); err != nil {
 			t.Errorf("%v: check: %v: %s", c, err, out)
 		}
-		// What the check says, ffprobe says too.
+		// ffprobe confirms the check.
 		for clip, want := range c.want {
 			got := strings.TrimSpace(b.must("ffprobe", "-v", "error", "-select_streams", "v:0", "-count_packets", "-show_entries",
 				"stream=codec_name,nb_read_packets", "-of", "csv=p=0", filepath.Join(b.scratch, "clip-"+strconv.Itoa(clip+1)+".mp4")))
@@ -155,9 +155,9 @@ func TestFFmpegOutputThatIsWrong(t *testing.T) {
 		name, want string
 		make       func()
 	}{
-		{"missing", "there is no output", func() {}},
+		{"missing", "the output is missing", func() {}},
 		{"H.264", "its video is not HEVC", func() { encode("-c:v", "copy") }},
-		{"short", "49 frames, 50 were expected", func() { encode("-frames:v", "49", "-c:v", "libx265", "-preset", "ultrafast") }},
+		{"short", "49 frames: must be 50", func() { encode("-frames:v", "49", "-c:v", "libx265", "-preset", "ultrafast") }},
 		{"empty", "it is empty", func() { os.WriteFile(out, nil, 0o644) }},
 		{"noise", "it has no index", func() { os.WriteFile(out, bytes.Repeat([]byte{0, 0, 0, 8, 'f', 'r', 'e', 'e'}, 99), 0o644) }},
 	} {
@@ -166,7 +166,7 @@ func TestFFmpegOutputThatIsWrong(t *testing.T) {
 			t.Errorf("%s: %v %q, want %q", c.name, err, said, c.want)
 		}
 	}
-	// Cut anywhere, or with any byte of its index changed, it must not crash; cut, it must not pass.
+	// The check must not crash on a file that is cut or has a changed byte in its index, and must refuse a cut file.
 	encode("-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=none")
 	whole, err := os.ReadFile(out)
 	if err != nil {

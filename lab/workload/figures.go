@@ -17,10 +17,10 @@ import (
 	"tare/notebook"
 )
 
-// ErrorsKey is the figure that counts what went wrong in a load: above zero, the trial has failed.
+// ErrorsKey is the figure that counts the errors of a load. A trial with errors has failed.
 const ErrorsKey = "errors"
 
-// Metric is a figure of a workload, and where its number stands in what the measured command prints on its standard output.
+// Metric is a figure of a workload. It says where its number is in the standard output of the measured command.
 type Metric struct {
 	notebook.Metric `yaml:",inline"`
 
@@ -39,32 +39,32 @@ type Metric struct {
 	Warn string `yaml:"warn,omitempty" json:",omitempty"`
 }
 
-// How a metric's key finds its number in an output.
+// These are the formats of an output, which say how a metric's key finds its number.
 const (
 	OutputLine   = ""       // the last line is a JSON object of numbers
-	OutputJSON   = "json"   // all of it is one JSON document, and a key a path in it: "jobs.0.read.iops"
-	OutputValues = "values" // a line is "name=number", "name: number" or "name number", and what follows a blank is ignored; the last such line counts
+	OutputJSON   = "json"   // the output is one JSON document, and a key is a path in it: "jobs.0.read.iops"
+	OutputValues = "values" // a line is "name=number", "name: number" or "name number", and anything after a further blank is ignored; the last such line counts
 	OutputCSV    = "csv"    // the first line names columns; the last one counts
 )
 
 // outputs are the outputs that a workload file can name.
 var outputs = []string{OutputJSON, OutputValues, OutputCSV}
 
-// directions are what a metric may say of its values.
+// directions are the values of better in a metric.
 var directions = []string{string(notebook.Higher), string(notebook.Lower), string(notebook.Neither)}
 
 // Allowed implements yamlfile.Limited.
 func (Metric) Allowed() map[string][]string { return map[string][]string{"better": directions} }
 
-// check says what is wrong with a metric.
+// check returns an error if a metric is wrong.
 func (m *Metric) check() error {
 	switch {
 	case m.Name == "" || m.Unit == "":
-		return errors.New("{name: …, unit: …} was expected")
+		return errors.New("must have a name and a unit: {name: …, unit: …}")
 	case m.Better != "" && !slices.Contains(directions, string(m.Better)):
 		return fmt.Errorf("better: %q: must be higher, lower or none", m.Better)
 	case m.From != "" && m.Match != "":
-		return fmt.Errorf("%s: from and match: one of the two was expected", m.Name)
+		return fmt.Errorf("%s: from and match: leave out one of the two", m.Name)
 	case m.Match == "":
 		return nil
 	}
@@ -73,26 +73,26 @@ func (m *Metric) check() error {
 		return fmt.Errorf("match: %w", err)
 	}
 	if re.NumSubexp() == 0 {
-		return fmt.Errorf("match: %q: a group in parentheses, which is the number, was expected", m.Match)
+		return fmt.Errorf("match: %q: must have a group in parentheses around the number", m.Match)
 	}
 	return nil
 }
 
 func (m *Metric) pattern() (*regexp.Regexp, error) {
-	if _, err := regexp.Compile(m.Match); err != nil { // said as it was written
+	if _, err := regexp.Compile(m.Match); err != nil { // the error shows the expression as the user wrote it
 		return nil, err
 	}
 	return regexp.Compile("(?m:" + m.Match + ")")
 }
 
-// ParseMetric reads "NAME=EXPRESSION,UNIT,higher", or lower or none: a metric that an expression finds.
+// ParseMetric reads a metric that an expression finds: "NAME=EXPRESSION,UNIT,higher", or with lower or none in place of higher.
 func ParseMetric(text string) (m Metric, err error) {
 	name, rest, ok := strings.Cut(text, "=")
 	parts := strings.Split(rest, ",")
 	n := len(parts)
 	switch {
 	case !ok || strings.TrimSpace(name) == "":
-		return m, fmt.Errorf("%q: a name and an equals sign were expected at its beginning, as in NAME=EXPRESSION,UNIT,higher", text)
+		return m, fmt.Errorf("%q: must begin with a name and an equals sign, as in NAME=EXPRESSION,UNIT,higher", text)
 	case n < 3:
 		return m, fmt.Errorf("%q: an expression, a unit, and higher, lower or none must follow %q, as in NAME=EXPRESSION,UNIT,higher", text, name+"=")
 	}
@@ -104,7 +104,7 @@ func ParseMetric(text string) (m Metric, err error) {
 	case m.Unit == "":
 		return m, fmt.Errorf("%q: its unit is missing before %q", text, ","+parts[n-1])
 	case m.Match == "":
-		return m, fmt.Errorf("%q: an expression was expected after %q", text, name+"=")
+		return m, fmt.Errorf("%q: the expression is missing after %q", text, name+"=")
 	}
 	if err := m.check(); err != nil {
 		return m, fmt.Errorf("%q: %w", text, err)
@@ -112,16 +112,16 @@ func ParseMetric(text string) (m Metric, err error) {
 	return m, nil
 }
 
-// CheckMetrics says what is wrong with the workload's metrics.
+// CheckMetrics returns an error if the workload's metrics are wrong.
 func (w *Workload) CheckMetrics() error {
 	if w.Output != OutputLine && !slices.Contains(outputs, w.Output) {
-		return fmt.Errorf("output: %q: %s, %s or %s was expected, or nothing where the last line is a JSON object of numbers", w.Output, OutputJSON, OutputValues, OutputCSV)
+		return fmt.Errorf("output: %q: must be %s, %s or %s; leave it out where the last line is a JSON object of numbers", w.Output, OutputJSON, OutputValues, OutputCSV)
 	}
 	if err := w.Metric.check(); err != nil {
 		return fmt.Errorf("metric: %w", err)
 	}
 	if w.Metric.Optional || w.Metric.Warn != "" {
-		return errors.New("metric: optional: and warn: are of secondary metrics (also:); every trial was expected to have the metric")
+		return errors.New("metric: optional: and warn: are only for secondary metrics (also:), because every trial must have this metric")
 	}
 	seen := map[string]bool{w.Metric.Name: true}
 	for _, m := range w.Also {
@@ -129,23 +129,23 @@ func (w *Workload) CheckMetrics() error {
 			return fmt.Errorf("also: - %w", err)
 		}
 		if seen[m.Name] {
-			return fmt.Errorf("also: - name: %q is there twice: each metric was expected to have a name of its own", m.Name)
+			return fmt.Errorf("also: - name: %q is used twice: each metric must have its own name", m.Name)
 		}
 		seen[m.Name] = true
 	}
 	return nil
 }
 
-// Primary is the workload's metric as a notebook has it.
+// Primary is the workload's primary metric for a notebook.
 func (w *Workload) Primary() notebook.Metric {
 	m := w.Metric.Metric
-	if m.Better == notebook.Lower { // as it is where nothing is said
+	if m.Better == notebook.Lower { // lower is the default
 		m.Better = ""
 	}
 	return m
 }
 
-// Secondary are the workload's secondary metrics as a notebook has them. One without a direction is compared with nothing, as one of which none is said.
+// Secondary are the workload's secondary metrics for a notebook. A metric without a direction is not compared, as if better were missing.
 func (w *Workload) Secondary() (all []notebook.Metric) {
 	for _, m := range w.Also {
 		if !m.Directed() {
@@ -156,7 +156,8 @@ func (w *Workload) Secondary() (all []notebook.Metric) {
 	return all
 }
 
-// Identity is what the workload does, for a study's hash. What could be said before directions and expressions were there is written as it was then.
+// Identity is the part of a study's hash that says what the workload does. A workload without directions and expressions keeps the hash that it
+// had before they existed.
 func (w *Workload) Identity() []any {
 	type primary struct{ Name, Unit, From string }
 	parts := []any{w.Command, w.Check, w.Service, w.Load, primary{w.Metric.Name, w.Metric.Unit, w.Metric.From}, w.Secondary()}
@@ -168,21 +169,22 @@ func (w *Workload) Identity() []any {
 	return parts
 }
 
-// prints says whether a metric is a number that the measured command prints.
+// prints reports whether a metric is a number that the measured command prints.
 func (w *Workload) prints() bool { return w.Metric.From+w.Metric.Match != "" || len(w.Also) > 0 }
 
-// whole says whether all of the output is read for them, and not its last line alone.
+// whole reports whether the metrics need the whole output, and not only its last line.
 func (w *Workload) whole() bool {
 	return w.Output != OutputLine && w.prints() || slices.ContainsFunc(append([]Metric{w.Metric}, w.Also...), func(m Metric) bool { return m.Match != "" })
 }
 
-// Figures finds the workload's metrics in what its measured command printed. A command that printed one of them not, or no number of zero or more, or
-// counted errors in its last line, has failed; cause says what was looked for and what was there. Of a workload whose metric is a time, all are empty.
+// Figures finds the workload's metrics in the output of its measured command. The trial failed if a metric is missing or is not a number of zero or
+// more, or if the last line counts errors. cause then says what Tare looked for and what the output has. If the metric is the run time and there
+// are no secondary metrics, metric is that time, in seconds.
 func (w *Workload) Figures(r ruler.Result) (metric float64, also map[string]float64, cause *notebook.Message) {
 	if !w.prints() {
 		return r.Elapsed.Seconds(), nil, nil
 	}
-	// Of the two outputs one alone may have been cut off.
+	// Only one of the two outputs may have been cut off.
 	if limit := w.outputLimit(); w.whole() && r.Truncated && !(len(r.Stdout) < limit && len(r.Stderr) == limit) {
 		return 0, nil, notebook.Say("output-cut", "kib", limit>>10)
 	}
@@ -221,7 +223,7 @@ func (w *Workload) Figures(r ruler.Result) (metric float64, also map[string]floa
 	return metric, also, cause
 }
 
-// Warnings are those that figures of a trial call for.
+// Warnings are the warnings that a trial's figures cause.
 func (w *Workload) Warnings(figures map[string]float64) (all []*notebook.Message) {
 	for _, m := range w.Also {
 		if v := figures[m.Name]; m.Warn != "" && v > 0 {
@@ -231,10 +233,10 @@ func (w *Workload) Warnings(figures map[string]float64) (all []*notebook.Message
 	return all
 }
 
-// lookup is the number that an output has at a key, with why there is none.
+// lookup returns the number that an output has for a key, or why it has none.
 type lookup func(key string) (v float64, why *notebook.Message)
 
-// keyed reads an output as the workload says, and says what is wrong with it.
+// keyed reads an output in the workload's format. The message says what is wrong with the output.
 func (w *Workload) keyed(r ruler.Result) (lookup, *notebook.Message) {
 	switch w.Output {
 	case OutputJSON:
@@ -249,11 +251,11 @@ func (w *Workload) keyed(r ruler.Result) (lookup, *notebook.Message) {
 
 var numberOK = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$`)
 
-// possible says whether something measured can have this size: a time, a rate or a count is never negative, and what is further from 1 is an
-// error of its program. The notebook's bounds are wider, so that a figure may change its unit.
+// possible reports whether a measured value can have this size. Times, rates and counts are never negative, and a value outside these limits is
+// an error of its program. The notebook's limits are wider, so a figure may change its unit.
 func possible(v float64) bool { return v == 0 || v >= 1e-60 && v <= 1e60 }
 
-// figure reads a number that is possible.
+// figure reads a number. ok is false if the number is not possible.
 func figure(text string) (float64, bool) {
 	if !numberOK.MatchString(text) {
 		return 0, false
@@ -262,7 +264,7 @@ func figure(text string) (float64, bool) {
 	return v, err == nil && possible(v)
 }
 
-// there is the end of an output, for a cause.
+// there describes the end of an output, for a cause.
 func there(out []byte) *notebook.Message {
 	last := lastLine(out)
 	if last == "" {
@@ -280,11 +282,11 @@ const (
 // short is the beginning of a text, for a cause.
 func short(text string) string { return fmt.Sprintf("%.*s", shortText, text) }
 
-// matched is the number of the expression's last match.
+// matched is the number in the expression's last match.
 func (m *Metric) matched(out []byte) (float64, *notebook.Message) {
 	re, err := m.pattern()
 	if err != nil {
-		panic(err) // it was compiled when the workload was read
+		panic(err) // Read has compiled it
 	}
 	all := re.FindAllSubmatchIndex(out, -1)
 	if all == nil {
@@ -301,7 +303,7 @@ func (m *Metric) matched(out []byte) (float64, *notebook.Message) {
 	return v, nil
 }
 
-// values looks for lines that begin with a key.
+// values finds numbers in lines that begin with a key.
 func values(out []byte) lookup {
 	return func(key string) (v float64, why *notebook.Message) {
 		why = notebook.Say("no-line", "key", key, "there", there(out))
@@ -309,7 +311,7 @@ func values(out []byte) lookup {
 			rest, ok := strings.CutPrefix(strings.TrimSpace(string(line)), key)
 			after := strings.TrimLeft(rest, " \t")
 			marked := after != "" && (after[0] == '=' || after[0] == ':')
-			if !ok || !marked && after == rest { // it goes on as another name
+			if !ok || !marked && after == rest { // the line has a longer name
 				continue
 			}
 			words := strings.Fields(strings.TrimLeft(after, "=:"))
@@ -321,7 +323,7 @@ func values(out []byte) lookup {
 			switch n, ok := figure(text); { // the last line counts
 			case ok:
 				v, why = n, nil
-			case marked || none == nil: // a sentence that begins with the key says nothing
+			case marked || none == nil: // a sentence that begins with the key does not count
 				why = notebook.Say("no-number", "key", key, "line", short(strings.TrimSpace(string(line))))
 			}
 		}
@@ -387,7 +389,7 @@ func document(out []byte) (lookup, *notebook.Message) {
 	}, cause
 }
 
-// walk goes along a path in a document as far as there is one. A name in it may have dots itself: the longest that is there counts.
+// walk follows a path in a document as far as it exists. A name in the document may have dots: walk takes the longest name that exists.
 func walk(v any, path string) (at any, rest string) {
 	for path != "" {
 		next, after := any(nil), ""
@@ -414,7 +416,7 @@ func walk(v any, path string) (at any, rest string) {
 	return v, ""
 }
 
-// found says what is at a place of a document.
+// found describes what a document has at a place.
 func found(v any, where string) *notebook.Message {
 	if where == "" {
 		where = "it"
@@ -429,11 +431,12 @@ func found(v any, where string) *notebook.Message {
 	return notebook.Say("json-value", "where", where, "value", short(fmt.Sprint(v)))
 }
 
-// Printed reads a command's last line, a JSON object of numbers, and says what is wrong with it. number gives the number of a key, or says why there is none.
+// Printed reads a command's last line, which is a JSON object of numbers. cause says what is wrong with the line. number returns the number of a
+// key, or why there is none.
 func Printed(r ruler.Result) (number func(key string) (float64, *notebook.Message), cause *notebook.Message) {
 	lines := bytes.Split(bytes.TrimSpace(r.Stdout), []byte("\n"))
 	last := lines[len(lines)-1]
-	var all map[string]*float64 // nil: null, which is how JavaScript prints a number that is none
+	var all map[string]*float64 // nil: null, which JavaScript prints for NaN
 	if err := json.Unmarshal(last, &all); err != nil {
 		cause = notebook.Say("no-json-line", "line", short(string(last)))
 	} else if n, ok := all[ErrorsKey]; ok && n == nil {
@@ -442,7 +445,7 @@ func Printed(r ruler.Result) (number func(key string) (float64, *notebook.Messag
 		cause = notebook.Say("requests-failed", "requests", *n, "said", lastLine(r.Stderr))
 	}
 	return func(key string) (float64, *notebook.Message) {
-		// A figure that is none says so by its absence.
+		// A figure that is null counts as missing.
 		if v := all[key]; v != nil && possible(*v) {
 			return *v, nil
 		}

@@ -16,8 +16,8 @@ import (
 	"tare/workloads"
 )
 
-// JavaScript, in which k6's loads are written, prints a number that is none as null.
-func TestANumberThatIsNone(t *testing.T) {
+// JavaScript, the language of k6's loads, prints NaN as null.
+func TestANumberThatIsNull(t *testing.T) {
 	w := &Workload{Metric: Metric{From: "mean"}, Also: []Metric{{Metric: notebook.Metric{Name: "p99"}}}}
 	for out, want := range map[string]string{
 		`{"mean":null,"p99":1,"errors":0}`: `no-figure key=mean line={"mean":null,"p99":1,"errors":0}`,
@@ -34,7 +34,7 @@ func TestANumberThatIsNone(t *testing.T) {
 	}
 }
 
-// A figure that not every trial has is left out where it is not printed; the others are missed.
+// An optional figure is left out of a trial that does not print it. Other figures must be printed.
 func TestAFigureThatSomeTrialsHave(t *testing.T) {
 	w := metricsOf(t, "metric: {name: time, unit: s, from: time}\nalso:\n  - {name: rate, unit: 1/s, optional: true}\n  - {name: calls, unit: s, warn: it called}\n")
 	if got := fmt.Sprint(w.Warnings(map[string]float64{"calls": 2, "rate": 1}), w.Warnings(map[string]float64{"calls": 0}), w.Warnings(nil)); got != "[metric-warns metric=calls value=2 warning=it called] [] []" {
@@ -71,7 +71,7 @@ func FuzzFigures(f *testing.F) {
 	})
 }
 
-// described reads a workload whose metrics are described so.
+// described reads a workload with these metrics.
 func described(metrics string) (*Workload, error) {
 	const rest = "name: mine\nimage: {suite: trixie}\ncommand: [true]\n"
 	return Read(fstest.MapFS{File: {Data: []byte(rest + metrics)}}, "mine")
@@ -86,13 +86,13 @@ func metricsOf(t testing.TB, metrics string) *Workload {
 	return w
 }
 
-// Each way of printing figures, what is read of it, and what is said where a figure is not there.
+// Each format of an output, with the figures that Tare reads from it, or the message if a figure is missing.
 func TestFiguresOfAnOutput(t *testing.T) {
 	for _, c := range []struct {
 		metrics, out string
 		value        float64
 		also         map[string]float64
-		cause        string // it begins with it
+		cause        string // the beginning of the message
 	}{
 		{"metric: {name: copy, unit: GB/s, better: higher, from: StarSTREAM_Copy}\noutput: values\nalso: [{name: latency, unit: us, better: lower, from: AvgPingPongLatency_usec}, {name: HPL_N, unit: '1'}]",
 			"Begin\nHPL_N=1000\nHPL_NB=80\nStarSTREAM_Copy=3.5\nStarSTREAM_Copy_x=9\nAvgPingPongLatency_usec=1.2e-01\n", 3.5, map[string]float64{"latency": 0.12, "HPL_N": 1000}, ""},
@@ -122,7 +122,7 @@ func TestFiguresOfAnOutput(t *testing.T) {
 		{"metric: {name: x, unit: s, match: 'a=(\\S+)|b=\\S+'}", "a=1\nb=2\n", 0, nil, `no-number-matches expression=a=(\S+)|b=\S+ metric=x text=`},
 		{"metric: {name: x, unit: s, match: 'a=(\\S+)'}", "a=-2\n", 0, nil, `no-number-matches expression=a=(\S+) metric=x text=-2`},
 		{"metric: {name: x, unit: s, match: 'a=(\\S+)'}", "b=2\nfailed: no memory\n", 0, nil, `nothing-matches expression=a=(\S+) metric=x there=printed-last line=failed: no memory`},
-		// A time with figures beside it; and a last line beside an expression.
+		// A time with further figures, and a last line with an expression.
 		{"metric: {name: execution time, unit: s}\nalso: [{name: x, unit: '1', match: 'x=([0-9]+)'}]", "x=7\nbye\n", 2, map[string]float64{"x": 7}, ""},
 		{"metric: {name: mean, unit: s, from: mean}\nalso: [{name: x, unit: '1', match: 'x=([0-9]+)'}]", "x=7\n{\"mean\": 0.5, \"errors\": 0}\n", 0.5, map[string]float64{"x": 7}, ""},
 		{"metric: {name: mean, unit: s, from: mean}\nalso: [{name: x, unit: '1', match: 'x=([0-9]+)'}]", "x=7\n{\"mean\": 0.5, \"errors\": 2}\n", 0, nil, "requests-failed requests=2 said="},
@@ -148,16 +148,16 @@ func orNone(m map[string]float64) map[string]float64 {
 	return m
 }
 
-func TestWhatIsWrongInMetrics(t *testing.T) {
+func TestErrorsInMetrics(t *testing.T) {
 	for metrics, want := range map[string]string{
-		"metric: {name: x}":                                                          "metric: {name: …, unit: …} was expected",
+		"metric: {name: x}":                                                          "metric: must have a name and a unit: {name: …, unit: …}",
 		"metric: {name: x, unit: s, better: more}":                                   `mine/workload.yaml:4: metric: better: "more": must be higher, lower or none`,
-		"metric: {name: x, unit: s, from: a, match: (b)}":                            "metric: x: from and match: one of the two was expected",
+		"metric: {name: x, unit: s, from: a, match: (b)}":                            "metric: x: from and match: leave out one of the two",
 		"metric: {name: x, unit: s, match: '(b'}":                                    "metric: match: error parsing regexp: missing closing ): `(b`",
-		"metric: {name: x, unit: s, match: 'b'}":                                     `metric: match: "b": a group in parentheses, which is the number, was expected`,
-		"metric: {name: x, unit: s}\noutput: xml":                                    `mine/workload.yaml:5: output: "xml": json, values or csv was expected`,
-		"metric: {name: x, unit: s}\nalso: [{name: y, unit: s}, {name: y, unit: s}]": `mine/workload.yaml:5: also: - name: "y" is there twice`,
-		"metric: {name: x, unit: s}\nalso: [{name: y}]":                              "also: - {name: …, unit: …} was expected",
+		"metric: {name: x, unit: s, match: 'b'}":                                     `metric: match: "b": must have a group in parentheses around the number`,
+		"metric: {name: x, unit: s}\noutput: xml":                                    `mine/workload.yaml:5: output: "xml": must be json, values or csv`,
+		"metric: {name: x, unit: s}\nalso: [{name: y, unit: s}, {name: y, unit: s}]": `mine/workload.yaml:5: also: - name: "y" is used twice`,
+		"metric: {name: x, unit: s}\nalso: [{name: y}]":                              "also: - must have a name and a unit: {name: …, unit: …}",
 		"metric: {name: x, unit: s, form: a}":                                        "unknown key form",
 	} {
 		if _, err := described(metrics); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -166,7 +166,7 @@ func TestWhatIsWrongInMetrics(t *testing.T) {
 	}
 }
 
-// What was cut off may be the figure; of the last line alone nothing is.
+// An output that was cut off may lack the figure, but not if only the last line is needed.
 func TestAnOutputThatWasCutOff(t *testing.T) {
 	out := []byte(strings.Repeat("x=7\n", ruler.MaxOutput/4))
 	w := metricsOf(t, "metric: {name: x, unit: s, match: 'x=([0-9]+)'}")
@@ -175,7 +175,7 @@ func TestAnOutputThatWasCutOff(t *testing.T) {
 		t.Error(said)
 	}
 	if v, _, said := w.Figures(ruler.Result{Stdout: out[:8], Stderr: out, Truncated: true}); said != nil || v != 7 {
-		t.Errorf("only its standard error was: %v, %s", v, said)
+		t.Errorf("only its standard error was cut off: %v, %s", v, said)
 	}
 	if o := w.Order(w.Command, nil, &image.Image{}, Seat{}); o.OutputLimit != ruler.MaxOutput {
 		t.Errorf("%d bytes of output are read", o.OutputLimit)
@@ -192,7 +192,7 @@ func TestAnOutputThatWasCutOff(t *testing.T) {
 	}
 }
 
-// A study's hash has of a workload what it had before there were directions and expressions, unless it has such.
+// A workload without directions and expressions has the same part in a study's hash as before they existed.
 func TestTheIdentityOfAWorkload(t *testing.T) {
 	type metric struct{ Name, Unit, From string }
 	for _, name := range []string{"wordpress", "ladder-fault", "cpu"} {
@@ -226,7 +226,7 @@ func TestTheIdentityOfAWorkload(t *testing.T) {
 			t.Fatal(err)
 		}
 		if other := seen[string(b)]; other != "" {
-			t.Errorf("%s and %s are one", other, text)
+			t.Errorf("%s and %s have the same identity", other, text)
 		}
 		seen[string(b)] = text
 	}
@@ -243,16 +243,16 @@ func TestParseMetric(t *testing.T) {
 		t.Errorf("%+v, %v; primary %+v, secondary %+v", m, err, w.Primary(), w.Secondary())
 	}
 	for text, want := range map[string]string{
-		"":                   `"": a name and an equals sign were expected at its beginning, as in NAME=EXPRESSION,UNIT,higher`,
-		"=(x),s,lower":       `"=(x),s,lower": a name and an equals sign were expected`,
-		"triad":              `"triad": a name and an equals sign`,
+		"":                   `"": must begin with a name and an equals sign, as in NAME=EXPRESSION,UNIT,higher`,
+		"=(x),s,lower":       `"=(x),s,lower": must begin with a name and an equals sign`,
+		"triad":              `"triad": must begin with a name and an equals sign`,
 		"triad=(x)":          `"triad=(x)": an expression, a unit, and higher, lower or none must follow "triad="`,
 		"triad=(x),s":        `"triad=(x),s": an expression, a unit, and higher, lower or none must follow "triad="`,
 		"triad=(x),s,hihger": `"triad=(x),s,hihger": "hihger": must end in higher or lower, whichever is better, or none where neither is`,
 		"triad=(x),,higher":  `"triad=(x),,higher": its unit is missing before ",higher"`,
-		"triad=,s,higher":    `"triad=,s,higher": an expression was expected after "triad="`,
+		"triad=,s,higher":    `"triad=,s,higher": the expression is missing after "triad="`,
 		"triad=(x,s,higher":  "\"triad=(x,s,higher\": match: error parsing regexp: missing closing ): `(x`",
-		"triad=x,s,higher":   `"triad=x,s,higher": match: "x": a group in parentheses, which is the number, was expected`,
+		"triad=x,s,higher":   `"triad=x,s,higher": match: "x": must have a group in parentheses around the number`,
 	} {
 		if _, err := ParseMetric(text); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v\nwant %s", text, err, want)
@@ -276,7 +276,7 @@ func FuzzParseMetric(f *testing.F) {
 	})
 }
 
-// Whatever a command prints, in each of the ways of reading it: a finite figure of zero or more, or a cause of one line and bounded length.
+// Any output in each format gives a finite figure of zero or more, or a message of one line with limited length.
 func FuzzOutputs(f *testing.F) {
 	for _, s := range []string{
 		"x=1\ny: 2e3\n", "x nan", `{"x": {"y": [1, {"z": 2}]}, "x.y": 1, "y": 1e400}`, "x,y\n1,2\n", "x,y\n\"1\n", "x=1 y=2 x=3", "{}{}", "\xff\xfe=", strings.Repeat("[", 100), "x=\t", "x==1", "",
@@ -305,7 +305,7 @@ func FuzzOutputs(f *testing.F) {
 	})
 }
 
-// What the real programs print, as recorded with sysbench 1.0.20, stress-ng 0.19.02 and 7-Zip 25.01, is read by their folders alone.
+// The shipped workloads read the output of the real programs, recorded with sysbench 1.0.20, stress-ng 0.19.02 and 7-Zip 25.01.
 func TestFiguresOfRealPrograms(t *testing.T) {
 	for _, c := range []struct {
 		workload, output string
@@ -329,9 +329,9 @@ func TestFiguresOfRealPrograms(t *testing.T) {
 		if cause != nil || v != c.value || !maps.Equal(also, c.also) || !w.Primary().MoreIsBetter() {
 			t.Errorf("%s: %v, %v, %s; want %v, %v", c.output, v, also, cause, c.value, c.also)
 		}
-		// Cut off anywhere before its figures, it has failed.
+		// An output that is cut off before its figures fails the trial.
 		if _, _, cause := w.Figures(ruler.Result{Stdout: out[:len(out)/3]}); cause == nil {
-			t.Errorf("%s: a third of it has all figures", c.output)
+			t.Errorf("%s: all figures were found in a third of it", c.output)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"tare/lab/ruler"
 )
 
-// answered writes an answer for the check, which must be met by it and by no other.
+// answered writes an answer for the check, which must accept it and no other.
 func (m *micro) answered(want uint64) {
 	m.t.Helper()
 	answer := filepath.Join(m.values["scratch"], "answer")
@@ -32,12 +32,12 @@ func (m *micro) answered(want uint64) {
 		if c.good {
 			m.must(m.w.Check)
 		} else {
-			m.refused(m.w.Check, "wrong answer: "+strconv.FormatUint(want, 10))
+			m.refused(m.w.Check, "wrong answer: must be "+strconv.FormatUint(want, 10))
 		}
 	}
 }
 
-// The indices by the paper's algorithm, from the file alone.
+// The test computes the indices with the paper's algorithm, only from the file.
 func TestHashing(t *testing.T) {
 	for form, taken := range map[string]int{"dense": 128, "sparse": 25} {
 		t.Run(form, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestHashing(t *testing.T) {
 	}
 }
 
-// What the check knows without parsing is what Go's parser finds in the file.
+// Go's parser finds in the file what the check knows without parsing.
 func TestURIsAreAsTheyWereMade(t *testing.T) {
 	for form, last := range map[string]int{"dense": 4096, "sparse": 819} {
 		t.Run(form, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestURIsAreAsTheyWereMade(t *testing.T) {
 	}
 }
 
-// dial connects to a service that runs.
+// dial connects to a running service.
 func (m *micro) dial() net.Conn {
 	m.t.Helper()
 	c, err := net.Dial("tcp4", "127.0.0.1:"+m.values["port"])
@@ -133,7 +133,7 @@ func (m *micro) dial() net.Conn {
 	return c
 }
 
-// asked sends a number and gives the answer, of so many bytes.
+// asked sends a number and returns the answer, which has size bytes.
 func asked(t *testing.T, c net.Conn, number uint64, bytes int) []byte {
 	t.Helper()
 	answer := make([]byte, bytes)
@@ -153,7 +153,7 @@ func TestMappedStore(t *testing.T) {
 	if cause != nil || mean <= 0 || also["p50"] <= 0 || also["p50"] > also["p99"] || math.Abs(mean*also["operations_per_second"]-1) > 0.01 {
 		t.Errorf("%g s, %v, %s", mean, also, cause)
 	}
-	// A key that comes in two parts is answered when it is whole, and others are answered meanwhile.
+	// The store answers a key that arrives in two parts once it is complete. Until then it answers others.
 	slow := m.dial()
 	if _, err := slow.Write([]byte{7, 0, 0}); err != nil {
 		t.Fatal(err)
@@ -167,14 +167,14 @@ func TestMappedStore(t *testing.T) {
 		t.Errorf("of key 7: % x, %v", got, err)
 	}
 	if none := asked(t, m.dial(), 1000, 128); !bytes.Equal(none, make([]byte, 128)) {
-		t.Errorf("of a key that there is not: % x", none)
+		t.Errorf("of a key that does not exist: % x", none)
 	}
-	// A store with fewer keys than the load asks for answers wrongly.
+	// A store that has fewer keys than the load expects gives wrong answers.
 	m.values["records"] = "100000"
 	m.refused(m.w.Load.Command, "wrong answer: key ")
 }
 
-// The ranks by their definition, from the graph's files alone.
+// The test computes the ranks by their definition, only from the graph's files.
 func TestPageRank(t *testing.T) {
 	m := serving(t, "pagerank", map[string]string{"megabytes": "1", "iterations": "5"})
 	edges, err := os.ReadFile(filepath.Join(m.values["work"], "edges"))
@@ -218,10 +218,10 @@ func TestPageRank(t *testing.T) {
 	if math.Abs(double(answer)-1) > 1e-9 || math.Abs(double(answer[8:])/squares-1) > 1e-9 {
 		t.Errorf("sum %g and squares %g, want 1 and %g", double(answer), double(answer[8:]), squares)
 	}
-	c.Close() // one connection is served after the other
+	c.Close() // the service serves one connection at a time
 	if seconds, _, cause := m.w.Figures(ruler.Result{Stdout: m.must(m.w.Load.Command)}); cause != nil || seconds <= 0 {
 		t.Errorf("%g s, %s", seconds, cause)
 	}
 	m.values["iterations"] = "4"
-	m.refused(m.w.Load.Command, "wrong answer: ranks with the sum 1 ")
+	m.refused(m.w.Load.Command, "wrong answer: the ranks have the sum 1 ")
 }

@@ -17,7 +17,7 @@ import (
 	"tare/internal/require"
 )
 
-// gpuProgram compiles the workload's program, for the OpenCL driver that computes on the CPU, and gives it with the folder of its kernels.
+// gpuProgram compiles the workload's program for the OpenCL driver that computes on the CPU. It returns the program and the folder of its kernels.
 func gpuProgram(t *testing.T) (program, folder string) {
 	t.Helper()
 	_, err := os.Stat("/etc/OpenCL/vendors/pocl.icd")
@@ -26,7 +26,7 @@ func gpuProgram(t *testing.T) (program, folder string) {
 	return compiled(t, dir, "opencl", "-lOpenCL"), dir
 }
 
-// compiled is the workload's program, by one of the languages that it speaks to devices.
+// compiled is the workload's program, compiled for one of the interfaces to devices.
 func compiled(t *testing.T, dir, language string, flags ...string) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), "gpu-"+language)
@@ -44,7 +44,7 @@ func compiled(t *testing.T, dir, language string, flags ...string) (program stri
 	return program
 }
 
-// onDevice runs it with its own cache of compiled kernels.
+// onDevice runs the program with an empty cache of compiled kernels.
 func onDevice(t *testing.T, env []string, program string, args ...string) (figures map[string]float64, errs string, status int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
@@ -63,10 +63,10 @@ func onDevice(t *testing.T, env []string, program string, args ...string) (figur
 	return figures, said.String(), 0
 }
 
-// calls are the kinds of calls that an application waits in.
+// calls are the kinds of calls in which an application waits.
 var calls = []string{"opening", "compilation", "allocation", "copies", "launches", "waiting"}
 
-// addsUp checks that an application's account is all of its time.
+// addsUp checks that an application's time breakdown sums to its time.
 func addsUp(t *testing.T, f map[string]float64) {
 	t.Helper()
 	sum := 0.0
@@ -78,7 +78,7 @@ func addsUp(t *testing.T, f map[string]float64) {
 	}
 }
 
-// Each application's results are the CPU's, and its account is all of its time. A level of SHOC has a figure of its own besides.
+// Each application computes the same results as the CPU, and its time breakdown sums to its time. SHOC levels also have their own figure.
 func TestApplicationsOnADevice(t *testing.T) {
 	program, folder := gpuProgram(t)
 	for app, c := range map[string]struct{ size, figure string }{
@@ -114,7 +114,7 @@ func TestApplicationsOnADevice(t *testing.T) {
 	}
 }
 
-// A device that computes wrongly is found out, and whatever fails is one line that says what.
+// The program detects a device that computes wrongly. Each failure is one line that says what failed.
 func TestADeviceThatIsWrong(t *testing.T) {
 	program, folder := gpuProgram(t)
 	texts := map[string]string{}
@@ -135,7 +135,7 @@ func TestADeviceThatIsWrong(t *testing.T) {
 			}
 		}
 		if stands != 1 || err != nil {
-			t.Fatalf("%q stands %d times in the kernels; %v", from, stands, err)
+			t.Fatalf("%q occurs %d times in the kernels; %v", from, stands, err)
 		}
 		return dir
 	}
@@ -165,9 +165,9 @@ func TestADeviceThatIsWrong(t *testing.T) {
 		"no kernels":      {app: "lud", size: "20", from: "KERNEL lud_rest(", to: "KERNEL lud_other(", want: "lud_rest: OpenCL error -46"},
 		"broken kernels":  {app: "lud", size: "20", from: "KERNEL lud_rest(", to: "KERNEL lud_rest(+", want: "the driver does not compile the kernels (OpenCL error -11)"},
 		"no driver":       {app: "lud", size: "20", env: []string{"OCL_ICD_VENDORS=/no/such/folder/"}, want: "no OpenCL driver is installed"},
-		"no GPU":          {app: "lud", size: "20", driver: "gpu", want: "no OpenCL driver for a GPU: there are Portable Computing Language"},
-		"a great size":    {app: "stencil", size: "65536", want: "size: 65536: at most 5792 cells in width were expected"},
-		"no size":         {app: "stencil", size: "-1", want: "size: small, usual, or: -1: a number from 1 to 65536 was expected"},
+		"no GPU":          {app: "lud", size: "20", driver: "gpu", want: "no OpenCL driver for a GPU: the drivers are Portable Computing Language"},
+		"a great size":    {app: "stencil", size: "65536", want: "size: 65536: must be at most 5792 cells wide"},
+		"no size":         {app: "stencil", size: "-1", want: "size: small, usual, or: -1: must be a number from 1 to 65536"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -187,7 +187,8 @@ func TestADeviceThatIsWrong(t *testing.T) {
 	}
 }
 
-// standIn makes a driver that computes on the CPU, and the folder of the workload's files with its profiler. It gives what the program needs in its environment.
+// standIn makes a driver that computes on the CPU, and the folder of the workload's files with its profiler. It returns the environment that the
+// program needs.
 func standIn(t *testing.T) (program, folder string, env []string) {
 	t.Helper()
 	_, err := exec.LookPath("g++")
@@ -205,8 +206,8 @@ func standIn(t *testing.T) (program, folder string, env []string) {
 	return compiled(t, dir, "cuda", "-ldl"), folder, []string{"LD_LIBRARY_PATH=" + lib}
 }
 
-// The program calls NVIDIA's driver as a stand-in for it wants to be called: each application's results are right with each build of the kernels, and the account is all of
-// its time. The device's own times are there if they are recorded.
+// The program calls NVIDIA's driver in the way that a stand-in for the driver accepts. With each build of the kernels, each application's results are
+// right and its time breakdown sums to its time. The figures have the device's own times if the program records them.
 func TestApplicationsByCUDA(t *testing.T) {
 	program, folder, env := standIn(t)
 	for app, size := range map[string]string{"lud": "75", "particle-filter": "1000", "stencil": "20", "lenet-inference": "3", "lenet-training": "3"} {
@@ -230,7 +231,7 @@ func TestApplicationsByCUDA(t *testing.T) {
 	}
 }
 
-// A device that is held down, or that others use, says so, where its driver tells.
+// The figures report a throttled device and a device that others use, if the driver tells.
 func TestTheDevicesCondition(t *testing.T) {
 	program, folder, env := standIn(t)
 	for name, c := range map[string]struct {
@@ -253,7 +254,7 @@ func TestTheDevicesCondition(t *testing.T) {
 	}
 }
 
-// Whatever CUDA's driver cannot do is one line that says what, and what to do.
+// Each failure of CUDA's driver is one line that says what failed and what to do.
 func TestCUDAThatFails(t *testing.T) {
 	program, folder, env := standIn(t)
 	for name, c := range map[string]struct {
@@ -262,23 +263,23 @@ func TestCUDAThatFails(t *testing.T) {
 		folder string
 		want   string
 	}{
-		"no driver":      {env: []string{"LD_LIBRARY_PATH=/no/such/folder"}, want: "gpu: NVIDIA's driver is not here (libcuda.so.1: cannot open shared object file: No such file or directory): a host that has it, and a device in the guest (devices:), were expected"},
-		"no device":      {env: []string{"NO_DEVICE=1"}, want: "gpu: counting devices: NVIDIA's driver is here, but no device: give the guest one (devices:)"},
-		"taken":          {env: []string{"FAIL=cuDevicePrimaryCtxRetain:46"}, want: "the device is in use by another program that has it to itself"},
-		"old driver":     {env: []string{"FAIL=cuModuleLoadData:222"}, build: "ptx", want: "the driver, which is of CUDA 12.4, cannot run the build ptx, which CUDA 13.5 made (CUDA error 222, as the test asked): choose another build, or a newer driver"},
+		"no driver":      {env: []string{"LD_LIBRARY_PATH=/no/such/folder"}, want: "gpu: NVIDIA's driver is missing (libcuda.so.1: cannot open shared object file: No such file or directory): use a host that has it, and give the guest a device (devices:)"},
+		"no device":      {env: []string{"NO_DEVICE=1"}, want: "gpu: counting devices: NVIDIA's driver found no device: give the guest one (devices:)"},
+		"taken":          {env: []string{"FAIL=cuDevicePrimaryCtxRetain:46"}, want: "another program has the device exclusively"},
+		"old driver":     {env: []string{"FAIL=cuModuleLoadData:222"}, build: "ptx", want: "the driver (CUDA 12.4) cannot run the build ptx, made by CUDA 13.5 (CUDA error 222, as the test asked): choose another build, or a newer driver"},
 		"no compiler":    {env: []string{"FAIL=cuModuleLoadData:221"}, build: "ptx", want: "libnvidia-ptxjitcompiler.so.1) is not in the guest"},
-		"two versions":   {env: []string{"FAIL=cuInit:803"}, want: "are of different versions"},
-		"an old device":  {env: []string{"ARCHITECTURE=61"}, want: "the device is of architecture 6.1, and kernels are built for 7.5 and newer ones: measure it by OpenCL (driver=gpu)"},
-		"a new device":   {env: []string{"ARCHITECTURE=110"}, want: "no kernels were built for an architecture of the device's, 11.0: choose the build ptx"},
-		"no memory":      {env: []string{"FAIL=cuMemAlloc_v2:2"}, want: "the device has not enough memory"},
+		"two versions":   {env: []string{"FAIL=cuInit:803"}, want: "have different versions"},
+		"an old device":  {env: []string{"ARCHITECTURE=61"}, want: "the device has architecture 6.1, but the kernels need 7.5 or newer: use OpenCL (driver=gpu)"},
+		"a new device":   {env: []string{"ARCHITECTURE=110"}, want: "no kernels were built for the device's architecture 11.0: choose the build ptx"},
+		"no memory":      {env: []string{"FAIL=cuMemAlloc_v2:2"}, want: "the device has too little memory"},
 		"a fault":        {env: []string{"FAIL=cuCtxSynchronize:700"}, want: "gpu: waiting for the device: a kernel failed (CUDA error 700, as the test asked)"},
-		"a broken one":   {env: []string{"FAIL=cuCtxSynchronize:214"}, want: "the device failed (CUDA error 214, as the test asked): it may have to be reset"},
-		"no times":       {env: []string{"TIMELESS=1"}, build: "device,records", want: "the driver's profiler (CUPTI) recorded the times of 0 kernels, and 4 were launched: measure without records (driver=cuda_unrecorded)"},
+		"a broken one":   {env: []string{"FAIL=cuCtxSynchronize:214"}, want: "the device failed (CUDA error 214, as the test asked): it may need a reset"},
+		"no times":       {env: []string{"TIMELESS=1"}, build: "device,records", want: "the driver's profiler (CUPTI) recorded the times of 0 kernels, but 4 were launched: measure without records (driver=cuda_unrecorded)"},
 		"something else": {env: []string{"FAIL=cuMemcpyHtoD_v2:999"}, want: "gpu: copying to the device: CUDA error 999, as the test asked"},
 		"no profiler":    {build: "device,records", folder: "../../workloads/gpu", want: "gpu: the driver's profiler cannot be loaded: "},
 		"not permitted":  {env: []string{"FAIL=cuptiActivityEnable:35"}, build: "device,records", want: "gpu: recording kernels: the driver's profiler (CUPTI) says as the test asked (35): measure without records (driver=cuda_unrecorded)"},
 		"lost records":   {env: []string{"DROPPED=1"}, build: "device,records", want: "records: measure fewer times, or without records (driver=cuda_unrecorded)"},
-		"no such build":  {build: "sass", want: "gpu: sass: build=device, ptx or many was expected"},
+		"no such build":  {build: "sass", want: "gpu: sass: build must be device, ptx or many"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -296,8 +297,8 @@ func TestCUDAThatFails(t *testing.T) {
 	}
 }
 
-// The kernels for NVIDIA's devices are built of the sources that are here. If not: make cuda.
-func TestKernelsAreOfTheirSources(t *testing.T) {
+// The kernels for NVIDIA's devices were built from the current sources. Otherwise: make cuda.
+func TestKernelsAreBuiltFromTheirSources(t *testing.T) {
 	const dir = "../../workloads/gpu"
 	sums, err := os.ReadFile(filepath.Join(dir, "cuda.sums"))
 	if err != nil {
@@ -308,7 +309,7 @@ func TestKernelsAreOfTheirSources(t *testing.T) {
 		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if digest := sha256.Sum256(text); !ok || err != nil || hex.EncodeToString(digest[:]) != sum {
-			t.Errorf("%s is not what kernels were built of or as (%v): make cuda", name, err)
+			t.Errorf("%s differs from the source or the kernels of the last build (%v): make cuda", name, err)
 		}
 		known[name] = true
 	}
@@ -319,7 +320,7 @@ func TestKernelsAreOfTheirSources(t *testing.T) {
 		}
 		for _, path := range all {
 			if !known[filepath.Base(path)] {
-				t.Errorf("%s: no kernels were built of it or as it: make cuda", path)
+				t.Errorf("%s: is neither a source nor a result of the last build: make cuda", path)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"tare/workloads"
 )
 
-// recordedHPCC is what HPCC 1.5.0 of Debian 13 wrote of a problem of order 256, by two processes.
+// recordedHPCC is the output of HPCC 1.5.0 of Debian 13 for a problem of order 256 with two processes.
 func recordedHPCC(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/hpcc.txt")
@@ -21,8 +21,8 @@ func recordedHPCC(t *testing.T) string {
 	return string(text)
 }
 
-// HPCC's results are taken where they are whole, are of what was asked for, and have passed every check of its own; else it is said what is wrong.
-func TestWhatIsWrongWithHPCCsResults(t *testing.T) {
+// The check accepts HPCC's results if they are complete, belong to the requested problem and passed HPCC's own checks. Otherwise it says what is wrong.
+func TestErrorsInHPCCsResults(t *testing.T) {
 	text := recordedHPCC(t)
 	check, err := workloads.FS.ReadFile("hpcc/check.sh")
 	if err != nil {
@@ -40,15 +40,15 @@ func TestWhatIsWrongWithHPCCsResults(t *testing.T) {
 	}
 	for _, c := range []struct{ name, text, n, want string }{
 		{"as recorded", text, "256", ""},
-		{"of another order", text, "512", "HPL_N=256, and 512 was expected"},
+		{"of another order", text, "512", "HPL_N=256: must be 512"},
 		{"nothing", "", "256", "hpcc wrote no results"},
 		{"cut off", text[:len(text)/2], "256", "end before their summary does"},
-		{"no success", with("Success=1", "Success=0"), "256", "Success=0, and 1 was expected"},
-		{"HPL's residual", with("0 tests completed and failed residual checks,", "1 tests completed and failed residual checks,"), "256", "a check of HPCC's own has failed: "},
-		{"PTRANS's residual", with("0 tests completed and failed residual checks.", "1 tests completed and failed residual checks."), "256", "a check of HPCC's own has failed: "},
-		{"HPL skipped", with("1 tests completed and passed residual checks,", "0 tests completed and passed residual checks,"), "256", "the residuals of HPL and of PTRANS are not both said to be small enough"},
+		{"no success", with("Success=1", "Success=0"), "256", "Success=0: must be 1"},
+		{"HPL's residual", with("0 tests completed and failed residual checks,", "1 tests completed and failed residual checks,"), "256", "HPCC's own check failed: "},
+		{"PTRANS's residual", with("0 tests completed and failed residual checks.", "1 tests completed and failed residual checks."), "256", "HPCC's own check failed: "},
+		{"HPL skipped", with("1 tests completed and passed residual checks,", "0 tests completed and passed residual checks,"), "256", "HPCC does not report small enough residuals for both HPL and PTRANS"},
 		{"errors of RandomAccess", with("Found 0 errors in 65536 locations (passed)", "Found 900 errors in 65536 locations (failed)"), "256", "Found 900 errors"},
-		{"a node's errors", with("Node(s) with error 0", "Node(s) with error 1"), "256", "a check of HPCC's own has failed: Node(s) with error 1"},
+		{"a node's errors", with("Node(s) with error 0", "Node(s) with error 1"), "256", "HPCC's own check failed: Node(s) with error 1"},
 	} {
 		if err := os.WriteFile(output, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func TestWhatIsWrongWithHPCCsResults(t *testing.T) {
 	}
 }
 
-// Every figure of the paper is found in HPCC's summary.
+// HPCC's summary has every figure of the paper.
 func TestFiguresOfHPCC(t *testing.T) {
 	_, summary, _ := strings.Cut(recordedHPCC(t), "Begin of Summary section.\n")
 	summary, _, _ = strings.Cut(summary, "End of Summary section.")

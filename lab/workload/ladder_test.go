@@ -18,7 +18,7 @@ import (
 	"tare/workloads"
 )
 
-// micro is a workload of one C program laid out on this host and run without any platform.
+// micro is a workload of one C program on this host, which runs without a platform.
 type micro struct {
 	t      *testing.T
 	w      *Workload
@@ -31,7 +31,7 @@ func newMicro(t *testing.T, name string, given map[string]string) *micro {
 	return newMicroOf(t, name, given, nil)
 }
 
-// newMicroOf is newMicro with a preparation in place of the workload's own; nil: that one.
+// newMicroOf is newMicro with another preparation; nil: the workload's.
 func newMicroOf(t *testing.T, name string, given map[string]string, prepare []string) *micro {
 	t.Helper()
 	require.Program(t, "cc")
@@ -56,7 +56,7 @@ func newMicroOf(t *testing.T, name string, given map[string]string, prepare []st
 	if prepare == nil {
 		prepare = w.Prepare
 	}
-	if len(prepare) > 0 { // what it leaves is moved to {work}, as Make does
+	if len(prepare) > 0 { // moves the files that it leaves to {work}, as Make does
 		m.must(prepare)
 		entries, err := os.ReadDir(scratch)
 		if err != nil {
@@ -88,7 +88,7 @@ func (m *micro) must(argv []string) []byte {
 	return out
 }
 
-// refused wants exit status 1 and one line that has want in it.
+// refused requires exit status 1 and one line that contains want.
 func (m *micro) refused(argv []string, want string) {
 	m.t.Helper()
 	out, err := m.command(argv).CombinedOutput()
@@ -98,11 +98,11 @@ func (m *micro) refused(argv []string, want string) {
 	}
 }
 
-// lcg is a*x + c (mod 2^64), the step that the answers are made of.
+// lcg is a*x + c (mod 2^64), the step from which the answers are made.
 func lcg(x uint64) uint64 { return 6364136223846793005*x + 1442695040888963407 }
 
-// What each answer must be, from the workload's description alone: in another language than the program's own check, and
-// step by step where that jumps.
+// The test computes each answer only from the workload's description. It uses another language than the program's own check, and
+// computes each step where that check jumps.
 func cpuAnswer(n int) string {
 	x, sum, f := uint64(42), uint64(0), uint64(1)
 	for range n * 1000000 {
@@ -170,7 +170,7 @@ func TestMicroworkloadsAndTheirChecks(t *testing.T) {
 		want         func(int) string
 	}{
 		{"ladder-cpu", "millions", 2, cpuAnswer},
-		{"ladder-io", "batches", 150, ioAnswer}, // more blocks than the file has
+		{"ladder-io", "batches", 150, ioAnswer}, // more than the file's blocks
 		{"ladder-syscall", "rounds", 1000, syscallAnswer},
 		{"ladder-fork", "children", 20, forkAnswer},
 		{"ladder-fault", "rounds", 3, faultAnswer},
@@ -193,7 +193,7 @@ func TestMicroworkloadsAndTheirChecks(t *testing.T) {
 			if got := strings.TrimSpace(string(text)); got != c.want(c.n) {
 				t.Errorf("answer %s, want %s", got, c.want(c.n))
 			}
-			// Of a step less or more, of nothing, and with any digit changed.
+			// Answers after one step less or more, no answer, and answers with one changed digit.
 			wrong := []string{c.want(c.n - 1), c.want(c.n + 1), "", "x"}
 			for i, d := range text {
 				if d >= '0' && d <= '9' {
@@ -210,7 +210,7 @@ func TestMicroworkloadsAndTheirChecks(t *testing.T) {
 	}
 }
 
-func TestMicroworkloadsSayWhatTheyUsed(t *testing.T) {
+func TestMicroworkloadsReportWhatTheyUsed(t *testing.T) {
 	figure := func(m *micro, name string) float64 {
 		t.Helper()
 		_, also, cause := m.w.Figures(ruler.Result{Stdout: m.must(m.w.Command)})
@@ -219,7 +219,7 @@ func TestMicroworkloadsSayWhatTheyUsed(t *testing.T) {
 		}
 		return also[name]
 	}
-	// One fault a page: fewer would be huge pages, or neighbours mapped along; a few more are the program's own.
+	// One fault for each page. Fewer would mean huge pages or pages mapped around a fault; the program itself adds a few.
 	faults := figure(newMicro(t, "ladder-fault", map[string]string{"rounds": "10"}), "faults")
 	if pages := 10.0 * (2048 + 1024); faults < pages || faults > pages+100 {
 		t.Errorf("%g page faults for %g pages", faults, pages)
@@ -237,7 +237,7 @@ func TestMicroworkloadsSayWhatTheyUsed(t *testing.T) {
 	}
 }
 
-// Where the file system cannot go past the page cache, as ramfs cannot, the answer is the same and the figure says so.
+// On a file system without direct I/O, such as ramfs, the answer is the same and the figure direct is 0.
 func TestTheIOMicroworkloadWithoutDirectIO(t *testing.T) {
 	require.Root(t)
 	m := newMicro(t, "ladder-io", map[string]string{"batches": "20"})
@@ -246,7 +246,7 @@ func TestTheIOMicroworkloadWithoutDirectIO(t *testing.T) {
 		"sh", "{file}", "{work}/io", "{scratch}/answer"})
 	m.must(m.w.Check)
 	if _, also, cause := m.w.Figures(ruler.Result{Stdout: out}); cause != nil || also["direct"] != 0 {
-		t.Errorf("figures %v, %s; direct was expected to be 0", also, cause)
+		t.Errorf("figures %v, %s; want direct 0", also, cause)
 	}
 }
 
@@ -301,7 +301,7 @@ func TestNetworkMicroworkload(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		return c
 	}
-	// A request that comes byte by byte is answered when it is whole; the service is there for others meanwhile.
+	// The service answers a request that arrives byte by byte once it is complete. Until then it serves others.
 	slow := dial()
 	for i, b := range []byte{16, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0} {
 		if i == 5 || i == 12 {
@@ -320,7 +320,7 @@ func TestNetworkMicroworkload(t *testing.T) {
 			t.Fatalf("answer % x", got)
 		}
 	}
-	// A length that cannot be ends that connection, not the service.
+	// An impossible length ends the connection, not the service.
 	for _, length := range []byte{0, 8, 17} {
 		c := dial()
 		if _, err := c.Write([]byte{length, 0, 0, 0, 0, 0, 0, 0}); err != nil {
@@ -333,14 +333,14 @@ func TestNetworkMicroworkload(t *testing.T) {
 	m.must(m.w.Load.Command)
 }
 
-// A service that answers wrongly fails the load.
+// The load fails if the service gives a wrong answer.
 func TestNetworkMicroworkloadRefusesAWrongAnswer(t *testing.T) {
 	m := newMicro(t, "ladder-network", map[string]string{"trips": "10", "connections": "1", "bytes": "16"})
 	for want, answer := range map[string]func(request []byte) []byte{
-		"wrong answer to request 0 in word 1":                         func(b []byte) []byte { return b }, // an echo
-		"wrong answer: 24 bytes, 16 were expected":                    func(b []byte) []byte { return append([]byte{24, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 16)...) },
-		"wrong answer: its length cannot be":                          func(b []byte) []byte { return append([]byte{3}, b[1:]...) },
-		"the service has closed a connection: an answer was expected": func(b []byte) []byte { return b[:9] },
+		"wrong answer to request 0 in word 1":                     func(b []byte) []byte { return b }, // an echo
+		"wrong answer: 24 bytes: must be 16":                      func(b []byte) []byte { return append([]byte{24, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 16)...) },
+		"wrong answer: its length is impossible":                  func(b []byte) []byte { return append([]byte{3}, b[1:]...) },
+		"the service closed a connection: it must send an answer": func(b []byte) []byte { return b[:9] },
 	} {
 		l, err := net.Listen("tcp4", "127.0.0.1:0")
 		if err != nil {
@@ -367,7 +367,7 @@ func TestNetworkMicroworkloadRefusesAWrongAnswer(t *testing.T) {
 	}
 }
 
-// One root is enough for all of them.
+// All of them use the same root.
 func TestMicroworkloadsShareTheirRoot(t *testing.T) {
 	of := func(name string) notebook.Metric {
 		w, err := Find(workloads.FS, name, ".")

@@ -28,7 +28,7 @@ import (
 	"tare/notebook/durable"
 )
 
-// Ready is a workload with its parameters, made ready to run: the same root and the same files for every platform.
+// Ready is a workload that is ready to run with its parameters. Every platform gets the same root and the same files.
 type Ready struct {
 	Workload *Workload
 	Params   map[string]string
@@ -38,42 +38,42 @@ type Ready struct {
 
 // Bench is where a workload's preparation runs: one bare-metal guest.
 type Bench interface {
-	// Execute runs the order in a guest with this root and work tree and returns what was measured and the folder on
-	// the host that is the guest's ruler.ScratchDir. The folder is valid until release is called.
+	// Execute runs the order in a guest with this root and work tree. scratch is the folder on the host that the guest has
+	// as ruler.ScratchDir. It is valid until release is called.
 	Execute(ctx context.Context, root *image.Image, work *image.Tree, o ruler.Order) (r ruler.Result, scratch string, release func() error, err error)
 }
 
 // Options for Make.
 type Options struct {
 	Store    *image.Store
-	Cache    string // folder for inputs that were fetched
-	Input    string // file of the user's in place of the workload's own input; "" for none
+	Cache    string // folder for fetched inputs
+	Input    string // a user's file that replaces the workload's input; "" for none
 	Bench    Bench
 	Progress image.Progress
 }
 
 const (
-	prepareTimeout = 3 * time.Hour // a database of more rows than a guest has memory for is written
+	prepareTimeout = 3 * time.Hour // it may write a database that is larger than a guest's memory
 	fetchTimeout   = 5 * time.Minute
 	compileTimeout = 2 * time.Minute
 )
 
-// What is under way in the cache is in folders that begin so.
+// Folders in the cache with these prefixes are unfinished.
 const (
 	buildPrefix = "build-"
 	fetchPrefix = "fetch-"
 )
 
-// Sweep removes what a Make that died has left in the cache, and says what. No Make may be under way there.
+// Sweep removes unfinished folders of interrupted calls of Make from the cache, and returns their names. No Make may be running on the cache.
 func Sweep(cache string) (removed []string, err error) {
 	return durable.Sweep(cache, buildPrefix, fetchPrefix)
 }
 
-// Make builds (or finds in the store) the root, compiles the workload's programs, fetches its input, and runs its
+// Make builds the root or finds it in the store, compiles the workload's programs, fetches its input, and runs its
 // preparation.
 func Make(ctx context.Context, w *Workload, params map[string]string, o Options) (*Ready, error) {
 	if o.Input != "" && w.Input == nil {
-		return nil, fmt.Errorf("workload %s takes no input, so --input %s has no meaning for it", w.Name, o.Input)
+		return nil, fmt.Errorf("workload %s takes no input: leave out --input %s", w.Name, o.Input)
 	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
@@ -154,13 +154,13 @@ func (w *Workload) commanded(root *image.Image) error {
 	return nil
 }
 
-// commas warns where the image's locale may have programs print numbers that Tare reads wrongly: "1,5" for 1.5.
+// commas returns a warning if programs may print "1,5" for 1.5 because of the image's locale. Tare would read such numbers wrongly.
 func (w *Workload) commas(env []string) []string {
 	printed := slices.ContainsFunc(append([]Metric{w.Metric}, w.Also...), func(m Metric) bool { return m.From != "" || m.Match != "" })
 	if !printed {
 		return nil
 	}
-	for _, name := range []string{"LC_ALL", "LC_NUMERIC", "LANG"} { // as setlocale(3) looks
+	for _, name := range []string{"LC_ALL", "LC_NUMERIC", "LANG"} { // in the order of setlocale(3)
 		for _, kv := range env {
 			locale, ok := strings.CutPrefix(kv, name+"=")
 			if !ok || locale == "" {
@@ -170,13 +170,13 @@ func (w *Workload) commas(env []string) []string {
 			if language == "C" || language == "POSIX" || strings.HasPrefix(language, "en") {
 				return nil
 			}
-			return []string{fmt.Sprintf("it sets %s, so numbers may be printed with a comma, which Tare does not read; set LC_ALL=C in the image, or run `env LC_ALL=C COMMAND`", kv)}
+			return []string{fmt.Sprintf("it sets %s, so programs may print numbers with a comma, which Tare does not read; set LC_ALL=C in the image, or run `env LC_ALL=C COMMAND`", kv)}
 		}
 	}
 	return nil
 }
 
-// CheckInput says why a file of the user's cannot be an input.
+// CheckInput returns an error if a user's file cannot be an input.
 func CheckInput(path string) error {
 	st, err := os.Stat(path)
 	switch {
@@ -185,16 +185,16 @@ func CheckInput(path string) error {
 	case err != nil:
 		return fmt.Errorf("--input: %w", err)
 	case !st.Mode().IsRegular():
-		return fmt.Errorf("--input %s: a regular file was expected", path)
+		return fmt.Errorf("--input %s: must be a regular file", path)
 	}
 	return nil
 }
 
-// Installing packages keeps one CPU busy; small files wait for the network most of their time.
+// Installing packages keeps one CPU busy. Fetching small files mostly waits for the network.
 const rootsAtOnce, fetchesAtOnce = 2, 8
 
-// Gather builds the root filesystems that are not in the store yet and fetches the files that are not in the cache, several
-// at once: Make then finds them there.
+// Gather builds the root filesystems that the store does not have yet, and fetches the files that the cache does not have.
+// It does several at the same time. Make then finds them.
 func Gather(ctx context.Context, all []*Workload, o Options) error {
 	var one sync.Mutex
 	say := func(what string) {
@@ -215,7 +215,7 @@ func Gather(ctx context.Context, all []*Workload, o Options) error {
 	return g.Wait()
 }
 
-// Gathered is what Gather has made: the roots, and the paths of the fetched files.
+// Gathered returns the roots that Gather built, and the paths of the files that it fetched.
 func Gathered(ctx context.Context, all []*Workload, o Options) (roots []*image.Image, files []string, err error) {
 	for _, w := range all {
 		root, err := w.root(ctx, o.Store, o.Progress)
@@ -238,9 +238,9 @@ func Gathered(ctx context.Context, all []*Workload, o Options) (roots []*image.I
 	return roots, files, nil
 }
 
-// fetchMissing fetches the workloads' files that are not in the cache.
+// fetchMissing fetches the workloads' files that the cache does not have.
 func fetchMissing(ctx context.Context, all []*Workload, o Options, say image.Progress) error {
-	missing := map[string]fetchedFor{} // by digest: workloads may share files
+	missing := map[string]fetchedFor{} // by digest, because workloads may share files
 	for _, w := range all {
 		fetched, err := w.fetched(o)
 		if err != nil {
@@ -258,13 +258,13 @@ func fetchMissing(ctx context.Context, all []*Workload, o Options, say image.Pro
 	})
 }
 
-// fetchedFor is a file that is fetched for a workload.
+// fetchedFor is a file that Tare fetches for a workload.
 type fetchedFor struct {
 	Fetched
-	what string // it is to the workload
+	what string // names the workload and the file's part in it, for errors
 }
 
-// fetched are the files that are fetched for the workload: its input, unless the user brings one, and the further ones.
+// fetched are the files that Tare fetches for the workload: its input, unless the user gives one, and its further files.
 func (w *Workload) fetched(o Options) (all []fetchedFor, err error) {
 	if w.Input != nil && o.Input == "" {
 		in := *w.Input
@@ -278,7 +278,7 @@ func (w *Workload) fetched(o Options) (all []fetchedFor, err error) {
 	return all, err
 }
 
-// bring fetches the file, and says in an error what it is.
+// bring fetches the file. An error says what the file is for.
 func (f *fetchedFor) bring(ctx context.Context, cache string, say image.Progress) (string, error) {
 	path, err := f.fetch(ctx, cache, say)
 	if err != nil {
@@ -287,7 +287,7 @@ func (f *fetchedFor) bring(ctx context.Context, cache string, say image.Progress
 	return path, err
 }
 
-// each does what is to be done for all, at most so many at once, until one fails.
+// each calls do for all, at most atOnce at the same time, until one call fails.
 func each[T any](ctx context.Context, atOnce int, all iter.Seq[T], do func(context.Context, T) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
@@ -312,7 +312,7 @@ func (w *Workload) plainRoot(ctx context.Context, s *image.Store, say image.Prog
 	return s.Debian(ctx, image.Recipe{Suite: w.Image.Suite, Packages: w.Image.Packages}, say)
 }
 
-// compile makes a static program of one C source with the host's compiler. Static, so that it runs in any root.
+// compile makes a static program from one C source with the host's compiler. A static program runs in any root.
 func (w *Workload) compile(ctx context.Context, source, out string) error {
 	text, err := w.file(source)
 	if err != nil {
@@ -322,7 +322,7 @@ func (w *Workload) compile(ctx context.Context, source, out string) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "cc", "-O2", "-static", "-Wall", "-x", "c", "-o", out, "-")
 	cmd.Stdin = bytes.NewReader(text)
-	cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Dir(out)) // what the compiler leaves when it is killed goes with it
+	cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Dir(out)) // Make removes this folder, with anything that a killed compiler leaves
 	if said, err := cmd.CombinedOutput(); err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
 			return fmt.Errorf("workload %s: %s must be compiled and there is no C compiler: apt-get install gcc libc6-dev", w.Name, source)
@@ -332,8 +332,8 @@ func (w *Workload) compile(ctx context.Context, source, out string) error {
 	return nil
 }
 
-// prepare runs the workload's preparation on bare metal and gives the tree with what it left. It is run once for what
-// it is made of: a database that is seeded again would not have the same bytes again.
+// prepare runs the workload's preparation on bare metal and returns the tree with the files that it left. It runs once for
+// the same root, files and command, because a database that is seeded twice has different bytes.
 func (w *Workload) prepare(ctx context.Context, root *image.Image, work *image.Tree, params map[string]string, files map[string]image.Source, o Options) (_ *image.Tree, err error) {
 	order := w.Order(w.Prepare, params, root, Seat{})
 	order.Timeout = prepareTimeout
@@ -363,7 +363,7 @@ func (w *Workload) prepare(ctx context.Context, root *image.Image, work *image.T
 	}
 	for _, e := range entries {
 		if !e.Type().IsRegular() || !fileOK.MatchString(e.Name()) {
-			return nil, fmt.Errorf("workload %s: its preparation left %q: plain files with plain names were expected", w.Name, e.Name())
+			return nil, fmt.Errorf("workload %s: its preparation left %q: must leave only regular files with plain names", w.Name, e.Name())
 		}
 		st, err := e.Info()
 		if err != nil {
@@ -371,7 +371,7 @@ func (w *Workload) prepare(ctx context.Context, root *image.Image, work *image.T
 		}
 		files[e.Name()] = image.Source{Path: filepath.Join(scratch, e.Name()), Exec: st.Mode()&0o111 != 0}
 	}
-	if w.Input != nil { // the preparation has taken from the input what is needed
+	if w.Input != nil { // the preparation has taken what it needs from the input
 		delete(files, w.Input.Name)
 	}
 	tree, err := o.Store.Files(ctx, files)
@@ -381,10 +381,10 @@ func (w *Workload) prepare(ctx context.Context, root *image.Image, work *image.T
 	return tree, o.Store.Remember(key, tree)
 }
 
-// outputLimit is how much of a trial's output a record may hold: enough for a message, too little to hurt.
+// outputLimit is how many bytes of a trial's output a record may hold: enough for a message.
 const outputLimit = 4096
 
-// outputLimit is how much of its commands' output is read: of one in all of which figures are looked for as much as the ruler passes on.
+// outputLimit is how many bytes of its commands' output Tare reads. If the metrics need the whole output, it is all that the ruler passes on.
 func (w *Workload) outputLimit() int {
 	if w.whole() {
 		return ruler.MaxOutput
@@ -392,17 +392,17 @@ func (w *Workload) outputLimit() int {
 	return outputLimit
 }
 
-// Tail is what a record keeps of a result's output: its ends.
+// Tail is the part of a result's output that a record keeps: the ends of both outputs.
 func Tail(r ruler.Result) string {
 	end := func(b []byte) string { return string(b[max(0, len(b)-outputLimit):]) }
 	return end(r.Stderr) + end(r.Stdout)
 }
 
-// Seat is where a command of a workload runs: what its placeholders beside the parameters stand for.
+// Seat is the place where a command of a workload runs. It gives the values of the placeholders that are not parameters.
 type Seat struct {
 	Instance notebook.Instance
-	Address  netip.Addr // where the service listens, for itself, or is reached, for its load
-	Port     int        // there; 0: the service's own
+	Address  netip.Addr // for the service, where it listens; for the load, where it reaches the service
+	Port     int        // 0: the service's own
 }
 
 // Order makes the order for one of the workload's command lines.
@@ -424,7 +424,7 @@ func (w *Workload) Order(argv []string, params map[string]string, root *image.Im
 	}
 	env := merge(
 		[]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + cmp.Or(cfg.Home, "/root")},
-		slices.DeleteFunc(slices.Clone(cfg.Env), func(kv string) bool { return kv == "HOME=" }), // an empty one counts as none in Docker
+		slices.DeleteFunc(slices.Clone(cfg.Env), func(kv string) bool { return kv == "HOME=" }), // Docker ignores an empty one
 		w.Setting.Env,
 		[]string{"TARE_WORK=" + ruler.WorkDir, "TARE_SCRATCH=" + ruler.ScratchDir})
 	o := ruler.Order{Argv: argv, Env: env, UID: cfg.UID, GID: cfg.GID, Groups: cfg.Groups, OutputLimit: w.outputLimit()}
@@ -434,10 +434,10 @@ func (w *Workload) Order(argv []string, params map[string]string, root *image.Im
 	return o
 }
 
-// merge joins environments; where a name stands twice the later one holds.
+// merge joins environments. If a name occurs twice, the later value counts.
 func merge(envs ...[]string) []string { return origin.Merge(slices.Concat(envs...)) }
 
-// LastWords is the last line that a result's program printed, on stderr before stdout; "" if none.
+// LastWords is the last line that a result's program printed, on stderr if it has one, otherwise on stdout; "" if none.
 func LastWords(r ruler.Result) string {
 	if said := lastLine(r.Stderr); said != "" {
 		return said
@@ -445,7 +445,7 @@ func LastWords(r ruler.Result) string {
 	return lastLine(r.Stdout)
 }
 
-// Failure says why a result is not a good trial; nil if it is one.
+// Failure says why a trial failed; nil if it did not.
 func Failure(r ruler.Result) *notebook.Message {
 	said := LastWords(r)
 	switch {
@@ -465,7 +465,7 @@ func Failure(r ruler.Result) *notebook.Message {
 	return nil
 }
 
-// lastLine is the last line that says something, in printable text of bounded length.
+// lastLine is the last line that is not blank, as printable text of limited length.
 func lastLine(b []byte) string {
 	lines := bytes.FieldsFunc(b, func(r rune) bool { return r == '\n' || r == '\r' })
 	for i := len(lines) - 1; i >= 0; i-- {

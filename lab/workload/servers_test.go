@@ -11,7 +11,7 @@ import (
 	"tare/workloads"
 )
 
-// said runs the load of a shipped workload with a program in the place of its tool, and gives what it made of that.
+// said runs the load of a shipped workload with a fake tool, and returns the load's output for the tool's.
 func said(t *testing.T, of string, argv []string, tool, script string) ruler.Result {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,13 +45,13 @@ func shippedFile(t *testing.T, of, name string) string {
 	return string(text)
 }
 
-// TestWhatPgbenchSays: percentiles are of all transactions that it logged, and one that failed is an error.
+// Percentiles cover all transactions that pgbench logged. A failed transaction is an error.
 func TestWhatPgbenchSays(t *testing.T) {
 	w, err := Find(workloads.FS, "postgres", ".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As pgbench 17 writes them: a log for each thread, with microseconds in the third column.
+	// pgbench 17 writes a log for each thread, with microseconds in the third column.
 	const logs = `for a; do case $a in --log-prefix=*) p=${a#*=} ;; --rate=*) echo "rated ${a#*=}" >&2; exit 3 ;; esac; done
 for i in 1 2 3 4 5; do echo "0 $i ${i}000 0 1700000000 12"; done >$p.10
 for i in 1 2 3 4; do echo "1 $i 10000 0 1700000000 12 3"; done >$p.10.1
@@ -77,9 +77,9 @@ END
 	}
 	for _, c := range []struct{ script, want string }{
 		{logs + `echo "0 6 failed 0 1700000000 12" >>$p.10` + "\n" + tail, "1 of 10 transactions failed"},
-		{"echo 'pgbench: error: connection to server failed' >&2; exit 1\n", "pgbench: has failed (exit status 1): pgbench: error: connection to server failed"},
+		{"echo 'pgbench: error: connection to server failed' >&2; exit 1\n", "pgbench: failed (exit status 1): pgbench: error: connection to server failed"},
 		{logs + "echo done\n", "pgbench: printed no rate: done"},
-		{`for a; do case $a in --log-prefix=*) : >${a#*=}.1 ;; esac; done` + "\n" + tail, "pgbench: no transaction was answered"},
+		{`for a; do case $a in --log-prefix=*) : >${a#*=}.1 ;; esac; done` + "\n" + tail, "pgbench: no transaction succeeded"},
 	} {
 		r := said(t, "postgres", argv, "pgbench", c.script)
 		failed := Failure(r)
@@ -92,7 +92,7 @@ END
 	}
 }
 
-// TestWhatRedisBenchmarkSays: its columns are read, and none are made up.
+// The load reads redis-benchmark's columns, and refuses other columns.
 func TestWhatRedisBenchmarkSays(t *testing.T) {
 	w, err := Find(workloads.FS, "redis", ".")
 	if err != nil {
@@ -106,7 +106,7 @@ func TestWhatRedisBenchmarkSays(t *testing.T) {
 		t.Errorf("%g, %v, %v; %s", rate, also, cause, r.Stderr)
 	}
 	for _, c := range []struct{ script, want string }{
-		{"echo 'Could not connect to Redis at 198.18.0.1:6379: Connection refused' >&2; exit 1\n", "redis-benchmark has failed (exit status 1): Could not connect"},
+		{"echo 'Could not connect to Redis at 198.18.0.1:6379: Connection refused' >&2; exit 1\n", "redis-benchmark failed (exit status 1): Could not connect"},
 		{head, "redis-benchmark printed no figures"},
 		{head + `echo '"SET","0.00","0","0","0","0","0","0"'` + "\n", "redis-benchmark printed no figures"},
 	} {

@@ -7,19 +7,19 @@ import (
 	"tare/lab/image"
 )
 
-// Setting is what a command of the user's own gets in addition to its image. A study's hash covers it by the study's own text.
+// Setting is what a user's command gets in addition to its image. A study's hash covers it, because the hash covers the study's text.
 type Setting struct {
 	Args []string // for the image's ENTRYPOINT, in place of its CMD
 	Env  []string // KEY=VALUE
 	Dir  string   // the working folder; empty: the image's
 	User string   // as an image names it; empty: the image's
 
-	Volumes []image.Volume // copied into the root, by which every platform has the same bytes
+	Volumes []image.Volume // copied into the root, so every platform has the same bytes
 
 	Before []string // runs in the guest, unmeasured: before each run of the command, or before the service starts
 }
 
-// Replace puts other content in the place of a file of the workload's folder.
+// Replace replaces the content of a file of the workload's folder.
 func (w *Workload) Replace(name string, data []byte) {
 	w.replaced = maps.Clone(w.replaced)
 	if w.replaced == nil {
@@ -28,7 +28,7 @@ func (w *Workload) Replace(name string, data []byte) {
 	w.replaced[name] = data
 }
 
-// applied is the root with what the setting says of it.
+// applied returns the root with the setting applied.
 func (s *Setting) applied(ctx context.Context, store *image.Store, root *image.Image, say image.Progress) (*image.Image, error) {
 	if len(s.Volumes) == 0 && len(s.Args) == 0 && s.User == "" && s.Dir == "" {
 		return root, nil

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Syncs says whether a workload's results rest on writes that it syncs (fsync, fdatasync, O_SYNC): always, never, or with some values of a
-// parameter, as in "operation=write" or "sync=batch|group". Empty: it is not known.
+// Syncs says whether a workload's results depend on writes that it syncs (fsync, fdatasync, O_SYNC): always, never, or with some values of a
+// parameter, as in "operation=write" or "sync=batch|group". Empty means unknown.
 type Syncs string
 
-// What does not depend on a parameter.
+// These values do not depend on a parameter.
 const (
 	AlwaysSyncs Syncs = "always"
 	NeverSyncs  Syncs = "never"
 )
 
-// check says what is wrong with it in a workload with these parameters.
+// check returns an error if s is wrong for a workload with these parameters.
 func (s Syncs) check(params map[string]Param) error {
 	if s == "" || s == AlwaysSyncs || s == NeverSyncs {
 		return nil
@@ -25,17 +25,17 @@ func (s Syncs) check(params map[string]Param) error {
 	name, values, ok := strings.Cut(string(s), "=")
 	p, has := params[name]
 	if !ok || !has {
-		return fmt.Errorf("syncs: %q is not known; write always, never, or a parameter with its values, as in size=1|2 (parameters: %s)", s, list(slices.Sorted(maps.Keys(params))))
+		return fmt.Errorf("syncs: %q: must be always, never, or a parameter with its values, as in size=1|2 (parameters: %s)", s, list(slices.Sorted(maps.Keys(params))))
 	}
 	for v := range strings.SplitSeq(values, "|") {
 		if !p.accepts(v) {
-			return fmt.Errorf("syncs: %s=%q: %s", name, v, p.expected())
+			return fmt.Errorf("syncs: %s=%q: %s", name, v, p.allowed())
 		}
 	}
 	return nil
 }
 
-// With says whether the results rest on synced writes with these parameters, and whether that is known.
+// With reports whether the results depend on synced writes with these parameters, and whether that is known.
 func (s Syncs) With(params map[string]string) (synced, known bool) {
 	switch s {
 	case "":

@@ -7,7 +7,7 @@ import (
 	"tare/workloads"
 )
 
-// Of a shipped workload it is always known whether its results rest on synced writes.
+// Each shipped workload says whether its results depend on synced writes.
 func TestSyncs(t *testing.T) {
 	want := map[string]bool{"ladder-io": true, "postgres": true, "wordpress": true} // as they ship
 	for _, name := range Shipped(workloads.FS) {

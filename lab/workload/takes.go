@@ -16,15 +16,15 @@ func (w *Workload) validateTakes() error {
 	return nil
 }
 
-// Lasts is about how long a run with the parameters takes on one core, by the workload's own hint; 0: the workload has none.
+// Lasts is about how long a run with the parameters takes on one core, according to the workload's takes; 0 if it has none.
 func (w *Workload) Lasts(params map[string]string) time.Duration {
 	d, err := time.ParseDuration(w.Takes)
 	if err != nil || w.Length == "" || params[w.Length] == w.Params[w.Length].Default {
-		return d // 0 if the hint is empty; validateTakes refuses what is wrong
+		return d // 0 if takes is empty; validateTakes refuses wrong texts
 	}
 	of, oerr := strconv.Atoi(w.Params[w.Length].Default)
 	n, nerr := strconv.Atoi(params[w.Length])
-	if oerr != nil || nerr != nil || of <= 0 || n <= 0 { // 0 stands for all that there is
+	if oerr != nil || nerr != nil || of <= 0 || n <= 0 { // 0 may stand for everything
 		return 0
 	}
 	return time.Duration(float64(d) * float64(n) / float64(of))

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestARunLastsByTheWorkloadsHint(t *testing.T) {
+func TestARunLastsAsTheWorkloadSays(t *testing.T) {
 	w := &Workload{Takes: "2s", Length: "n", Params: map[string]Param{"n": {Default: "100"}, "all": {Default: "0"}}}
 	for n, want := range map[string]time.Duration{"100": 2 * time.Second, "50": time.Second, "1000": 20 * time.Second, "0": 0, "x": 0} {
 		if got := w.Lasts(map[string]string{"n": n}); got != want {

@@ -1,5 +1,5 @@
-// Package workload reads workloads, which are folders of data (design, section 5), and makes one ready to run: its
-// root filesystem, and a tree with its files, programs and input.
+// Package workload reads workloads, which are folders of data (design, section 5). It makes a workload ready to run: it builds the
+// root filesystem and a tree with the workload's files, programs and input.
 package workload
 
 import (
@@ -66,11 +66,11 @@ type Workload struct {
 	Metric Metric   `yaml:"metric" jsonschema:"required"`
 	Also   []Metric `yaml:"also"` // secondary metrics, which the measured command prints
 
-	// Setting is of a command of the user's own, which no folder describes.
+	// Setting is for a user's command, which no folder describes.
 	Setting Setting `yaml:"-" json:"-"`
 
 	folder   fs.FS
-	replaced map[string][]byte // files in place of the folder's
+	replaced map[string][]byte // files that replace the folder's
 	origin   string            // the folder's name, for messages
 }
 
@@ -84,8 +84,8 @@ type Service struct {
 	Timeout string   `yaml:"timeout"` // the longest time until the load's ready command succeeds, ten times as long under emulation; default 2m
 }
 
-// Load asks a service. It runs from the same root and files as the service, in a chroot and a network namespace of its
-// own on the host, on every platform alike.
+// Load is the program that sends requests to a service. On every platform it runs on the host, from the same root and files as the service,
+// in a separate chroot and network namespace.
 type Load struct {
 	Ready   []string `yaml:"ready" jsonschema:"required"`   // run again and again until it exits with 0; then the service is ready
 	Warm    []string `yaml:"warm"`                          // run once after that, unmeasured, for a service that is slow at first
@@ -95,38 +95,38 @@ type Load struct {
 	Open []string `yaml:"open" json:",omitempty"` // omitted in a study's hash, which is older
 	// First is the request that Tare itself repeats over TCP until a service that has just been started answers. Studies of starts under load
 	// need it.
-	First *Question `yaml:"first" json:"-"` // of one kind of study, in whose hash it stands apart
+	First *Question `yaml:"first" json:"-"` // only one kind of study uses it, and hashes it separately
 }
 
-// Question is a service's, and how its right answer begins.
+// Question is a request to a service, with the beginning of the right answer.
 type Question struct {
 	Send   Bytes `yaml:"send"` // empty: a connection is enough of an answer
 	Answer Bytes `yaml:"answer"`
 }
 
-// Bytes are written as text, or as hexadecimal digits after "hex:".
+// Bytes are written in YAML as text, or as hexadecimal digits after "hex:".
 type Bytes []byte
 
-// UnmarshalYAML reads them.
+// UnmarshalYAML implements yaml.Unmarshaler.
 func (b *Bytes) UnmarshalYAML(n *yaml.Node) (err error) {
 	digits, binary := strings.CutPrefix(n.Value, "hex:")
 	switch {
 	case n.Kind != yaml.ScalarNode:
-		return errors.New("text was expected")
+		return errors.New("must be text")
 	case !binary:
 		*b = Bytes(n.Value)
 		return nil
 	}
 	if *b, err = hex.DecodeString(strings.ReplaceAll(digits, " ", "")); err != nil {
-		return fmt.Errorf("%q: hex: with hexadecimal digits was expected", n.Value)
+		return fmt.Errorf("%q: must have hexadecimal digits after hex:", n.Value)
 	}
 	return nil
 }
 
-// Starting is how long the service may take until it is ready.
+// Starting is the longest time until the service is ready.
 func (s *Service) Starting(emulated bool) time.Duration {
 	d, err := time.ParseDuration(s.Timeout)
-	if err != nil { // empty: what is not is refused when the file is read
+	if err != nil { // only if it is empty: Read refuses other texts
 		d = 2 * time.Minute
 	}
 	if emulated {
@@ -142,18 +142,18 @@ type Image struct {
 	Reference string   `yaml:"reference"`
 }
 
-// WrittenIn makes a reference that begins with a dot one from the folder of the file that it is written in.
+// WrittenIn makes a reference that begins with a dot relative to the folder of the file that has it.
 func (i *Image) WrittenIn(folder string) {
 	if !strings.HasPrefix(i.Reference, ".") {
 		return
 	}
 	i.Reference = path.Join(folder, i.Reference)
 	if !path.IsAbs(i.Reference) {
-		i.Reference = "./" + i.Reference // still a path, and no name in a registry
+		i.Reference = "./" + i.Reference // it stays a path, not a name in a registry
 	}
 }
 
-// Input is a workload's input file, whose place a file of the user's can take; the workload's own is fetched.
+// Input is a workload's input file. Tare fetches it, unless the user gives a file with --input.
 type Input = Fetched
 
 // Param is a parameter of a workload. It is always text.
@@ -164,7 +164,7 @@ type Param struct {
 	Help    string `yaml:"help"`
 }
 
-// Read reads the workload in a folder. Errors name the file, the line where there is one, and what was expected.
+// Read reads the workload in a folder. Errors name the file, the line if there is one, and what is allowed.
 func Read(folder fs.FS, origin string) (*Workload, error) {
 	where := path.Join(origin, File)
 	text, err := yamlfile.ReadFS(folder, File, yamlfile.MaxBytes)
@@ -189,21 +189,21 @@ var (
 	suiteOK        = regexp.MustCompile(`^[a-z][a-z-]{1,30}$`)
 	placeholder    = regexp.MustCompile(`\{([a-z]+)\}`)
 	ownPlaceholds  = []string{"work", "scratch", "cores", "memory", "address", "port"}
-	openPlaceholds = []string{"rate", "seconds", "requests"} // of a load at a rate, whatever the parameters are
+	openPlaceholds = []string{"rate", "seconds", "requests"} // of a load at a rate, with any parameters
 )
 
 func (w *Workload) validate() error {
 	switch {
 	case !nameOK.MatchString(w.Name):
-		return fmt.Errorf("name: %q: lower-case letters, digits and hyphens were expected", w.Name)
+		return fmt.Errorf("name: %q: must be 1 to 40 lower-case letters, digits and hyphens, beginning with a letter", w.Name)
 	case len(w.Command) == 0 && w.Image.Reference == "" && w.Service == nil && w.Load == nil:
-		return errors.New("command: is missing; a list of the program and its arguments was expected")
+		return errors.New("command: is missing: write a list of the program and its arguments")
 	case w.System && w.Stays:
-		return errors.New("stays: the command of a whole system (system: true) ends when it is up: leave one of the two out")
+		return errors.New("stays: cannot be combined with system: true, whose command ends when the system is up: leave one of the two out")
 	case (w.Stays || w.System) && (w.Service != nil || w.Load != nil || len(w.Check) > 0 || w.Length != ""):
-		return errors.New("command: beside stays or system, of which no time is taken, neither service, load, check nor length was expected")
+		return errors.New("command: a workload with stays or system is not timed: leave out service, load, check and length")
 	case w.Image.Reference == "" && !suiteOK.MatchString(w.Image.Suite):
-		return fmt.Errorf("image: suite: %q: the name of a Debian suite was expected", w.Image.Suite)
+		return fmt.Errorf("image: suite: %q: must be the name of a Debian suite", w.Image.Suite)
 	}
 	for _, p := range w.Image.Packages {
 		if !packageOK.MatchString(p) {
@@ -236,7 +236,7 @@ func (w *Workload) validateFiles() error {
 	}
 	for _, f := range files {
 		if !fileOK.MatchString(f) {
-			return fmt.Errorf("%q: the plain name of a file was expected", f)
+			return fmt.Errorf("%q: must be the plain name of a file", f)
 		}
 	}
 	if in := w.Input; in != nil && in.SHA256+in.PyPI+in.Maven+in.Member != "" {
@@ -245,7 +245,7 @@ func (w *Workload) validateFiles() error {
 		}
 	}
 	if name := twice(w.placed()); name != "" {
-		return fmt.Errorf("files: %q would be at {work} twice: of files, build, input and inputs each was expected to have a name of its own", name)
+		return fmt.Errorf("files: %q would be at {work} twice: names in files, build, input and inputs must differ", name)
 	}
 	return nil
 }
@@ -253,25 +253,25 @@ func (w *Workload) validateFiles() error {
 func (w *Workload) validateParams() error {
 	for name, p := range w.Params {
 		if !regexp.MustCompile(`^[a-z]+$`).MatchString(name) || slices.Contains(ownPlaceholds, name) {
-			return fmt.Errorf("params: %q: lower-case letters, and none of %v, were expected", name, ownPlaceholds)
+			return fmt.Errorf("params: %q: must be lower-case letters and not one of %v", name, ownPlaceholds)
 		}
 		if _, err := regexp.Compile(p.Values); err != nil {
 			return fmt.Errorf("params: %s: values: %w", name, err)
 		}
 		if !p.accepts(p.Default) {
-			return fmt.Errorf("params: %s: default: %q is none of its values: %s", name, p.Default, p.Values)
+			return fmt.Errorf("params: %s: default: %q: must be one of its values: %s", name, p.Default, p.Values)
 		}
 	}
 	if err := w.Syncs.check(w.Params); err != nil {
 		return err
 	}
 	if p := w.Params[w.Length]; w.Length != "" && !rangeOf.MatchString(p.Values) {
-		return fmt.Errorf("length: %q: the name of a parameter whose values are whole numbers was expected", w.Length)
+		return fmt.Errorf("length: %q: must be the name of a parameter whose values are whole numbers", w.Length)
 	}
 	return nil
 }
 
-// validateLines looks for placeholders in command lines that nothing is put in for.
+// validateLines refuses placeholders in command lines that Expand would not replace.
 func (w *Workload) validateLines() error {
 	lines := map[string][]string{"prepare": w.Prepare, "command": w.Command, "check": w.Check}
 	if w.Service != nil {
@@ -285,13 +285,13 @@ func (w *Workload) validateLines() error {
 					continue
 				}
 				if _, ok := w.Params[m[1]]; !ok && !slices.Contains(ownPlaceholds, m[1]) {
-					return fmt.Errorf("%s: {%s} is neither a parameter (%s) nor one of %s", key, m[1], list(slices.Sorted(maps.Keys(w.Params))), list(ownPlaceholds))
+					return fmt.Errorf("%s: {%s} is unknown: must be a parameter (%s) or one of %s", key, m[1], list(slices.Sorted(maps.Keys(w.Params))), list(ownPlaceholds))
 				}
 				switch {
 				case key == "prepare" && slices.Contains(ownPlaceholds[2:], m[1]):
-					return fmt.Errorf("prepare: {%s} is of an instance, and preparing is done once for all of them", m[1])
+					return fmt.Errorf("prepare: {%s} differs between instances, but the preparation runs once for all of them: leave it out", m[1])
 				case w.Service == nil && slices.Contains(ownPlaceholds[4:], m[1]):
-					return fmt.Errorf("%s: {%s} is of a service, and the workload has none", key, m[1])
+					return fmt.Errorf("%s: {%s} is only for workloads with a service: leave it out", key, m[1])
 				}
 			}
 		}
@@ -299,7 +299,7 @@ func (w *Workload) validateLines() error {
 	return nil
 }
 
-// placed are the names of the workload's own files at {work}, but for those of InputsFrom.
+// placed are the names of the workload's files at {work}, except those of InputsFrom.
 func (w *Workload) placed() []string {
 	names := slices.Concat(w.Files, slices.Sorted(maps.Keys(w.Build)))
 	if w.Input != nil {
@@ -311,7 +311,7 @@ func (w *Workload) placed() []string {
 	return names
 }
 
-// twice is a name that is there twice; "" if none is.
+// twice is a name that occurs twice; "" if none does.
 func twice(names []string) string {
 	for i, n := range names {
 		if slices.Contains(names[:i], n) {
@@ -327,21 +327,21 @@ func (w *Workload) validateService() error {
 	case s == nil && l == nil:
 		return nil
 	case s == nil:
-		return errors.New("load: without a service; both or none were expected")
+		return errors.New("load: needs a service: write both or neither")
 	case l == nil:
-		return errors.New("service: without a load; both or none were expected")
+		return errors.New("service: needs a load: write both or neither")
 	case len(s.Command) == 0:
-		return errors.New("service: command: is missing; a list of the program and its arguments was expected")
+		return errors.New("service: command: is missing: write a list of the program and its arguments")
 	case s.Port < 1024 || s.Port > 65535:
-		return fmt.Errorf("service: port: %d: a number from 1024 to 65535 was expected", s.Port)
+		return fmt.Errorf("service: port: %d: must be from 1024 to 65535", s.Port)
 	case len(l.Ready) == 0 || len(l.Command) == 0:
-		return errors.New("load: ready and command, a list of the program and its arguments each, were expected")
+		return errors.New("load: needs ready and command: write each as a list of a program and its arguments")
 	case len(w.Command)+len(w.Check) > 0:
-		return errors.New("command: is of a workload without a service; the load's command is what is measured")
+		return errors.New("command: leave out command and check of a workload with a service: Tare measures the load's command")
 	}
 	if s.Timeout != "" {
 		if d, err := time.ParseDuration(s.Timeout); err != nil || d < time.Second || d > time.Hour {
-			return fmt.Errorf("service: timeout: %q: a time from 1s to 1h was expected", s.Timeout)
+			return fmt.Errorf("service: timeout: %q: must be a time from 1s to 1h", s.Timeout)
 		}
 	}
 	return nil
@@ -353,10 +353,10 @@ var (
 	choicesOf = regexp.MustCompile(`^\w+(?:\|\w+)*$`)
 )
 
-// Most is the greatest number that a parameter accepts, or the number itself where that is smaller.
+// Most is n, or the greatest number that the parameter accepts if that is smaller.
 func (p Param) Most(n int) int {
 	if r := rangeOf.FindStringSubmatch(p.Values); r != nil {
-		most, _ := strconv.Atoi(r[2]) // digits alone, of which there are few
+		most, _ := strconv.Atoi(r[2]) // a few digits, so it cannot fail
 		return min(n, most)
 	}
 	return n
@@ -364,29 +364,28 @@ func (p Param) Most(n int) int {
 
 func (p Param) accepts(value string) bool {
 	if r := rangeOf.FindStringSubmatch(p.Values); r != nil {
-		of := func(text string) int { n, _ := strconv.Atoi(text); return n } // digits alone, of which there are few
+		of := func(text string) int { n, _ := strconv.Atoi(text); return n } // a few digits, so it cannot fail
 		return wholeOK.MatchString(value) && of(r[1]) <= of(value) && of(value) <= of(r[2])
 	}
 	return regexp.MustCompile(`^(?:` + p.Values + `)$`).MatchString(value)
 }
 
-// expected says in words what the parameter accepts.
-func (p Param) expected() string {
-	what := "a value such as " + p.Default
+// allowed says in words what the parameter accepts.
+func (p Param) allowed() string {
+	what := "must be a value such as " + p.Default
 	switch {
 	case rangeOf.MatchString(p.Values):
-		what = "a whole number from " + p.Values
+		what = "must be a whole number from " + p.Values
 	case choicesOf.MatchString(p.Values):
-		what = strings.ReplaceAll(p.Values, "|", " or ")
+		what = "must be " + strings.ReplaceAll(p.Values, "|", " or ")
 	}
-	what += " was expected"
 	if p.Help != "" {
 		what += " (" + p.Help + ")"
 	}
 	return what
 }
 
-// Resolve gives every parameter its value: those given, defaults for the rest.
+// Resolve returns a value for each parameter: the given one, or the default.
 func (w *Workload) Resolve(given map[string]string) (map[string]string, error) {
 	all := map[string]string{}
 	for name, p := range w.Params {
@@ -398,14 +397,14 @@ func (w *Workload) Resolve(given map[string]string) (map[string]string, error) {
 			return nil, fmt.Errorf("workload %s has no parameter %q; it has %s", w.Name, name, list(slices.Sorted(maps.Keys(w.Params))))
 		}
 		if !p.accepts(given[name]) {
-			return nil, fmt.Errorf("workload %s: %s=%q: %s", w.Name, name, given[name], p.expected())
+			return nil, fmt.Errorf("workload %s: %s=%q: %s", w.Name, name, given[name], p.allowed())
 		}
 		all[name] = given[name]
 	}
 	return all, nil
 }
 
-// Expand puts parameters and places into a command line. Each argument stays one argument, whatever is put in.
+// Expand replaces placeholders in a command line. Each argument stays one argument, whatever its values hold.
 func Expand(argv []string, values map[string]string) []string {
 	out := make([]string, len(argv))
 	for i, arg := range argv {
@@ -419,13 +418,13 @@ func Expand(argv []string, values map[string]string) []string {
 	return out
 }
 
-// AsksAtRate reports whether something of a load at a rate is to be put into a command line.
+// AsksAtRate reports whether a command line has a placeholder of a load at a rate.
 func AsksAtRate(argv []string) bool {
 	line := strings.Join(argv, " ")
 	return slices.ContainsFunc(openPlaceholds, func(name string) bool { return strings.Contains(line, "{"+name+"}") })
 }
 
-// At are the workload's parameters with other defaults.
+// At returns the workload's parameters with other defaults.
 func (w *Workload) At(defaults map[string]string) (map[string]Param, error) {
 	values, err := w.Resolve(defaults)
 	all := maps.Clone(w.Params)
@@ -436,7 +435,7 @@ func (w *Workload) At(defaults map[string]string) (map[string]Param, error) {
 	return all, err
 }
 
-// AtRate are the parameters with those of a load that sends so many requests a second.
+// AtRate returns the parameters with those of a load that sends rate requests a second for some seconds.
 func (w *Workload) AtRate(params map[string]string, rate, seconds int) map[string]string {
 	all := maps.Clone(params)
 	for i, v := range []int{rate, seconds, rate * seconds} {
@@ -445,10 +444,10 @@ func (w *Workload) AtRate(params map[string]string, rate, seconds int) map[strin
 	return all
 }
 
-// Shipped lists the workloads in shipped: a folder each.
+// Shipped lists the workloads in shipped, which has one folder for each.
 func Shipped(shipped fs.FS) []string {
 	var names []string
-	entries, _ := fs.ReadDir(shipped, ".") // sorted; an embedded file system has no read errors
+	entries, _ := fs.ReadDir(shipped, ".") // sorted; reading an embedded file system cannot fail
 	for _, e := range entries {
 		if e.IsDir() {
 			names = append(names, e.Name())
@@ -457,16 +456,16 @@ func Shipped(shipped fs.FS) []string {
 	return names
 }
 
-// ReadFolder reads the workload in a folder of the user's. No file of it is read through a link that leaves the folder.
+// ReadFolder reads the workload in a user's folder. It does not follow links that leave the folder.
 func ReadFolder(name string) (*Workload, error) {
-	root, err := os.OpenRoot(name) // stays open with the workload, whose files are read later
+	root, err := os.OpenRoot(name) // stays open, because the workload reads its files later
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; a workload is a folder with a %s", path.Join(name, File), err, File)
 	}
 	return Read(root.FS(), name)
 }
 
-// maxFile is how many bytes a file of a workload's folder may have: what is larger is an input.
+// maxFile is the size limit of a file in a workload's folder, in bytes. Larger files belong in inputs.
 const maxFile = 64 << 20
 
 // file reads a file of the workload's folder.
@@ -477,13 +476,13 @@ func (w *Workload) file(name string) ([]byte, error) {
 	text, err := yamlfile.ReadFS(w.folder, name, maxFile)
 	if at, is := errors.AsType[*fs.PathError](err); is {
 		if info, err := fs.Lstat(w.folder, name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return nil, fmt.Errorf("%s is a link to nothing that is in the workload's folder (%w): put the file itself there", name, at.Err)
+			return nil, fmt.Errorf("%s is a link to something outside the workload's folder (%w): put the file itself there", name, at.Err)
 		}
 	}
 	return text, err
 }
 
-// Find loads a workload: by name one that ships, in shipped, by a path with a slash a folder of the user's, relative to base.
+// Find reads a workload. A name stands for a workload in shipped. A path with a slash stands for a user's folder, relative to base.
 func Find(shipped fs.FS, name, base string) (*Workload, error) {
 	if strings.Contains(name, "/") {
 		if !path.IsAbs(name) {

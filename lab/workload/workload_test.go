@@ -52,21 +52,21 @@ func TestShippedWorkloadsLoad(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongInAWorkloadIsSaidWithItsLine(t *testing.T) {
+func TestErrorsInAWorkloadNameTheLine(t *testing.T) {
 	for _, c := range []struct{ name, from, to, want string }{
 		{"unknown key", "files:", "fils:", "mine/workload.yaml:3: unknown key fils"},
-		{"path for a file", "[run.sh]", "[../run.sh]", `"../run.sh": the plain name of a file was expected`},
-		{"unknown placeholder", "{size}", "{sise}", `mine/workload.yaml:6: command: {sise} is neither a parameter (size) nor one of work, scratch`},
-		{"default that does not match", `default: "1"`, `default: "one"`, `params: size: default: "one" is none of its values: [0-9]+`},
-		{"no metric", "metric: {name: execution time, unit: s}", "", "metric: {name: …, unit: …} was expected"},
+		{"path for a file", "[run.sh]", "[../run.sh]", `"../run.sh": must be the plain name of a file`},
+		{"unknown placeholder", "{size}", "{sise}", `mine/workload.yaml:6: command: {sise} is unknown: must be a parameter (size) or one of work, scratch`},
+		{"default that does not match", `default: "1"`, `default: "one"`, `params: size: default: "one": must be one of its values: [0-9]+`},
+		{"no metric", "metric: {name: execution time, unit: s}", "", "metric: must have a name and a unit: {name: …, unit: …}"},
 		{"an option for a package", "[busybox]", "[--evil]", `"--evil" is not the name of a Debian package`},
 		{"no command", `command: [/bin/sh, "{work}/run.sh", "{size}", "{cores}"]`, "", "command: is missing"},
 		{"bad expression", `"[0-9]+"`, `"["`, "params: size: values:"},
-		{"an address without a service", "{cores}", "{address}", "command: {address} is of a service, and the workload has none"},
-		{"what never ends and is checked", "metric:", "stays: true\ncheck: [/bin/true]\nmetric:", "command: beside stays or system, of which no time is taken, neither service, load, check nor length was expected"},
-		{"a system that is checked", "metric:", "system: true\ncheck: [/bin/true]\nmetric:", "command: beside stays or system, of which no time is taken"},
-		{"a system that never comes up", "metric:", "system: true\nstays: true\nmetric:", "mine/workload.yaml:8: stays: the command of a whole system (system: true) ends when it is up"},
-		{"syncs of no parameter", "metric:", "syncs: fsync\nmetric:", `syncs: "fsync" is not known; write always, never, or a parameter with its values, as in size=1|2 (parameters: size)`},
+		{"an address without a service", "{cores}", "{address}", "command: {address} is only for workloads with a service: leave it out"},
+		{"what never ends and is checked", "metric:", "stays: true\ncheck: [/bin/true]\nmetric:", "command: a workload with stays or system is not timed: leave out service, load, check and length"},
+		{"a system that is checked", "metric:", "system: true\ncheck: [/bin/true]\nmetric:", "command: a workload with stays or system is not timed"},
+		{"a system that never comes up", "metric:", "system: true\nstays: true\nmetric:", "mine/workload.yaml:8: stays: cannot be combined with system: true, whose command ends when the system is up"},
+		{"syncs of no parameter", "metric:", "syncs: fsync\nmetric:", `syncs: "fsync": must be always, never, or a parameter with its values, as in size=1|2 (parameters: size)`},
 		{"syncs with no value", "metric:", "syncs: size=1|one\nmetric:", `syncs: size="one": `},
 		{"own name for a parameter", "size: {default", "work: {default", `params: "work":`},
 	} {
@@ -83,19 +83,19 @@ func TestWhatIsWrongInAWorkloadIsSaidWithItsLine(t *testing.T) {
 	}
 }
 
-// What a parameter accepts is said in words, or by an example: never by an expression.
+// Errors describe the values of a parameter in words or with an example, not with an expression.
 func TestAValueOfAnotherForm(t *testing.T) {
 	for _, c := range []struct{ values, value, want string }{
 		{"0 to 12", "0", ""},
 		{"0 to 12", "12", ""},
-		{"0 to 12", "13", `workload w: n="13": a whole number from 0 to 12 was expected (how many)`},
-		{"1 to 12", "0", `workload w: n="0": a whole number from 1 to 12 was expected (how many)`},
-		{"0 to 12", "07", `workload w: n="07": a whole number from 0 to 12 was expected (how many)`},
-		{"0 to 12", "many", `workload w: n="many": a whole number from 0 to 12 was expected (how many)`},
+		{"0 to 12", "13", `workload w: n="13": must be a whole number from 0 to 12 (how many)`},
+		{"1 to 12", "0", `workload w: n="0": must be a whole number from 1 to 12 (how many)`},
+		{"0 to 12", "07", `workload w: n="07": must be a whole number from 0 to 12 (how many)`},
+		{"0 to 12", "many", `workload w: n="many": must be a whole number from 0 to 12 (how many)`},
 		{"1|30", "30", ""},
-		{"1|30", "2", `workload w: n="2": 1 or 30 was expected (how many)`},
+		{"1|30", "2", `workload w: n="2": must be 1 or 30 (how many)`},
 		{"[0-9]+[km]", "5k", ""},
-		{"[0-9]+[km]", "5", `workload w: n="5": a value such as 1 was expected (how many)`},
+		{"[0-9]+[km]", "5", `workload w: n="5": must be a value such as 1 (how many)`},
 	} {
 		w := &Workload{Name: "w", Params: map[string]Param{"n": {Default: "1", Values: c.values, Help: "how many"}}}
 		got := ""
@@ -137,7 +137,7 @@ func TestEnvironment(t *testing.T) {
 		config image.Config
 		want   []string
 	}{
-		{image.Config{}, []string{path, "HOME=/root", work, scratch}}, // a root of Debian packages that an earlier Tare made
+		{image.Config{}, []string{path, "HOME=/root", work, scratch}}, // a root of Debian packages from an earlier Tare
 		{image.Config{Home: "/root"}, []string{path, "HOME=/root", work, scratch}},
 		{image.Config{Home: "/home/app", Env: []string{path, "EMPTY="}}, []string{path, "HOME=/home/app", "EMPTY=", work, scratch}},
 		{image.Config{Home: "/home/app", Env: []string{"HOME=/x", "LC_ALL=de_DE.UTF-8"}}, []string{path, "HOME=/x", "LC_ALL=de_DE.UTF-8", work, scratch}},
@@ -153,7 +153,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// An image without a command is refused where the workload has none either.
+// An image without a command is refused if the workload has none either.
 func TestCommandOfTheImage(t *testing.T) {
 	for _, c := range []struct {
 		w      Workload
@@ -170,7 +170,7 @@ func TestCommandOfTheImage(t *testing.T) {
 	}
 }
 
-// An image in whose locale numbers have commas is warned of where its program's numbers are read.
+// Tare warns of an image whose locale prints numbers with commas, if Tare reads its program's numbers.
 func TestCommas(t *testing.T) {
 	prints := &Workload{Metric: Metric{Match: "([0-9.]+)"}}
 	for env, warned := range map[string]bool{
@@ -218,7 +218,7 @@ func TestTheKnownWorkIsKnown(t *testing.T) {
 	if err := w.compile(t.Context(), "cpu.c", out); err != nil {
 		t.Fatal(err)
 	}
-	// x = 6364136223846793005*x + 1442695040888963407 mod 2^64, 10^6 times from 42, counted here the slow way.
+	// x = 6364136223846793005*x + 1442695040888963407 mod 2^64, 10^6 times from 42, computed step by step.
 	x := uint64(42)
 	for range 1_000_000 {
 		x = 6364136223846793005*x + 1442695040888963407

@@ -1,5 +1,5 @@
 /*
- * busy CORES: that many processes increment an integer for ever. Each ends when the one before it does. Exit status 2 for a wrong argument.
+ * busy CORES: CORES processes increment an integer forever. Each ends when the previous one ends. Exit status 2 for a wrong argument.
  */
 #include <signal.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
- * busy FILE: writes blocks of 64 KiB to a file of 8 MiB over and over, each flushed (fdatasync) before the next. Exit status 1 where that fails, 2 for a
- * wrong argument.
+ * busy FILE: writes blocks of 64 KiB to a file of 8 MiB again and again, and flushes each (fdatasync) before the next. Exit status 1 if that
+ * fails, 2 for a wrong argument.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	for (uint64_t n = 0;; n++) {
-		for (unsigned i = 0; i < sizeof block / sizeof *block; i += 512) /* no page as it was */
+		for (unsigned i = 0; i < sizeof block / sizeof *block; i += 512) /* change every page */
 			block[i] = n * 0x9e3779b97f4a7c15ULL + i;
 		if (pwrite(fd, block, sizeof block, n % BLOCKS * BLOCK) != sizeof block || fdatasync(fd)) {
 			perror(argv[1]);

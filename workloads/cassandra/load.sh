@@ -1,11 +1,11 @@
 #!/bin/bash
-# load.sh ADDRESS PORT THREADS OPERATIONS RATE ROWS: cassandra-stress, its figures as one line of JSON.
+# load.sh ADDRESS PORT THREADS OPERATIONS RATE ROWS: runs cassandra-stress and prints its figures as one line of JSON.
 #
-# The paper has 100 users who submit 1,000 operations within one second, a quarter of them writes: an open load of 1,000 operations a
-# second. So each operation has its time in a schedule, and is timed from then (stress's fixed=): one that waits for a
-# free user is slow, as it is to who sent it. Timed from when it was really sent (throttle=), a server that stalls
-# would be asked less in the meantime and look good ("coordinated omission"). With RATE 0 the load is closed: each user sends
-# the next when it has the answer, and operations are timed from when they are sent.
+# In the paper 100 users submit 1,000 operations within one second, a quarter of them writes. That is an open load of 1,000 operations a
+# second. Each operation therefore has its time in a schedule, and is timed from then (stress's fixed=). An operation that waits for a
+# free user counts as slow, as its sender sees it. If operations were timed from when they are really sent (throttle=), a stalled server
+# would receive fewer requests and look good ("coordinated omission"). With RATE 0 the load is closed: each user sends
+# the next operation after the answer, and operations are timed from when they are sent.
 set -u
 address=$1 port=$2 threads=$3 operations=$4 rate=$5 rows=$6
 
@@ -15,7 +15,7 @@ trap 'rm -rf "$t"' EXIT
 . "$TARE_WORK/stress.sh"
 . "$TARE_WORK/cql.sh"
 
-# How many times the table of the rows has been compacted. A compaction begins with four data files, which flushes have written.
+# Prints how often the table of the rows was compacted. A compaction begins once flushes have written four data files.
 compactions() {
 	(exec 2>/dev/null
 	cql_open "$address" "$port" &&
@@ -24,8 +24,8 @@ compactions() {
 }
 before=$(compactions) || exit 1
 
-# An operation that fails is counted, and not tried again in secret. Stress warms up with a quarter of the operations, of each
-# kind, that it does not count, as it does by default. The figures are from its HDR histograms, as its text
+# Failed operations are counted and not repeated. Stress warms up with a quarter of the operations of each
+# kind, which it does not count; this is its default. The figures come from its HDR histograms, because its text
 # rounds to 0.1 ms.
 limit= kind=st
 [ "$rate" = 0 ] || limit=fixed=$rate/s kind=rt
@@ -34,7 +34,7 @@ stress "$t" -Xshare:on -XX:SharedArchiveFile="$TARE_WORK/stress.jsa" -- \
 	-node "$address" -port native="$port" -rate threads="$threads" $limit -log interval=20ms hdrfile="$t/hdr" \
 	>"$t/out" 2>&1
 status=$?
-# Why an operation failed, "Operation x0 on key(s) [...]: REASON", or what ended the run.
+# Prints why an operation failed, "Operation x0 on key(s) [...]: REASON", or what ended the run.
 cause() {
 	{
 		sed -n 's/^Operation x[0-9]* on key(s) [^]]*\]: //p' "$t/out"
@@ -44,17 +44,17 @@ cause() {
 }
 [ "$status" = 0 ] && grep -qx END "$t/out" || fail "did not finish (exit status $status): $(cause)"
 
-# "Total errors : 1,000 [READ: …" and the like.
+# The lines look like "Total errors : 1,000 [READ: …".
 said() { sed -n "s/^$1 *: *\([0-9,.]*\).*/\1/p" "$t/out" | tail -n 1 | tr -d ,; }
 errors=$(said 'Total errors') answered=$(said 'Total partitions') rounded=$(said 'Latency mean')
 [ -n "$errors" ] && [ -n "$answered" ] && [ -n "$rounded" ] || fail "its output lacks a total of operations or errors, or the mean"
 
-# All kinds of operation are put into one histogram, in microseconds.
+# One histogram holds all kinds of operations, in microseconds.
 sed -n "/^[#\"]/p; s/^Tag=[A-Z]*-$kind,//p" "$t/hdr" |
 	java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -cp "$TARE_WORK/HdrHistogram-2.1.12.jar" \
 		org.HdrHistogram.HistogramLogProcessor -outputValueUnitRatio 1000 -percentilesOutputTicksPerHalf 1000 >"$t/figures" ||
 	fail "its histograms cannot be read: $(tail -n 1 "$t/figures")"
-# From the first interval with operations to the end of the last, each 20 ms: stress's own rate has its start in it.
+# The span from the first interval with operations to the end of the last, each of 20 ms. Stress's own rate includes its start.
 span=$(awk -F, -v kind="-$kind\$" '$1 ~ kind { if (from == "") from = $2; if ($2 + $3 > to) to = $2 + $3 } END { print to - from }' "$t/hdr")
 
 after=$(compactions) || exit 1
@@ -68,16 +68,16 @@ awk -v compactions=$((after - before)) -v operations="$operations" -v answered="
 	END {
 		if (bad) exit 1
 		if (mean == "" || count == "" || n == 0) lacks("latencies")
-		# Those that failed may not be among those timed.
+		# Failed operations may be missing from the timed ones.
 		if (count > operations || count + errors < operations || answered + errors != operations) {
-			printf "cassandra-stress: %d operations were wanted, but it timed %d, was answered %d, and %d failed\n",
+			printf "cassandra-stress: requested %d operations, but it timed %d, got %d answers, and %d failed\n",
 				operations, count, answered, errors > "/dev/stderr"
 			exit 1
 		}
 		off = mean / 1000 - rounded
 		if (off < 0) off = -off
 		if (off > 0.06 + rounded / 500) {
-			printf "cassandra-stress: the mean of its histograms is %.3f ms, and it says %.1f ms\n", mean / 1000, rounded > "/dev/stderr"
+			printf "cassandra-stress: the mean of its histograms is %.3f ms, but its text says %.1f ms\n", mean / 1000, rounded > "/dev/stderr"
 			exit 1
 		}
 		if (span <= 0) lacks("duration")

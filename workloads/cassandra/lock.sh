@@ -1,9 +1,9 @@
 #!/bin/sh
-# lock.sh: makes jars.txt, server.txt and stress.txt again, with Maven. For who works on this workload; a study reads the three only.
+# lock.sh: writes jars.txt, server.txt and stress.txt again, with Maven. It is for developers of this workload. A study only reads the three files.
 #
-#   jars.txt    all files from Maven Central: "sha256 group:artifact:version" a line, further for classifiers and archives
-#   server.txt  the names of those that are Cassandra's, the server's, class path
-#   stress.txt  the names of those that are cassandra-stress's, the load's, class path
+#   jars.txt    all files from Maven Central: "sha256 group:artifact:version" in a line, with more fields for classifiers and archives
+#   server.txt  the names of the files in the class path of Cassandra, the server
+#   stress.txt  the names of the files in the class path of cassandra-stress, the load
 set -eu
 cd "$(dirname "$0")"
 server=5.0.6      # the newest of 5.0 on Maven Central when this was written
@@ -19,15 +19,15 @@ cat >"$t/pom.xml" <<EOF
 EOF
 maven() { mvn -q -B -f "$t/pom.xml" "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:$1" "$2" "$3" "$4" >&2; }
 
-# "group:artifact:version:classifier:FILE" a line. Maven's own lines are group:artifact:jar[:classifier]:version:scope:FILE.
-# Native code is taken for Linux only, and none for TLS, which is not used.
+# Each line is "group:artifact:version:classifier:FILE". Maven's own lines are group:artifact:jar[:classifier]:version:scope:FILE.
+# It keeps native code only for Linux, and none for TLS, which is not used.
 maven list -DincludeScope=runtime -DoutputAbsoluteArtifactFilename=true -DoutputFile="$t/list"
 sed -E 's/\x1b\[[0-9;]*m//g; s/ -- module .*//; s/^ +//' "$t/list" | awk -F: -v OFS=: '
 	NF == 6 { print $1, $2, $4, "", $6 }
 	NF == 7 && $4 ~ /^(linux-x86_64|linux-aarch_64|native)$/ && !/tcnative/ { print $1, $2, $5, $4, $7 }' >"$t/server"
 
-# Of the 60 jars that come with the release of stress, those that a load takes classes from (java -Xlog:class+load). But HdrHistogram is
-# the server's: the release's 2.1.9 needs a class that Java 17 has no more, and logs nothing.
+# The release of stress has 60 jars. These are the ones from which a load takes classes (java -Xlog:class+load). HdrHistogram is
+# the server's, because the release's 2.1.9 needs a class that Java 17 no longer has, and logs nothing.
 for coordinates in \
 	org.apache.cassandra:cassandra-all:$stress \
 	com.datastax.cassandra:cassandra-driver-core:3.6.0:jar:shaded \

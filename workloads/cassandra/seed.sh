@@ -1,6 +1,6 @@
 #!/bin/bash
-# seed.sh ROWS: makes data.tar, a Cassandra with ROWS rows; and server.jsa and stress.jsa, archives of the classes that
-# server and load have loaded, from which every guest starts in less time.
+# seed.sh ROWS: makes data.tar, the data of a Cassandra with ROWS rows. It also makes server.jsa and stress.jsa, archives of the classes that
+# server and load have loaded, so every guest starts faster.
 set -u
 rows=$1
 . "$TARE_WORK/server.sh"
@@ -20,12 +20,12 @@ start() { # [JVM FLAG…]: starts the server and waits until it answers
 		sleep 0.1
 	done
 }
-stop() { # tells it to drain, which leaves all in data files and nothing in the commit log
+stop() { # drains it, which moves everything from the commit log to data files
 	kill "$server"
 	wait "$server"
 	server=
 }
-load() { # what is loaded, and its arguments
+load() { # the kind of load and its arguments
 	stress "$t" "${flags[@]}" -- "$@" -node 127.0.0.1 -port native=$port -rate threads=50 >"$t/load" 2>&1 &&
 		grep -qx END "$t/load" && grep -q '^Total errors *: *0 ' "$t/load" ||
 		fail "cassandra-stress failed: $(grep -E 'Exception|rror' "$t/load" | head -n 1)"
@@ -36,18 +36,18 @@ configure
 start
 flags=()
 load write n="$rows" cl=ONE no-warmup -pop "seq=1..$rows"
-# What is left to be compacted, no guest has to do.
+# Finishes all compactions, so no guest has to do them.
 cql_open 127.0.0.1 $port 2>/dev/null || fail "the server does not answer"
 tries=0
 until [ "$(cql_number 'SELECT count(*) FROM system_views.sstable_tasks' 2>/dev/null)" = 0 ]; do
-	[ $((tries += 1)) -lt 1200 ] || fail "its compactions do not end"
+	[ $((tries += 1)) -lt 1200 ] || fail "its compactions did not end in time"
 	sleep 1
 done
 exec 3>&-
 stop
 tar cf data.tar data || fail "data.tar cannot be written"
 
-# Once more as it will be measured, for the classes that this takes.
+# Runs it once more as a study measures it, to load the same classes.
 start -XX:ArchiveClassesAtExit="$PWD/server.jsa"
 /bin/bash "$TARE_WORK/ready.sh" 127.0.0.1 $port || fail "a seeded row cannot be read"
 flags=(-XX:ArchiveClassesAtExit="$PWD/stress.jsa")

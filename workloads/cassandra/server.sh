@@ -1,26 +1,26 @@
-# server.sh: how the server is set up, the same when it is seeded and when it is measured. Sourced by bash.
+# server.sh: the server's set-up, which is the same for seeding and measuring. bash sources it.
 
 export LC_ALL=C.UTF-8 # the JVM takes its character set from it
 
 fail() { echo "cassandra: $*" >&2; exit 1; }
 
-# settle ADDRESS PORT CORES MEMORY SYNC MEMTABLE SEES: checks them, and sets heap (MiB). CORES are the JVM's where it SEES the instance.
+# settle ADDRESS PORT CORES MEMORY SYNC MEMTABLE SEES: checks its arguments, and sets heap (MiB). The JVM counts CORES if it SEES the instance.
 settle() {
 	address=$1 port=$2 cores=$3 memory=$4 sync=$5 memtable=$6 sees=$7
-	# As Cassandra's own cassandra-env.sh: max(min(1/2 memory, 1024 MiB), min(1/4 memory, 8192 MiB)). It reads the memory
-	# from /proc, which in a container is the host's: a container of 8 GB on a host of 32 or more would get a heap that fills it,
-	# and be killed. So here it is the instance's on every platform, as an operator sets it.
+	# Cassandra's own cassandra-env.sh uses max(min(1/2 memory, 1024 MiB), min(1/4 memory, 8192 MiB)). It reads the memory
+	# from /proc, which shows the host's memory in a container. A container of 8 GB on a host of 32 GB or more would get a heap that fills it,
+	# and be killed. Therefore every platform uses the instance's memory here, as an operator would set it.
 	local half=$((memory / 2)) quarter=$((memory / 4))
 	[ "$half" -le 1024 ] || half=1024
 	[ "$quarter" -le 8192 ] || quarter=8192
 	heap=$((half > quarter ? half : quarter))
-	# Beside the heap it takes 300 to 400 MiB for code, threads and buffers.
-	[ "$memory" -ge 1024 ] || fail "an instance with $memory MiB of memory is too small: at least 1024 were expected"
+	# In addition to the heap, it takes 300 to 400 MiB for code, threads and buffers.
+	[ "$memory" -ge 1024 ] || fail "an instance with $memory MiB of memory is too small: must be at least 1024"
 	free_port "$port"
 	free_port "$storage_port"
 }
 
-# Between nodes. There is only one, and it listens for others on loopback.
+# The port between nodes. There is only one node, which listens for others on loopback.
 storage_port=7000
 
 free_port() { # PORT
@@ -34,14 +34,14 @@ free_port() { # PORT
 configure() {
 	local s=$TARE_SCRATCH broadcast= class_path=$TARE_WORK jar settings=
 	mkdir -p "$s/conf" "$s/tmp"
-	case $sync in # as cassandra.yaml has them
+	case $sync in # as in cassandra.yaml
 	periodic) settings="commitlog_sync_period: 10000ms" ;;
 	group) settings="commitlog_sync_group_window: 1000ms" ;;
 	esac
 	[ "$memtable" = 0 ] || settings="$settings
 memtable_heap_space: ${memtable}MiB"
 	[ "$address" != 0.0.0.0 ] || broadcast="broadcast_rpc_address: 127.0.0.1"
-	# What is not named has Cassandra's default, which its own cassandra.yaml mostly repeats.
+	# Other settings have Cassandra's defaults, which its own cassandra.yaml mostly repeats.
 	cat >"$s/conf/cassandra.yaml" <<EOF
 cluster_name: tare
 num_tokens: 16
@@ -84,7 +84,7 @@ EOF
 	jvm=(
 		-cp "$class_path"
 		-Xms${heap}m -Xmx${heap}m
-		# What Cassandra ships for Java 17. With G1, cassandra-env.sh sets no size of the new generation.
+		# These are Cassandra's own flags for Java 17. With G1, cassandra-env.sh does not set the size of the new generation.
 		-ea -da:net.openhft... -Xss256k -XX:+UseThreadPriorities -XX:+AlwaysPreTouch
 		-XX:+UseG1GC -XX:+ParallelRefProcEnabled -XX:MaxTenuringThreshold=1 -XX:G1HeapRegionSize=16m
 		-XX:G1RSetUpdatingPauseTimePercent=5 -XX:MaxGCPauseMillis=300 -XX:InitiatingHeapOccupancyPercent=70
@@ -92,16 +92,16 @@ EOF
 		-Dio.netty.tryReflectionSetAccessible=true -Dio.netty.allocator.useCacheForAllThreads=true
 		-Dio.netty.allocator.maxOrder=11
 		-XX:+ExitOnOutOfMemoryError
-		# Nothing is written outside of {scratch}.
+		# It writes nothing outside {scratch}.
 		-XX:-UsePerfData -XX:ErrorFile="$s/hs_err.log"
 		-Djava.io.tmpdir="$s/tmp" -Djna.tmpdir="$s/tmp" -Dio.netty.native.workdir="$s/tmp"
 		-Dcassandra.storagedir="$s" -Dcassandra.config="file://$s/conf/cassandra.yaml"
 		-Dlogback.configurationFile="file:$s/conf/logback.xml"
 		-Dcassandra-foreground=yes
-		# A single node waits for no other. JMX is off as no port is given to it.
+		# A single node does not wait for others. JMX is off, because it has no port.
 		-Dcassandra.ring_delay_ms=0 -Dcassandra.skip_wait_for_gossip_to_settle=0
 	)
-	# The JVM and Cassandra size their pools by the cores that they see: of a container with a quota, a pinned one, bare metal and a VM.
+	# The JVM and Cassandra size their pools by the cores that they see, which differ between quota, pinning, bare metal and VM.
 	[ "$sees" = host ] || jvm+=(-XX:ActiveProcessorCount="$cores")
 	local opened
 	for opened in java.base/{java.io,java.lang,java.lang.module,java.lang.reflect,java.nio,java.util,java.util.concurrent} \
@@ -114,5 +114,5 @@ EOF
 		java.rmi/{sun.rmi.registry,sun.rmi.server} java.sql/java.sql jdk.unsupported/sun.misc jdk.attach/sun.tools.attach; do
 		jvm+=(--add-exports="$opened=ALL-UNNAMED")
 	done
-	export MALLOC_ARENA_MAX=4 # as cassandra-env.sh
+	export MALLOC_ARENA_MAX=4 # as in cassandra-env.sh
 }

@@ -1,9 +1,9 @@
-# stress.sh: how cassandra-stress is started, the same when it seeds and when it measures. Sourced by bash.
+# stress.sh: starts cassandra-stress in the same way for seeding and measuring. bash sources it.
 
 export LC_ALL=C.UTF-8 # the JVM takes its character set from it
 
-# stress FOLDER [JVM FLAG…] -- ARGUMENT…: writes to FOLDER only. It is an instrument that is short of time: one level of compilation and
-# the simplest collector take the least of the CPU, which is the guest's too on a small host.
+# stress FOLDER [JVM FLAG…] -- ARGUMENT…: writes only to FOLDER. One level of compilation and the simplest collector
+# take the least CPU time, which on a small host is also the guest's.
 stress() {
 	local folder=$1 class_path= jar flags=()
 	shift

@@ -1,7 +1,7 @@
 /*
- * cpu N: N million steps of x = a*x + c (mod 2^64), each needing the one before, then the same answer by
- * repeated squaring, which takes 64 steps. Exit status 1 if the two differ, 2 for a wrong argument.
- * No system call between the first step and the last.
+ * cpu N: computes N million steps of x = a*x + c (mod 2^64), each depending on the previous one. It then computes the
+ * answer by repeated squaring, which takes 64 steps. Exit status 1 if the two differ, 2 for a wrong argument.
+ * There are no system calls between the first step and the last.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 	uint64_t got = steps(42, n), want = jump(42, n);
 
 	if (got != want) {
-		fprintf(stderr, "wrong answer: %llu, expected %llu\n", (unsigned long long)got, (unsigned long long)want);
+		fprintf(stderr, "wrong answer: %llu: must be %llu\n", (unsigned long long)got, (unsigned long long)want);
 		return 1;
 	}
 	printf("%llu\n", (unsigned long long)got);

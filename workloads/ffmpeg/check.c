@@ -1,9 +1,9 @@
 /*
- * check CLIPS DIR: every clip that the list CLIPS names ("NAME FRAMES" a line) is in DIR as NAME.mp4 whose one
- * video track is HEVC with so many frames, all of whose bytes are there. Exit status 0, or a line that says what is wrong.
+ * check CLIPS DIR: checks that DIR has NAME.mp4 for every clip in the list CLIPS ("NAME FRAMES" in each line). Its only
+ * video track must be HEVC with FRAMES complete frames. Exit status 0, or a line that says what is wrong.
  *
- * It reads the file's own index (ISO/IEC 14496-12): sample descriptions and sample sizes. ffprobe tells the same, and a
- * test holds the two against each other; but ffprobe takes a second to start in an emulated VM, and this nothing.
+ * It reads the file's index (ISO/IEC 14496-12): sample descriptions and sample sizes. A test compares it with ffprobe, which
+ * reports the same. But ffprobe takes a second to start in an emulated VM, and this program starts at once.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static uint32_t be32(const uint8_t *p)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* The n-th box of the type in s, without its header; at is NULL where there is none or the boxes do not fit. */
+/* The n-th box of the type in s, without its header. at is NULL if there is none or if the boxes do not fit. */
 static struct span box(struct span s, const char *type, int n)
 {
 	while (s.size >= 8) {
@@ -81,7 +81,7 @@ static int64_t frames(struct span file, const char **why)
 			for (uint32_t k = 0; k < count; k++)
 				sum += be32(stsz.at + 12 + 4 * (uint64_t)k);
 		}
-		*why = "frames of it are missing";
+		*why = "some frames are missing";
 		if (sum > mdat.size || (count && !sum))
 			return -1;
 		found = count;
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
 		int fd = open(path, O_RDONLY);
 
 		if (fd < 0 || fstat(fd, &st)) {
-			fprintf(stderr, "%s: there is no output\n", name);
+			fprintf(stderr, "%s: the output is missing\n", name);
 			return 1;
 		}
 		if (st.st_size > 0) {
@@ -121,18 +121,18 @@ int main(int argc, char **argv)
 				got = frames(file, &why);
 		}
 		if (got < 0) {
-			fprintf(stderr, "%s: the output is not a whole HEVC file: %s\n", name, why);
+			fprintf(stderr, "%s: the output is not a complete HEVC file: %s\n", name, why);
 			return 1;
 		}
 		if (got != want) {
-			fprintf(stderr, "%s: the output has %" PRId64 " frames, %" PRId64 " were expected\n", name, got, want);
+			fprintf(stderr, "%s: the output has %" PRId64 " frames: must be %" PRId64 "\n", name, got, want);
 			return 1;
 		}
 		close(fd);
 		clips++;
 	}
 	if (!clips || !feof(list)) {
-		fprintf(stderr, "%s: a list of clips and their frames was expected\n", argv[1]);
+		fprintf(stderr, "%s: must be a list of clips and their frames\n", argv[1]);
 		return 2;
 	}
 	return 0;

@@ -1,31 +1,31 @@
 #!/bin/sh
-# prepare.sh SEGMENTS SECONDS FRAMES WIDTH: makes clip-N.mkv (H.264) and clips.txt ("NAME FRAMES" a line) of the source.
-# Bit-exact and on one thread, so that the same source gives the same bytes on every host.
+# prepare.sh SEGMENTS SECONDS FRAMES WIDTH: makes clip-N.mkv (H.264) and clips.txt ("NAME FRAMES" in each line) from the source.
+# It is bit-exact and uses one thread, so the same source gives the same bytes on every host.
 set -eu
 segments=$1 seconds=$2 frames=$3 width=$4
 src="$TARE_WORK/source"
 cd "$TARE_SCRATCH"
 
-# V is a video stream, and not the picture on a record's cover, which v would take too.
+# V is a video stream. v would also match a cover picture.
 count() { # frames of the first video stream
 	ffprobe -v error -select_streams V:0 -count_packets -show_entries stream=nb_read_packets -of csv=p=0 "$1" |
 		head -n 1 | tr -dc 0-9
 }
 
-[ -s "$src" ] || { echo "the input is an empty file; a video was expected" >&2; exit 1; }
+[ -s "$src" ] || { echo "the input is an empty file: must be a video" >&2; exit 1; }
 said=$(ffprobe -v error "$src" 2>&1) ||
-	{ echo "the input is no video that FFmpeg can read: $(echo "$said" | tail -n 1 | sed "s|^$src: ||")" >&2; exit 1; }
+	{ echo "FFmpeg cannot read the input as a video: $(echo "$said" | tail -n 1 | sed "s|^$src: ||")" >&2; exit 1; }
 kind=$(ffprobe -v error -select_streams V:0 -show_entries stream=codec_name -of csv=p=0 "$src" | head -n 1)
 [ -n "$kind" ] || { echo "the input has no video stream" >&2; exit 1; }
 total=$(count "$src")
 [ "${total:-0}" -gt 0 ] || { echo "the input's video stream has no frame" >&2; exit 1; }
-# A decoder hides what is damaged and says so; a trial must not be about hiding.
+# A decoder conceals damage and reports it. A trial must not measure concealment.
 said=$(ffmpeg -v error -nostdin -i "$src" -map 0:V:0 -f null - 2>&1) && [ -z "$said" ] ||
 	{ echo "the input's video stream is damaged: $(echo "$said" | tail -n 1)" >&2; exit 1; }
 exact="-map 0:V:0 -an -fflags +bitexact -flags:v +bitexact -map_metadata -1"
 
-# The film of so many seconds: the source as often as it takes, one whole after the other, as each begins with a key frame; nothing is
-# encoded again. It ends where its last frame ends in the order in which frames are decoded, so none lacks another.
+# Makes the film of SECONDS by repeating the whole source, which begins with a key frame, without encoding it again.
+# It ends after its last frame in decoding order, so no frame lacks another.
 rate=$(ffprobe -v error -select_streams V:0 -show_entries stream=avg_frame_rate -of csv=p=0 "$src" | head -n 1 | tr -dc 0-9/) film=0
 case $rate in
 */0 | '') [ "$seconds" = 0 ] || { echo "the input does not say its frame rate: seconds=0 takes it as it is" >&2; exit 1; } ;;
@@ -40,7 +40,7 @@ fi
 if [ "$frames" -gt 0 ] && [ "$frames" -lt "$total" ]; then total=$frames; fi
 
 if [ "$segments" = 1 ] && [ "$frames" = 0 ] && [ "$width" = 0 ] && [ "$kind" = h264 ]; then
-	# The source as it is, without its sound.
+	# Copies the source without its sound.
 	ffmpeg -v error -xerror -nostdin -i "$src" $exact -c:v copy -f matroska clip-1.mkv
 	[ "$(count clip-1.mkv)" = "$total" ] || { echo "the input's video stream is damaged" >&2; exit 1; }
 	echo "clip-1 $total" >clips.txt
@@ -54,7 +54,8 @@ if [ "$total" -lt "$segments" ]; then
 	exit 1
 fi
 
-# The clip that ships has one key frame, its first: pieces of a second are encoded anew, once, nearly without loss. Piece i holds frames [i*total/segments, (i+1)*total/segments): all, and none twice.
+# The shipped clip has only one key frame, its first. Pieces of a second are therefore encoded again, once, almost without loss. Piece i holds
+# frames [i*total/segments, (i+1)*total/segments), so each frame is in exactly one piece.
 i=0
 while [ "$i" -lt "$segments" ]; do
 	from=$((i * total / segments)) to=$(((i + 1) * total / segments))
@@ -64,7 +65,7 @@ while [ "$i" -lt "$segments" ]; do
 	ffmpeg -v error -xerror -nostdin -i "$src" $exact -vf "$cut" \
 		-c:v libx264 -qp 16 -threads 1 -pix_fmt yuv420p -f matroska "clip-$i.mkv"
 	got=$(count "clip-$i.mkv")
-	[ "$got" = $((to - from)) ] || { echo "piece $i has $got frames, $((to - from)) were expected: is the input damaged?" >&2; exit 1; }
+	[ "$got" = $((to - from)) ] || { echo "piece $i has $got frames: must be $((to - from)); check whether the input is damaged" >&2; exit 1; }
 	echo "clip-$i $got" >>clips.txt
 done
 rm -f film.mkv

@@ -1,8 +1,8 @@
 #!/bin/sh
-# transcode.sh PRESET CORES SEES: every clip to HEVC, all at once. One clip and thirty take the same way.
+# transcode.sh PRESET CORES SEES: transcodes all clips to HEVC at the same time. One clip and thirty clips use the same commands.
 set -u
 pools= threads=
-# FFmpeg counts the CPUs that it may use, and x265 those that it finds online.
+# FFmpeg counts the CPUs that it may use, and x265 counts the online CPUs.
 [ "$3" = host ] || pools=":pools=$2" threads="-threads $2"
 pids=
 while read -r clip _; do

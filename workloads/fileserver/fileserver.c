@@ -1,7 +1,7 @@
 /*
- * fileserver DIR FILES KIB THREADS IOSIZE ROUNDS: a set of FILES files of KIB KiB on average is made in DIR; then THREADS threads do eleven operations each,
- * ROUNDS times, with reads and writes of IOSIZE KiB at most. The last line is a JSON object: seconds from the first operation to the last over their number,
- * operations a second, and percentiles of their times. Exit status 1 where one fails, 2 for wrong arguments.
+ * fileserver DIR FILES KIB THREADS IOSIZE ROUNDS: makes FILES files of KIB KiB on average in DIR. Then each of THREADS threads does eleven operations,
+ * ROUNDS times, with reads and writes of at most IOSIZE KiB. The last line is a JSON object: the time of all operations divided by their number,
+ * in seconds, operations a second, and percentiles of their times. Exit status 1 if an operation fails, 2 for wrong arguments.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static const char *dir;
 static long files, kib, threads, iosize, rounds;
 
 struct file {
-	pthread_mutex_t lock; /* held while the file is worked on: one thread at a time, as in Filebench */
+	pthread_mutex_t lock; /* held during each operation on the file: one thread at a time, as in Filebench */
 	int there;
 	long size;
 };
@@ -63,7 +63,7 @@ static uint64_t draw(uint64_t *seed) /* splitmix64 */
 
 static double uniform(uint64_t *seed) { return ((draw(seed) >> 11) + 1) / 9007199254740993.0; } /* above 0 */
 
-static double minus_ln(double u) /* by halving, and 2 artanh((1-u)/(1+u)) */
+static double minus_ln(double u) /* halves the argument, then uses 2 artanh((1-u)/(1+u)) */
 {
 	double sum = 0;
 
@@ -78,7 +78,7 @@ static double minus_ln(double u) /* by halving, and 2 artanh((1-u)/(1+u)) */
 	return sum + 2 * s;
 }
 
-/* A size of the gamma distribution with shape 1.5: an exponential one and half the square of a normal one. */
+/* A size from the gamma distribution with shape 1.5: the sum of an exponential value and half the square of a normal one. */
 static long size(uint64_t *seed, double mean)
 {
 	double z = -6;
@@ -114,12 +114,12 @@ static void get(int fd, long file, char *block, long bytes)
 	if (n < 0)
 		fail("read", file);
 	if (all != bytes) {
-		fprintf(stderr, "fileserver: file %ld has %ld bytes, %ld were written\n", file, all, bytes);
+		fprintf(stderr, "fileserver: file %ld has %ld bytes: must be %ld, as written\n", file, all, bytes);
 		exit(1);
 	}
 }
 
-/* A file that nobody works on, which is there or is not; it is the caller's then. */
+/* An idle file that exists or does not, as requested. The caller then owns it. */
 static long take(struct thread *t, int there)
 {
 	for (;;) {
@@ -222,7 +222,7 @@ int main(int argc, char **argv)
 		if (*numbers[i] < 1 || *end)
 			goto usage;
 	}
-	/* Four fifths of them are there at the beginning, as Filebench preallocates: the others can be created. */
+	/* Four fifths of the files exist at the beginning, as Filebench preallocates. The others can be created. */
 	set = calloc(files, sizeof *set);
 	struct thread *all = calloc(threads, sizeof *all);
 	float *took = malloc(sizeof *took * threads * rounds * OPERATIONS);
@@ -248,7 +248,7 @@ int main(int argc, char **argv)
 				fail("folder of", i);
 		}
 		path(name, sizeof name, i);
-		unlink(name); /* of the trial before */
+		unlink(name); /* a file of the previous trial */
 		if (i % 5 == 4)
 			continue;
 		int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -280,6 +280,6 @@ int main(int argc, char **argv)
 	       took[n / 2], took[n * 95 / 100], took[n * 99 / 100]);
 	return 0;
 usage:
-	fprintf(stderr, "usage: fileserver DIR FILES KIB THREADS IOSIZE ROUNDS, numbers from 1 on\n");
+	fprintf(stderr, "usage: fileserver DIR FILES KIB THREADS IOSIZE ROUNDS, each number at least 1\n");
 	return 2;
 }

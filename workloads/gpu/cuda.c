@@ -1,7 +1,8 @@
-// device.h by NVIDIA's driver, libcuda.so.1. The driver comes with the device, so the image has nothing of CUDA. The program calls what CUDA's runtime calls in its
-// turn: cudaMalloc is cuMemAlloc there, cudaMemcpy cuMemcpy, and kernels that were compiled into a program are a module. The kernels are built by NVIDIA's compiler
-// beforehand; which build is loaded is the driver's name here: device (machine code for the device's architecture), ptx (what the driver compiles just in time), or many
-// (both, for many architectures). With ",records" after it the driver's profiler (CUPTI) records what the device did when; see records.h.
+// Implements device.h with NVIDIA's driver, libcuda.so.1. The driver comes with the device, so the image has nothing of CUDA. The program calls the
+// same functions as CUDA's runtime does: cuMemAlloc for cudaMalloc, cuMemcpy for cudaMemcpy, and a module for the kernels in a program. NVIDIA's
+// compiler builds the kernels beforehand. The driver's name selects the build to load: device (machine code for the device's architecture), ptx (code
+// that the driver compiles just in time), or many (both, for many architectures). If ",records" follows, the driver's profiler (CUPTI) records
+// what the device did and when; see records.h.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,8 +16,8 @@ struct buffer {
 	uint64_t memory; // first: a kernel's argument is a pointer to it
 };
 
-// Of the driver's calls those that are needed, by the names that its library has for what programs call without _v2. All but the optional ones are in every driver of
-// the last ten years.
+// The driver's calls that the program needs, with the names in its library, which may end in _v2. Every driver of the last ten years has
+// all except the optional ones.
 #define CALLS(call) \
 	call(Init, "cuInit", (unsigned flags)) \
 	call(DriverGetVersion, "cuDriverGetVersion", (int *version)) \
@@ -38,12 +39,12 @@ struct buffer {
 #define DECLARE(name, symbol, args) int (*name) args;
 static struct {
 	CALLS(DECLARE)
-	int (*FuncLoad)(void *function); // optional, of drivers since 12.4: loads a kernel that is loaded when it is first used
+	int (*FuncLoad)(void *function); // optional, in drivers since 12.4: loads a kernel that would otherwise be loaded on first use
 } cu;
 
 enum { ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76 };
 enum { ARGS = 16 };
-#define MADE_BY "13.5" // the version of CUDA that the kernels were built by, in scripts/cuda
+#define MADE_BY "13.5" // the version of CUDA that built the kernels, in scripts/cuda
 
 static int device, version;
 static void *module;
@@ -52,56 +53,56 @@ static size_t launched; // kernels
 
 static void must(int err, const char *what)
 {
-	const char *text = "the driver has no words for it";
+	const char *text = "the driver gives no description";
 	if (err == 0)
 		return;
 	if (cu.GetErrorString)
 		cu.GetErrorString(err, &text);
 	switch (err) {
 	case 2: // CUDA_ERROR_OUT_OF_MEMORY
-		fail("%s: the device has not enough memory: choose a smaller size, or see who else uses the device", what);
+		fail("%s: the device has too little memory: choose a smaller size, or check which other programs use the device", what);
 	case 46: // CUDA_ERROR_DEVICE_UNAVAILABLE
-		fail("%s: the device is in use by another program that has it to itself, or it cannot be reached (CUDA error %d, %s)", what, err, text);
+		fail("%s: another program has the device exclusively, or the device is unreachable (CUDA error %d, %s)", what, err, text);
 	case 100: // CUDA_ERROR_NO_DEVICE
 	case 101: // CUDA_ERROR_INVALID_DEVICE
-		fail("%s: NVIDIA's driver is here, but no device: give the guest one (devices:)", what);
+		fail("%s: NVIDIA's driver found no device: give the guest one (devices:)", what);
 	case 200: // CUDA_ERROR_INVALID_IMAGE
 	case 209: // CUDA_ERROR_NO_BINARY_FOR_GPU
 	case 218: // CUDA_ERROR_INVALID_PTX
 	case 222: // CUDA_ERROR_UNSUPPORTED_PTX_VERSION
-		fail("%s: the driver, which is of CUDA %d.%d, cannot run the build %s, which CUDA %s made (CUDA error %d, %s): choose another build, or a newer driver", what, version / 1000, version % 1000 / 10, build, MADE_BY, err, text);
+		fail("%s: the driver (CUDA %d.%d) cannot run the build %s, made by CUDA %s (CUDA error %d, %s): choose another build, or a newer driver", what, version / 1000, version % 1000 / 10, build, MADE_BY, err, text);
 	case 221: // CUDA_ERROR_JIT_COMPILER_NOT_FOUND
-		fail("%s: the driver's compiler (libnvidia-ptxjitcompiler.so.1) is not in the guest: its device's description was expected to bring it", what);
+		fail("%s: the driver's compiler (libnvidia-ptxjitcompiler.so.1) is not in the guest: the device's description must bring it", what);
 	case 214: // CUDA_ERROR_ECC_UNCORRECTABLE
 	case 714: // CUDA_ERROR_HARDWARE_STACK_ERROR
-		fail("%s: the device failed (CUDA error %d, %s): it may have to be reset", what, err, text);
+		fail("%s: the device failed (CUDA error %d, %s): it may need a reset", what, err, text);
 	case 700: // CUDA_ERROR_ILLEGAL_ADDRESS
 	case 702: // CUDA_ERROR_LAUNCH_TIMEOUT
 	case 719: // CUDA_ERROR_LAUNCH_FAILED
 		fail("%s: a kernel failed (CUDA error %d, %s)", what, err, text);
 	case 803: // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
-		fail("%s: the driver's library and the kernel's driver are of different versions (CUDA error %d): have the device's description written again", what, err);
+		fail("%s: the driver's library and the kernel's driver have different versions (CUDA error %d): write the device's description again", what, err);
 	}
 	fail("%s: CUDA error %d, %s", what, err, text);
 }
 
-// load_driver finds the driver's calls.
+// load_driver finds the driver's calls in its library.
 static void load_driver(void)
 {
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
 	if (!driver)
-		fail("NVIDIA's driver is not here (%s): a host that has it, and a device in the guest (devices:), were expected", dlerror());
+		fail("NVIDIA's driver is missing (%s): use a host that has it, and give the guest a device (devices:)", dlerror());
 #define FIND(name, symbol, args) \
 	if (!(cu.name = (int(*) args)dlsym(driver, symbol))) \
-		fail("libcuda.so.1 is no driver that can be used: it has no %s", symbol);
+		fail("libcuda.so.1 is not a usable driver: it has no %s", symbol);
 	CALLS(FIND)
 	cu.FuncLoad = (int (*)(void *))dlsym(driver, "cuFuncLoad");
 }
 
-// built is the file of kernels to load. Machine code runs on its own architecture and on those of the same major number that came later.
+// built is the file of kernels to load. Machine code runs on its own architecture and on later ones with the same major number.
 static char *built(const char *folder, const char *kernels_of)
 {
-	static const int architectures[] = {75, 80, 86, 89, 90, 100, 120}; // as scripts/cuda has them
+	static const int architectures[] = {75, 80, 86, 89, 90, 100, 120}; // as in scripts/cuda
 	char name[64];
 	if (strcmp(build, "device")) {
 		snprintf(name, sizeof name, strcmp(build, "ptx") ? "%s.%s.fatbin" : "%s.%s", kernels_of, build);
@@ -114,9 +115,9 @@ static char *built(const char *folder, const char *kernels_of)
 		if (architectures[i] / 10 == major && architectures[i] % 10 <= minor)
 			best = architectures[i];
 	if (major * 10 + minor < architectures[0])
-		fail("the device is of architecture %d.%d, and kernels are built for 7.5 and newer ones: measure it by OpenCL (driver=gpu)", major, minor);
+		fail("the device has architecture %d.%d, but the kernels need 7.5 or newer: use OpenCL (driver=gpu)", major, minor);
 	if (!best)
-		fail("no kernels were built for an architecture of the device's, %d.%d: choose the build ptx, which the driver compiles for it", major, minor);
+		fail("no kernels were built for the device's architecture %d.%d: choose the build ptx, which the driver compiles for it", major, minor);
 	snprintf(name, sizeof name, "%s.sm_%d.fatbin", kernels_of, best);
 	return contents(folder, name);
 }
@@ -131,18 +132,18 @@ void device_open(const char *driver, int cores, const char *folder, const char *
 	if ((comma = strchr(chosen, ','))) {
 		*comma = 0;
 		if (strcmp(comma + 1, "records"))
-			fail("%s: device, ptx or many was expected, and after a comma records or nothing", driver);
+			fail("%s: must be device, ptx or many, optionally followed by a comma and records", driver);
 		records = 1;
 	}
 	if (strcmp(chosen, "device") && strcmp(chosen, "ptx") && strcmp(chosen, "many"))
-		fail("%s: build=device, ptx or many was expected", driver);
+		fail("%s: build must be device, ptx or many", driver);
 	build = chosen;
 
 	double start = now();
 	load_driver();
 	spent.opening = now() - start;
 	if (records)
-		records_begin(folder); // before the driver does anything
+		records_begin(folder); // before the driver starts
 	start = now();
 	must(cu.Init(0), "starting the driver");
 	must(cu.DriverGetVersion(&version), "asking the driver's version");
@@ -180,13 +181,13 @@ void device_write(buffer to, const void *from, size_t bytes)
 
 void device_read(void *to, buffer from, size_t bytes)
 {
-	device_finish(); // or the copy would wait for the kernels
+	device_finish(); // otherwise the copy would wait for the kernels
 	double start = now();
 	must(cu.MemcpyDtoH(to, from->memory, bytes), "copying from the device");
 	spent.copies += now() - start;
 }
 
-// named finds a kernel, and has the driver load it, or compile it, which it otherwise does when the kernel is launched first.
+// named finds a kernel, and makes the driver load or compile it. Otherwise the driver would do this at the first launch.
 static void *named(const char *name)
 {
 	struct kernel *k = kernel_named(name);
@@ -204,7 +205,7 @@ void device_launch(const char *name, size_t width, size_t height, size_t group, 
 {
 	void *values[ARGS], *kernel = named(name);
 	if (n > ARGS)
-		fail("%s: at most %d arguments were expected", name, ARGS);
+		fail("%s: must have at most %d arguments", name, ARGS);
 	for (int i = 0; i < n; i++)
 		values[i] = args[i].size == sizeof(buffer) ? &(*(buffer *)args[i].value)->memory : (void *)args[i].value;
 	double start = now();
@@ -223,7 +224,7 @@ void device_finish(void)
 	spent.waiting += now() - start;
 }
 
-// NVIDIA's management library (NVML), which comes with the driver where the device's description brings it.
+// NVIDIA's management library (NVML), which comes with the driver if the device's description brings it.
 static void *nvml;
 
 void device_watch(void)
@@ -234,7 +235,7 @@ void device_watch(void)
 		nvml = NULL;
 }
 
-// Each figure stands alone: not every device says all.
+// Each figure is independent, because not every device reports all.
 struct condition device_condition(void)
 {
 	struct condition c = {-1, -1, -1, -1, -1};
@@ -242,7 +243,7 @@ struct condition device_condition(void)
 	void *handle;
 	unsigned n;
 	unsigned long long reasons;
-	struct { // as NVML has it, version 2
+	struct { // NVML's layout, version 2
 		unsigned pid;
 		unsigned long long memory;
 		unsigned instance, compute;
@@ -270,5 +271,5 @@ struct condition device_condition(void)
 void device_close(void)
 {
 	records_end(launched);
-	must(cu.DevicePrimaryCtxRelease(device), "giving the device up");
+	must(cu.DevicePrimaryCtxRelease(device), "releasing the device");
 }

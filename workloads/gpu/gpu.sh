@@ -13,7 +13,7 @@ cuda*)
 *)
 	program=$TARE_WORK/gpu-opencl how=$2
 	if [ "$7" != source ]; then
-		echo "gpu: build=$7 is of the driver cuda: build=source was expected for driver=$2" >&2
+		echo "gpu: build=$7 is only for driver=cuda: use build=source with driver=$2" >&2
 		exit 1
 	fi
 	;;

@@ -1,12 +1,12 @@
-// LeNet-5 on a batch of images of 28 × 28 points: what it answers, and a step of its training by gradient descent. Its weights and images are random numbers, which
-// take as long as others.
+// LeNet-5 on a batch of images of 28 × 28 points: inference, and a step of its training by gradient descent. Its weights and images are random numbers,
+// which take as long as real ones.
 #include <math.h>
 #include <string.h>
 
 #include "apps.h"
 #include "device.h"
 
-// A layer: a convolution of 5 × 5 which is followed by the greatest of each four, or a full one (side 0).
+// A layer: a convolution of 5 × 5 followed by max pooling of each four values, or a fully connected layer (side 0).
 struct layer {
 	int ins, side, pad, outs; // channels, or inputs; of the square that comes in; filters, or outputs
 };
@@ -20,13 +20,13 @@ static int *labels;
 
 static int out_side(const struct layer *l) { return l->side + 2 * l->pad - 4; }
 static int inputs(const struct layer *l) { return l->side ? l->ins * l->side * l->side : l->ins; }
-static int outputs(const struct layer *l) { return l->side ? l->outs * out_side(l) * out_side(l) : l->outs; } // before those of a convolution are pooled
+static int outputs(const struct layer *l) { return l->side ? l->outs * out_side(l) * out_side(l) : l->outs; } // for a convolution, before pooling
 static int weight_count(const struct layer *l) { return l->outs * l->ins * (l->side ? 25 : 1); }
 
 static void begin(int size)
 {
 	if (size > 65535)
-		fail("size: %d: at most 65535 images were expected", size);
+		fail("size: %d: must be at most 65535 images", size);
 	samples = size;
 	images = memory(sizeof *images * samples * 784), labels = memory(sizeof *labels * samples), answers = memory(sizeof *answers * samples * OUTS);
 	for (int i = 0; i < samples * 784; i++)
@@ -41,7 +41,7 @@ static void begin(int size)
 	}
 }
 
-// On the device: what goes into each layer, what a convolution gives before it is pooled, and what both are to change by.
+// On the device: the input of each layer, the output of a convolution before pooling, and the changes of both.
 static buffer w[LAYERS], b[LAYERS], in[LAYERS + 1], raw[LAYERS], din[LAYERS + 1], draw[LAYERS], right;
 
 static void load(int train)
@@ -106,7 +106,7 @@ static void infer(int times)
 	}
 }
 
-// train takes steps; what the first has made of the weights is kept for the check, since rounding carries later ones away from any other's.
+// train makes the training steps. It keeps the weights after the first step for the check, because rounding makes later ones diverge.
 static void train(int times)
 {
 	load(1);
@@ -120,7 +120,7 @@ static void train(int times)
 	}
 }
 
-// On the CPU, in double precision, sample by sample: the layers as their definitions have them.
+// On the CPU, in double precision, sample by sample: the layers by their definitions.
 struct pass {
 	double *in[LAYERS + 1], *raw[LAYERS];
 };
@@ -185,7 +185,7 @@ static void check_answers(void)
 	}
 }
 
-// check_step works out the change of each weight from each sample's loss, layer by layer from the last.
+// check_step computes the change of each weight from each sample's loss, layer by layer from the last.
 static void check_step(void)
 {
 	struct pass p = passed(), d = passed();

@@ -1,4 +1,4 @@
-// SHOC's level 0: what a device can do at best, one thing each. Sizes are of our own, since SHOC goes through many.
+// SHOC's level 0: each program measures the best that a device can do in one respect. The sizes are our own, because SHOC uses many.
 #include <math.h>
 
 #include "apps.h"
@@ -6,15 +6,15 @@
 
 static int n;
 
-// Words are copied from and to memory as the system gives it, which the driver has to make ready for the device, as it has for the other applications.
-enum { GROUP = 256, READS = 256, WORDS_MOST = 4096 }; // READS as in the kernels; and as many MiB at most, so that words can be counted
+// Words are copied from and to ordinary memory, which the driver must prepare for the device, as for the other applications.
+enum { GROUP = 256, READS = 256, WORDS_MOST = 4096 }; // READS as in the kernels; WORDS_MOST in MiB, so that words can be counted
 static unsigned *words, *sums;
 static size_t bytes;
 
 static void begin_words(int size)
 {
 	if (size > WORDS_MOST)
-		fail("size: %d: at most %d MiB were expected", size, WORDS_MOST);
+		fail("size: %d: must be at most %d MiB", size, WORDS_MOST);
 	n = size << 18;
 	bytes = sizeof *words * n;
 	words = memory(bytes), sums = memory(bytes / READS);
@@ -22,7 +22,7 @@ static void begin_words(int size)
 		words[i] = 7 + i * 2654435761u;
 }
 
-// check_sums adds up the words that each item of the device had.
+// check_sums adds the words of each of the device's items.
 static void check_sums(void)
 {
 	for (int i = 0; i < n / READS; i++) {
@@ -33,7 +33,7 @@ static void check_sums(void)
 	}
 }
 
-// down copies to the device, where a kernel adds up what arrived. Each time a word is another, so that the words of the time before are wrong.
+// down copies to the device, where a kernel adds the words. One word changes each time, so the previous words would be wrong.
 static void down(int times)
 {
 	buffer w = device_buffer(bytes), s = device_buffer(bytes / READS);
@@ -45,10 +45,10 @@ static void down(int times)
 	device_read(sums, s, bytes / READS);
 }
 
-// Bytes are divided by the device's own time of copies: of all, which is the words' and at the end that of their sums.
+// Divides the bytes by the device's own time of all copies: of the words, and of their sums at the end.
 static double down_rate(int times) { return ((double)times * bytes + bytes / READS) / spent.copying / 1e9; }
 
-// up copies from the device what a kernel has written there, each time something else.
+// up copies from the device what a kernel has written, which changes each time.
 static void up(int times)
 {
 	buffer w = device_buffer(bytes);
@@ -78,7 +78,7 @@ static void read_memory(int times)
 // By the device's own time of kernels.
 static double memory_rate(int times) { return (double)times * (bytes + bytes / READS) / spent.kernels / 1e9; }
 
-// Chains of multiplying and adding. Each goes on as a geometric series does, which has a formula.
+// Chains of multiplications and additions. Each follows a geometric series, which has a formula.
 enum { CHAINS = 16, STEPS = 1024, STARTS = 64 }; // CHAINS and STARTS as in the kernel
 static const float by = 0.999f, plus = 0.0005f;
 static float *chains;
@@ -107,10 +107,10 @@ static void check_flops(void)
 		near("the chains", i, chains[i], want[i % STARTS], CHAINS, 1e-5);
 }
 
-// By the device's own time of kernels. To multiply and to add are two operations, whether the device does them at once or not.
+// By the device's own time of kernels. A multiplication and an addition count as two operations, even if the device fuses them.
 static double flops_rate(int times) { return 2.0 * times * n * CHAINS * STEPS / spent.kernels / 1e9; }
 
-// Launches of a kernel that does next to nothing, each waited for.
+// Launches a kernel that does almost nothing, and waits for each.
 static unsigned launched;
 static double launches, took;
 
@@ -120,7 +120,7 @@ static void launch(int times)
 {
 	buffer l = device_buffer(sizeof launched);
 	device_write(l, &launched, sizeof launched);
-	LAUNCH("count", 1, 1, 1, 1, BUFFER(l)); // the first takes longer: it is in first_launch
+	LAUNCH("count", 1, 1, 1, 1, BUFFER(l)); // the first takes longer and counts as first_launch
 	double before = spent.launches + spent.waiting;
 	launches = (double)times * n;
 	for (double i = 0; i < launches; i++) {
@@ -133,7 +133,7 @@ static void launch(int times)
 
 static void check_launches(void) { near("the launches", 0, launched, launches + 1, 1, 0); }
 
-// The calls' own time, by the program's clock: of handing over and of waiting, on the mean.
+// The mean time of the calls by the program's clock: launching and waiting.
 static double latency(int times)
 {
 	(void)times;

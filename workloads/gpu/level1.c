@@ -1,5 +1,5 @@
-// SHOC's level 1: what many applications consist of. The usual sizes are those of SHOC's first class. Each run copies what goes in to the device, and back what comes out;
-// the figures are by the device's own time of kernels, except triad's.
+// SHOC's level 1: the building blocks of many applications. The usual sizes are those of SHOC's first class. Each run copies the input to the device and
+// the output back. The figures use the device's own time of kernels, except triad's.
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static void run_fft(int times)
 	}
 }
 
-// check_fft sums up as a transform is defined.
+// check_fft sums by the definition of a transform.
 static void check_fft(void)
 {
 	double c[POINTS], s[POINTS];
@@ -70,16 +70,16 @@ static void check_fft(void)
 		}
 }
 
-// A transform counts as 5 n log2(n) operations, whatever it takes, as everywhere.
+// By convention, a transform counts as 5 n log2(n) operations.
 static double fft_rate(int times) { return times * 5.0 * n * POINTS * log2(POINTS) / spent.kernels / 1e9; }
 
 // The product of two matrices of n rows.
-enum { TILE = 16, ROWS_MOST = 32768 }; // TILE as in the kernel; and as many rows at most, so that elements can be counted
+enum { TILE = 16, ROWS_MOST = 32768 }; // TILE as in the kernel; ROWS_MOST so that elements can be counted
 
 static void begin_gemm(int size)
 {
 	if (size > ROWS_MOST)
-		fail("size: %d: at most %d rows were expected", size, ROWS_MOST);
+		fail("size: %d: must be at most %d rows", size, ROWS_MOST);
 	n = size;
 	a = numbers((size_t)n * n), b = numbers((size_t)n * n), result = memory(sizeof *result * n * n);
 }
@@ -95,7 +95,7 @@ static void run_gemm(int times)
 	}
 }
 
-// check_gemm adds up multiples of rows.
+// check_gemm adds multiples of rows.
 static void check_gemm(void)
 {
 	double *row = memory(sizeof *row * n);
@@ -111,12 +111,12 @@ static void check_gemm(void)
 
 static double gemm_rate(int times) { return times * 2.0 * n * n * n / spent.kernels / 1e9; }
 
-// Forces between atoms that stand in a grid, each a little off its place. Neighbours are those within CUTOFF, as the grid is apart; a list has them.
-enum { CUTOFF = 3, AROUND = 2 * CUTOFF + 1, CUBE = AROUND * AROUND * AROUND }; // who is further away in the grid is so where he stands
+// Forces between atoms in a grid, each slightly displaced. Atoms within CUTOFF grid steps are neighbours, which a list holds.
+enum { CUTOFF = 3, AROUND = 2 * CUTOFF + 1, CUBE = AROUND * AROUND * AROUND }; // atoms that are further apart in the grid are also further apart in space
 static int side, *counts, *list, most;
 static double pairs;
 
-// neighbours_of finds an atom's.
+// neighbours_of finds an atom's neighbours.
 static int neighbours_of(int i, int *found)
 {
 	int count = 0, x = i % side, y = i / side % side, z = i / side / side;
@@ -144,7 +144,7 @@ static void begin_md(int size)
 		most = counts[i] > most ? counts[i] : most;
 	}
 	if (!most)
-		fail("size: %d: at least two atoms were expected", size);
+		fail("size: %d: must be at least two atoms", size);
 	list = memory(sizeof *list * n * most);
 	for (int i = 0; i < n; i++)
 		for (int k = neighbours_of(i, found) - 1; k >= 0; k--)
@@ -162,7 +162,7 @@ static void run_md(int times)
 	}
 }
 
-// check_md goes through the grid, not the list, and gives both atoms of a pair what one has on the other.
+// check_md uses the grid, not the list, and adds the force of a pair to both atoms.
 static void check_md(void)
 {
 	int found[CUBE];
@@ -183,10 +183,10 @@ static void check_md(void)
 		near("the forces", i, result[i], want[i], greatest, 1e-5);
 }
 
-// The kernel has 22 operations for each atom and neighbour, and the division is one.
+// The kernel has 22 operations for each atom and neighbour, with the division as one.
 static double md_rate(int times) { return times * 22 * pairs / spent.kernels / 1e9; }
 
-// Of what follows n is of numbers, and size of KiB.
+// In the following, n counts numbers, and size KiB.
 static void begin_numbers(int size)
 {
 	n = size * (1024 / (int)sizeof *a);
@@ -198,7 +198,7 @@ enum { SUMMERS = 256, SUMMED = 4096 }; // as in the kernel
 
 static void run_reduction(int times)
 {
-	int groups = (n + SUMMED - 1) / SUMMED; // 4096 at most, of which one group makes one
+	int groups = (n + SUMMED - 1) / SUMMED; // at most 4096, which one group sums
 	buffer from = device_buffer(sizeof *a * n), sums = device_buffer(sizeof *a * groups), all = device_buffer(sizeof *a);
 	for (int t = 0; t < times; t++) {
 		device_write(from, a, sizeof *a * n);
@@ -216,13 +216,13 @@ static void check_reduction(void)
 	near("the sum", 0, result[0], want, want, 1e-6);
 }
 
-// Bytes are those that have to be read and written at the least: each number that goes in once, and each that comes out.
+// Counts the least bytes to read and write: each input number once, and each output number once.
 static double reduction_rate(int times) { return (double)times * sizeof *a * n / spent.kernels / 1e9; }
 
-// The sum of all before each, of integers, which are exact and go round.
-enum { SCANNERS = 256, SCANNED = 1024, LEVELS = 3 }; // as in the kernels; and as often are sums scanned of the greatest size
+// For each number, the sum of all numbers before it. The numbers are integers, which are exact and wrap around.
+enum { SCANNERS = 256, SCANNED = 1024, LEVELS = 3 }; // as in the kernels; LEVELS is the number of scans of sums at the greatest size
 static uint32_t *keys, *sorted;
-static buffer sums[LEVELS]; // of each group of numbers, of each group of those sums, and so on
+static buffer sums[LEVELS]; // sums of each group of numbers, of each group of those sums, and so on
 
 static void begin_keys(int size)
 {
@@ -273,7 +273,7 @@ static void check_scan(void)
 
 static double scan_rate(int times) { return 2.0 * times * sizeof *keys * n / spent.kernels / 1e9; }
 
-// Keys in order.
+// Sorts keys.
 enum { DIGITS = 16, BITS = 4, SORTERS = 64, SORTED = 1024 }; // as in the kernels
 
 static void run_sort(int times)
@@ -283,7 +283,7 @@ static void run_sort(int times)
 	make_sums(groups * DIGITS);
 	for (int t = 0; t < times; t++) {
 		device_write(at[0], keys, bytes);
-		for (int shift = 0, from = 0; shift < 32; shift += BITS, from = 1 - from) { // it ends where it began
+		for (int shift = 0, from = 0; shift < 32; shift += BITS, from = 1 - from) { // it ends in the first buffer
 			LAUNCH("sort_count", groups * SORTERS, 1, SORTERS, 1, BUFFER(at[from]), BUFFER(starts), INT(n), INT(shift));
 			scan_all(starts, starts, groups * DIGITS, 0);
 			LAUNCH("sort_place", groups * SORTERS, 1, SORTERS, 1, BUFFER(at[from]), BUFFER(at[1 - from]), BUFFER(starts), INT(n), INT(shift));
@@ -305,16 +305,16 @@ static void check_sort(void)
 		near("the keys in order", i, sorted[i], keys[i], 1, 0);
 }
 
-// As of a scan: each key is read once and written once, however often it goes back and forth.
+// As for a scan: each key counts as read once and written once, however often it moves.
 static double sort_rate(int times) { return 2.0 * times * sizeof *keys * n / spent.kernels / 1e9; }
 
-// A sparse matrix by a vector: of each row one number in a hundred is there.
+// A sparse matrix times a vector: one number in a hundred exists in each row.
 enum { ROW = 32, APART = 100 }; // ROW as in the kernel
 static int *starts, *columns;
 
 static void begin_spmv(int size)
 {
-	size_t room = (size_t)size * (size / 8 + 8); // eight times what there will be, and a few for small rows
+	size_t room = (size_t)size * (size / 8 + 8); // eight times the expected number, and a few more for small rows
 	n = size;
 	starts = memory(sizeof *starts * (n + 1)), columns = memory(sizeof *columns * room);
 	for (int row = 0; row < n; row++) {
@@ -327,7 +327,7 @@ static void begin_spmv(int size)
 
 static void run_spmv(int times)
 {
-	size_t there = starts[n] + 1; // no buffer is empty
+	size_t there = starts[n] + 1; // so that no buffer is empty
 	buffer s = filled(starts, sizeof *starts * (n + 1)), c = filled(columns, sizeof *columns * there), values = filled(a, sizeof *a * there);
 	buffer vector = device_buffer(sizeof *b * n), product = device_buffer(sizeof *result * n);
 	for (int t = 0; t < times; t++) {
@@ -337,7 +337,7 @@ static void run_spmv(int times)
 	}
 }
 
-// check_spmv has a whole row in memory, with its zeros.
+// check_spmv expands a whole row with its zeros.
 static void check_spmv(void)
 {
 	double *row = memory(sizeof *row * n);
@@ -354,7 +354,7 @@ static void check_spmv(void)
 
 static double spmv_rate(int times) { return times * 2.0 * starts[n] / spent.kernels / 1e9; }
 
-// A vector and a multiple of another, with the copies.
+// Adds a vector and a multiple of another, including the copies.
 static const float by = 1.75f;
 
 static void run_triad(int times)
@@ -374,7 +374,7 @@ static void check_triad(void)
 		near("the triad", i, result[i], a[i] + (double)by * b[i], 1, 1e-6);
 }
 
-// Bytes are the three vectors', and the time is the device's own of kernels and copies.
+// Counts the bytes of the three vectors, and the device's own time of kernels and copies.
 static double triad_rate(int times) { return 3.0 * times * sizeof *a * n / (spent.kernels + spent.copying) / 1e9; }
 
 const struct app fft = {"fft", "levels", 64, 256, begin_fft, run_fft, check_fft, "arithmetic", fft_rate};

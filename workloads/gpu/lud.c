@@ -1,4 +1,4 @@
-// LU decomposition of a matrix whose diagonal prevails, as Rodinia's lud, which has 256 rows by default.
+// LU decomposition of a diagonally dominant matrix, like Rodinia's lud, which has 256 rows by default.
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static float *a, *result;
 static void begin(int size)
 {
 	if (size > 46340)
-		fail("size: %d: at most 46340 rows were expected, so that elements can be counted", size);
+		fail("size: %d: must be at most 46340 rows, so that elements can be counted", size);
 	n = size;
 	a = memory(sizeof *a * n * n);
 	result = memory(sizeof *a * n * n);
@@ -40,7 +40,7 @@ static void run(int times)
 	}
 }
 
-// check decomposes row after row, as one learns it.
+// check decomposes row by row, as in a textbook.
 static void check(void)
 {
 	double *want = memory(sizeof *want * n * n), most = 0;

@@ -1,4 +1,4 @@
-// gpu APPLICATION DRIVER CORES SIZE TIMES FOLDER: an application of a GPU's, TIMES times, its results checked against the CPU's. It prints one JSON line.
+// gpu APPLICATION DRIVER CORES SIZE TIMES FOLDER: runs a GPU application TIMES times, checks its results against the CPU's, and prints one JSON line.
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -48,11 +48,11 @@ float random_number(void)
 
 void near(const char *what, int at, double got, double want, double most, double share)
 {
-	if (!(fabs(got - want) <= share * fmax(most, 1e-30))) // NaN is far from all
+	if (!(fabs(got - want) <= share * fmax(most, 1e-30))) // NaN is near to nothing
 		fail("the device computed %s[%d] as %g, the CPU %g: the device, its driver or its compiler is wrong", what, at, got, want);
 }
 
-static double *repeats, last; // how long each time took, and when the latest ended
+static double *repeats, last; // the time of each run, and when the latest ended
 static int repetitions;
 
 void repeated(void)
@@ -87,7 +87,7 @@ static int number(const char *text, const char *what, long least, long most)
 	errno = 0;
 	long n = strtol(text, &end, 10);
 	if (errno || *end || end == text || n < least || n > most)
-		fail("%s: %s: a number from %ld to %ld was expected", what, text, least, most);
+		fail("%s: %s: must be a number from %ld to %ld", what, text, least, most);
 	return n;
 }
 
@@ -97,15 +97,15 @@ char *contents(const char *folder, const char *name)
 	char path[4096];
 	struct stat about;
 	if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
-		fail("%s/%s: a shorter path was expected", folder, name);
+		fail("%s/%s: the path is too long", folder, name);
 	FILE *f = fopen(path, "r");
 	if (!f || fstat(fileno(f), &about))
 		fail("%s: %s", path, strerror(errno));
 	if (about.st_size < 1 || about.st_size > MOST)
-		fail("%s: 1 to %d bytes were expected, not %lld", path, MOST, (long long)about.st_size);
+		fail("%s: %lld bytes: must be 1 to %d", path, (long long)about.st_size, MOST);
 	char *all = memory(about.st_size + 1);
 	if (fread(all, 1, about.st_size, f) != (size_t)about.st_size)
-		fail("%s: it cannot be read whole: %s", path, strerror(errno));
+		fail("%s: cannot be read completely: %s", path, strerror(errno));
 	fclose(f);
 	return all;
 }
@@ -115,12 +115,12 @@ int main(int argc, char **argv)
 	const struct app *apps[] = {&lud, &stencil, &particles, &inference, &training, &bus_down, &bus_up, &device_memory, &peak_flops, &launch_latency,
 	                            &fft, &gemm, &md, &reduction, &scan, &sort, &spmv, &triad}, *app = NULL;
 	if (argc != 7)
-		fail("gpu APPLICATION DRIVER CORES SIZE TIMES FOLDER was expected");
+		fail("usage: gpu APPLICATION DRIVER CORES SIZE TIMES FOLDER");
 	for (size_t i = 0; i < sizeof apps / sizeof *apps; i++)
 		if (strcmp(apps[i]->name, argv[1]) == 0)
 			app = apps[i];
 	if (!app)
-		fail("there is no application %s", argv[1]);
+		fail("unknown application %s", argv[1]);
 	int cores = number(argv[3], "cores", 1, 1024), size, times = number(argv[5], "times", 1, 1000000);
 	if (strcmp(argv[4], "small") == 0)
 		size = app->small;
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 	app->check();
 	device_close();
 
-	// What reading the clock takes.
+	// The time of reading the clock.
 	double reads = spent.clocks, from = now();
 	enum { TRIES = 1000 };
 	for (int i = 0; i < TRIES; i++)
@@ -167,7 +167,7 @@ int main(int argc, char **argv)
 	double value = app->figure ? app->value(times) : 0;
 	if (isfinite(value) && value > 0)
 		printf(", \"%s\": %.9g", app->figure, value);
-	if (repetitions > 1) // the first has allocation and the kernels' loading in it
+	if (repetitions > 1) // the first includes allocation and loading the kernels
 		repeats++, repetitions--;
 	double sum = 0;
 	for (int i = 0; i < repetitions; i++)

@@ -1,4 +1,4 @@
-// device.h by OpenCL 1.2: the loader is ocl-icd, the driver whatever the guest has.
+// Implements device.h with OpenCL 1.2. The loader is ocl-icd, and the driver is the guest's.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@ static cl_context context;
 static cl_command_queue queue;
 static cl_program program;
 
-// Kernels whose times the device has and nobody has asked for yet.
+// Kernels whose times the program has not read from the device yet.
 enum { MOST = 4096 };
 static cl_event pending[MOST];
 static int waits;
@@ -29,16 +29,16 @@ static void must(cl_int err, const char *what)
 	case CL_MEM_OBJECT_ALLOCATION_FAILURE:
 	case CL_OUT_OF_RESOURCES:
 	case CL_INVALID_BUFFER_SIZE:
-		fail("%s: the device has not enough memory or other resources (OpenCL error %d): choose a smaller size", what, err);
+		fail("%s: the device has too little memory or other resources (OpenCL error %d): choose a smaller size", what, err);
 	case CL_OUT_OF_HOST_MEMORY:
 		fail("%s: the driver got no memory from the system (OpenCL error %d): choose a smaller size, or an instance with more memory", what, err);
 	case CL_DEVICE_NOT_AVAILABLE:
-		fail("%s: the device is gone (OpenCL error %d): see whether another program has it, or whether it has to be reset", what, err);
+		fail("%s: the device is gone (OpenCL error %d): check whether another program has it, or reset it", what, err);
 	}
 	fail("%s: OpenCL error %d", what, err);
 }
 
-// device_named finds the device of the driver whose name begins so.
+// device_named finds the device of the driver whose name has this beginning.
 static cl_device_id device_named(const char *driver)
 {
 	cl_platform_id all[16];
@@ -60,7 +60,7 @@ static cl_device_id device_named(const char *driver)
 			return device;
 		fail("the OpenCL driver %s has no device (error %d): is the device in the guest, and its kernel driver loaded?", name, err);
 	}
-	fail("no OpenCL driver for %s: there are %s", strcmp(driver, "pocl") == 0 ? "the CPU (pocl)" : "a GPU", names);
+	fail("no OpenCL driver for %s: the drivers are %s", strcmp(driver, "pocl") == 0 ? "the CPU (pocl)" : "a GPU", names);
 }
 
 void device_open(const char *driver, int cores, const char *folder, const char *kernels_of)
@@ -69,7 +69,7 @@ void device_open(const char *driver, int cores, const char *folder, const char *
 	snprintf(name, sizeof name, "%s.cl", kernels_of);
 	const char *source[] = {contents(folder, "language.h"), contents(folder, name)};
 	snprintf(text, sizeof text, "%d", cores);
-	// pocl starts as many threads as the system has CPUs, whatever its process may use of them.
+	// pocl starts a thread for each of the system's CPUs, even if its process may use fewer.
 	if (setenv("POCL_CPU_MAX_CU_COUNT", text, 1) || setenv("POCL_MAX_PTHREAD_COUNT", text, 1))
 		fail("setenv: no memory");
 	cl_int err;
@@ -112,7 +112,7 @@ static double lasted(cl_event e)
 	cl_ulong from, to;
 	must(clGetEventProfilingInfo(e, CL_PROFILING_COMMAND_START, sizeof from, &from, NULL), "asking when a command began");
 	must(clGetEventProfilingInfo(e, CL_PROFILING_COMMAND_END, sizeof to, &to, NULL), "asking when a command ended");
-	must(clReleaseEvent(e), "giving a command up");
+	must(clReleaseEvent(e), "releasing a command");
 	return (to - from) / 1e9;
 }
 
@@ -127,7 +127,7 @@ void device_write(buffer to, const void *from, size_t bytes)
 
 void device_read(void *to, buffer from, size_t bytes)
 {
-	device_finish(); // or the copy would wait for the kernels
+	device_finish(); // otherwise the copy would wait for the kernels
 	cl_event e;
 	double start = now();
 	must(clEnqueueReadBuffer(queue, from->memory, CL_TRUE, 0, bytes, to, 0, NULL, &e), "copying from the device");
@@ -186,7 +186,7 @@ void device_watch(void) {}
 
 struct condition device_condition(void)
 {
-	return (struct condition){-1, -1, -1, -1, -1}; // OpenCL does not tell
+	return (struct condition){-1, -1, -1, -1, -1}; // OpenCL does not report it
 }
 
 void device_close(void)

@@ -1,4 +1,5 @@
-// A particle filter that follows a disc through a film of 10 pictures of 128 × 128 points, as Rodinia's particlefilter, which has 1,000 particles by default.
+// A particle filter that follows a disc through a film of 10 pictures of 128 × 128 points, like Rodinia's particlefilter, which has 1,000 particles by
+// default.
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static void begin(int size)
 			}
 }
 
-// start puts all particles where the disc was a picture before the first.
+// start puts all particles at the disc's place one picture before the first.
 static void start(void)
 {
 	for (int i = 0; i < n; i++) {
@@ -34,7 +35,7 @@ static void start(void)
 	}
 }
 
-// estimate turns the points of all particles into weights, their sums and the place where the disc is believed to be.
+// estimate turns the points of all particles into weights, their sums and the estimated place of the disc.
 static void estimate(int f)
 {
 	float most = weights[0];
@@ -74,8 +75,8 @@ static void run(int times)
 	}
 }
 
-// check follows the disc by other means: the same particles, moved, weighed and chosen in double precision. Which particle is chosen may differ by rounding, so what
-// is compared is where the disc is believed to be: to a twentieth of a point, and to a point of where it is.
+// check follows the disc in another way: it moves, weighs and chooses the same particles in double precision. Rounding may choose other particles, so
+// check compares the estimated place of the disc: to a twentieth of a point with the device's estimate, and to one point with the real place.
 static void check(void)
 {
 	double *at = memory(sizeof *at * n), *up = memory(sizeof *up * n), *w = memory(sizeof *w * n), *nx = memory(sizeof *nx * n), *ny = memory(sizeof *ny * n);

@@ -1,4 +1,5 @@
-// records.h by CUPTI's activity records. The library is pinned, and its records' layouts with it; scripts/cuda compares those below with NVIDIA's own header.
+// Implements records.h with CUPTI's activity records. The library is pinned, and so are the layouts of its records. scripts/cuda compares those below
+// with NVIDIA's own header.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #define LIBRARY "libcupti.so.13"
 
 enum { COPY = 1, KERNEL = 10, COMPILATION = 52 };         // kinds of records
-enum { COMPILED = 3 };                                     // what a record of just-in-time compilation can be of; or it is of the cache
+enum { COMPILED = 3 };                                     // a record of just-in-time compilation; another value means the cache
 enum { END_OF_BUFFER = 12, SIZE = 1 << 20, ALIGNMENT = 8 };
 
 struct kernel_record {
@@ -43,7 +44,7 @@ static size_t dropped, timed;
 
 static void must(int result, const char *what)
 {
-	const char *text = "the profiler has no words for it";
+	const char *text = "the profiler gives no description";
 	if (result == 0)
 		return;
 	cupti.GetResultString(result, &text);
@@ -52,12 +53,12 @@ static void must(int result, const char *what)
 
 static void request(uint8_t **buffer, size_t *size, size_t *most)
 {
-	*buffer = aligned_alloc(ALIGNMENT, SIZE); // without one the profiler drops records, and counts them
+	*buffer = aligned_alloc(ALIGNMENT, SIZE); // without a buffer the profiler drops records, and counts them
 	*size = *buffer ? SIZE : 0;
 	*most = 0;
 }
 
-// complete is called by the profiler's own thread, and by records_end's, one after the other.
+// The profiler's own thread calls complete, and so does records_end, but not at the same time.
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	void *record = NULL;
@@ -66,7 +67,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 	(void)size;
 	while ((result = cupti.GetNextRecord(buffer, valid, &record)) == 0)
 		switch (*(uint32_t *)record) {
-		case KERNEL: { // its times may be 0 where the profiler could not tell
+		case KERNEL: { // its times are 0 if the profiler does not know them
 			struct kernel_record *k = record;
 			if (k->start && k->end >= k->start)
 				spent.kernels += (k->end - k->start) / 1e9, timed++;
@@ -91,7 +92,7 @@ static void *call(void *library, const char *name)
 {
 	void *c = dlsym(library, name);
 	if (!c)
-		fail("%s has no %s: the library of CUDA 13 was expected", LIBRARY, name);
+		fail("%s has no %s: must be the library of CUDA 13", LIBRARY, name);
 	return c;
 }
 
@@ -119,10 +120,10 @@ void records_end(size_t launched)
 {
 	if (!spent.recorded)
 		return;
-	enum { INCOMPLETE_TOO = 1 }; // or a buffer with one of these would be kept back
+	enum { INCOMPLETE_TOO = 1 }; // otherwise the profiler would keep back a buffer with one of these
 	must(cupti.FlushAll(INCOMPLETE_TOO), "collecting records");
 	if (dropped)
 		fail("the driver's profiler (CUPTI) dropped %zu records: measure fewer times, or without records (driver=cuda_unrecorded)", dropped);
 	if (timed != launched)
-		fail("the driver's profiler (CUPTI) recorded the times of %zu kernels, and %zu were launched: measure without records (driver=cuda_unrecorded)", timed, launched);
+		fail("the driver's profiler (CUPTI) recorded the times of %zu kernels, but %zu were launched: measure without records (driver=cuda_unrecorded)", timed, launched);
 }

@@ -1,8 +1,8 @@
-// What the device did when, as NVIDIA's profiler (CUPTI) records it: the times of kernels and copies go into spent, and so do those of compiling just in time.
+// What the device did and when, as NVIDIA's profiler (CUPTI) records it. The times of kernels, copies and just-in-time compilation go into spent.
 #pragma once
 #include <stddef.h>
 
-// records_begin has the profiler record from now on. It is to be called before the driver is. folder has its library.
+// records_begin starts recording. Call it before any call of the driver. folder has the profiler's library.
 void records_begin(const char *folder);
-// records_end adds what was recorded to spent, of which so many kernels have to be; where nothing was begun it does nothing.
+// records_end adds the recorded times to spent, and checks the number of kernels. It does nothing if recording did not begin.
 void records_end(size_t kernels);

@@ -1,4 +1,5 @@
-// A stencil of seven points, 100 times over the cells, as Parboil's stencil, which has 512 × 512 × 64 cells by default and 128 × 128 × 32 as its small input.
+// A stencil of seven points, applied 100 times to the cells, like Parboil's stencil. That has 512 × 512 × 64 cells by default and 128 × 128 × 32 as its
+// small input.
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ static float *first, *result;
 static void begin(int size)
 {
 	if (size > 5792)
-		fail("size: %d: at most 5792 cells in width were expected, so that cells can be counted", size);
+		fail("size: %d: must be at most 5792 cells wide, so that cells can be counted", size);
 	nx = ny = size < 4 ? 4 : size;
 	nz = nx / 4 > 64 ? 64 : nx / 4 < 3 ? 3 : nx / 4;
 	cells = (size_t)nx * ny * nz;
@@ -29,7 +30,7 @@ static void run(int times)
 {
 	buffer at[2] = {device_buffer(sizeof *first * cells), device_buffer(sizeof *first * cells)};
 	for (int t = 0; t < times; t++) {
-		device_write(at[0], first, sizeof *first * cells); // the cells of the rim stay as they are, in both
+		device_write(at[0], first, sizeof *first * cells); // the cells of the rim do not change, in either buffer
 		device_write(at[1], first, sizeof *first * cells);
 		for (int s = 0; s < STEPS; s++)
 			LAUNCH("stencil", nx, ny, 16, 4, BUFFER(at[s % 2]), BUFFER(at[1 - s % 2]), INT(nx), INT(ny), INT(nz), FLOAT(middle), FLOAT(side));

@@ -1,12 +1,12 @@
 /*
  * hashing make MEGABYTES FILE: writes MEGABYTES MiB of keys, 32 bytes each, 128 to a page of 4096 bytes.
- * hashing run FORM ROUNDS FILE ANSWER: maps FILE, read-only and shared, and gives each key its index, which is its sdbm hash (h = c + 65599*h,
- * mod 2^32) modulo the number of keys in the file. FORM dense takes every key, sparse those in the first 20 % of each page, 25 of
- * 128. Indices go to memory of the function's own, 4 bytes each. All of it ROUNDS times over one mapping. The indices of the last round
- * are folded into x = a*x + c + index (mod 2^64), which goes to ANSWER.
- * hashing check FORM MEGABYTES ANSWER: the same x without the file, each hash as a sum of powers.
+ * hashing run FORM ROUNDS FILE ANSWER: maps FILE, read-only and shared, and computes the index of each key: its sdbm hash (h = c + 65599*h,
+ * mod 2^32) modulo the number of keys in the file. FORM dense uses every key, sparse the keys in the first 20 % of each page, 25 of
+ * 128. It stores the indices in its own memory, 4 bytes each. It repeats this ROUNDS times over one mapping. The indices of the last round
+ * go into x = a*x + c + index (mod 2^64). It writes x to ANSWER.
+ * hashing check FORM MEGABYTES ANSWER: checks x without the file, with each hash as a sum of powers.
  *
- * Exit status 0, 1 for a failure or a wrong answer, 2 for wrong arguments; one line says what.
+ * Exit status: 0, 1 for a failure or a wrong answer, 2 for wrong arguments. One line says what failed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define PAGE 4096
 #define KEY 32
 #define KEYS (PAGE / KEY)	/* in a page */
-#define SPARSE (PAGE / 5 / KEY) /* of them in the first 20 % of it */
+#define SPARSE (PAGE / 5 / KEY) /* keys in the first 20 % of a page */
 
 static _Noreturn void fail(const char *what, const char *why)
 {
@@ -74,7 +74,7 @@ static uint64_t run(uint64_t taken, uint64_t rounds, const char *path)
 	if (size < 0)
 		fail(path, strerror(errno));
 	if (!size || size % PAGE)
-		fail(path, "pages of 4096 bytes were expected");
+		fail(path, "must have pages of 4096 bytes");
 	const unsigned char *data = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 	uint32_t *indices = malloc(pages * taken * sizeof *indices);
 
@@ -114,7 +114,7 @@ static uint64_t number(const char *s)
 	uint64_t n = strtoull(s, &end, 10);
 
 	if (!n || *end) {
-		fprintf(stderr, "%s: a number was expected\n", s);
+		fprintf(stderr, "%s: must be a number\n", s);
 		exit(2);
 	}
 	return n;
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
 		if (ferror(file) || fclose(file))
 			fail(path, "cannot be written");
 	} else if (fscanf(file, "%llu", &got) != 1 || got != x) {
-		fprintf(stderr, "wrong answer: %llu was expected\n", (unsigned long long)x);
+		fprintf(stderr, "wrong answer: must be %llu\n", (unsigned long long)x);
 		return 1;
 	}
 	return 0;

@@ -1,15 +1,16 @@
 #!/bin/sh
-# hpcc.sh N SHARE NB RANKS CORES MEMORY: HPCC on a problem of order N, or, where N is 0, of the multiple of NB whose matrix has SHARE per cent of MEMORY MiB; by CORES processes
-# where RANKS is 0, two at least. It prints HPCC's summary, and what was chosen. What HPCC itself calls wrong is a failure.
+# hpcc.sh N SHARE NB RANKS CORES MEMORY: runs HPCC on a problem of order N with RANKS processes. If N is 0, the order is the multiple of NB whose
+# matrix takes SHARE per cent of MEMORY MiB. If RANKS is 0, there are CORES processes, but at least two. It prints HPCC's summary and the chosen values.
+# It fails if HPCC's own checks fail.
 n=$1 share=$2 nb=$3 ranks=$4 memory=$6
-[ "$ranks" != 0 ] || ranks=$(($5 > 1 ? $5 : 2)) # messages need two
+[ "$ranks" != 0 ] || ranks=$(($5 > 1 ? $5 : 2)) # messages need two processes
 fail() {
 	echo "$1" >&2
 	exit 1
 }
 cd "$TARE_SCRATCH" || exit 1
 [ "$n" != 0 ] || n=$(awk -v share="$share" -v memory="$memory" -v nb="$nb" 'BEGIN { n = int(sqrt(share / 100 * memory * 1048576 / 8) / nb) * nb; print n < nb ? nb : n }')
-# The grid of processes that is nearest to a square, as wide as high or wider.
+# Chooses the grid of processes that is closest to a square and at least as wide as high.
 p=$(awk -v ranks="$ranks" 'BEGIN { for (p = int(sqrt(ranks)); ranks % p; p--); print p }')
 q=$((ranks / p))
 
@@ -51,12 +52,12 @@ $q           Qs
 0            number of additional blocking sizes for PTRANS
 40           values of NB
 END
-rm -f hpccoutf.txt # HPCC writes at its end
-# One thread a process: HPCC has its processes work side by side.
+rm -f hpccoutf.txt # HPCC appends to it
+# One thread for each process, because HPCC runs its processes in parallel.
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 mpirun --allow-run-as-root -np "$ranks" --oversubscribe --bind-to none --mca pml ob1 --mca btl self,sm --mca smsc ^cma \
 	--prtemca prte_tmpdir_base "$TARE_SCRATCH" hpcc >said 2>&1 ||
-	fail "hpcc has failed with exit status $?: $(tr -d '\000' <said | grep -v '^[-[:space:]]*$' | head -n 1)"
+	fail "hpcc failed with exit status $?: $(tr -d '\000' <said | grep -v '^[-[:space:]]*$' | head -n 1)"
 sh "$TARE_WORK/check.sh" hpccoutf.txt "$n" "$ranks" || exit 1
 
 sed -n '/^Begin of Summary section/,/^End of Summary section/p' hpccoutf.txt | grep =

@@ -1,5 +1,5 @@
-// The files f0000, f0001, … of ADDRESS:PORT in their order, one after the other, FILES of them, PASSES times. Each must be the right one, whole.
-// With READY the exit status says whether any was served.
+// Requests FILES files f0000, f0001, … of ADDRESS:PORT in order, one after another, PASSES times. Each must be the right, complete file.
+// With READY the exit status says whether the server sent one.
 import http from 'k6/http';
 import { check } from 'k6';
 import exec from 'k6/execution';
@@ -7,7 +7,7 @@ import { Counter, Trend } from 'k6/metrics';
 
 const files = +__ENV.FILES;
 const passes = +__ENV.PASSES;
-const lines = 65536; // of a file, 16 bytes each
+const lines = 65536; // in a file, 16 bytes each
 
 export const options = {
   scenarios: { one: { executor: 'per-vu-iterations', vus: 1, iterations: files * passes, maxDuration: '24h' } },
@@ -16,7 +16,7 @@ export const options = {
 };
 
 const response = new Trend('response'); // ms, of right answers
-const clock = new Trend('clock'); // ms since the start, of right answers' ends
+const clock = new Trend('clock'); // ms since the start, of the ends of right answers
 const right = new Counter('right');
 
 const line = (n) => `${String(n).padStart(15, '0')}\n`;
@@ -25,7 +25,7 @@ export default function () {
   const n = exec.vu.iterationInScenario % files;
   const answer = http.get(`http://${__ENV.ADDRESS}:${__ENV.PORT}/f${String(n).padStart(4, '0')}`, { timeout: '1m', redirects: 0 });
   let cause = answer.error;
-  if (!cause && answer.status !== 200) cause = `status ${answer.status}, 200 was expected`;
+  if (!cause && answer.status !== 200) cause = `status ${answer.status}: must be 200`;
   const body = answer.body || '';
   if (!cause && (body.length !== lines * 16 || !body.startsWith(line(n * lines)) || !body.endsWith(line((n + 1) * lines - 1)))) {
     cause = 'another file, or a part of it';

@@ -1,5 +1,5 @@
 #!/bin/sh
-# serve.sh ADDRESS PORT: Apache, in the foreground.
+# serve.sh ADDRESS PORT: runs Apache in the foreground.
 set -eu
 chmod a+rx "$TARE_SCRATCH" # its workers do not run as root
 export ADDRESS="$1" PORT="$2"

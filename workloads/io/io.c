@@ -1,13 +1,13 @@
 /*
  * io make FILE: writes the file of blocks that requests read.
- * io run REQUESTS MILLIONS WORKERS FILE ANSWERS: MILLIONS million steps of x = a*x + c (mod 2^64), each needing the one
- * before, shared among WORKERS processes and cut into REQUESTS requests. For each request a worker reads a block's
- * number from a TCP socket, reads that block of FILE from the disk, adds it to x, does its steps, and writes x to the
- * socket. Its peer, a process of its own on the loopback, waits for that and asks for the next. With no requests there
- * are neither peers nor file. The last x of each worker goes to ANSWERS.
- * io check REQUESTS MILLIONS WORKERS ANSWERS: the same answers by repeated squaring, without a step or a file.
+ * io run REQUESTS MILLIONS WORKERS FILE ANSWERS: computes MILLIONS million steps of x = a*x + c (mod 2^64), each depending on the
+ * previous one. WORKERS processes share the steps, in REQUESTS requests. For each request a worker reads a block's
+ * number from a TCP socket, reads that block of FILE from the disk, adds it to x, computes its steps, and writes x to the
+ * socket. Its peer, a separate process on the loopback, waits for that and sends the next request. With 0 requests there
+ * are neither peers nor a file. The last x of each worker goes to ANSWERS.
+ * io check REQUESTS MILLIONS WORKERS ANSWERS: checks the answers by repeated squaring, without the steps and the file.
  *
- * Exit status 0, 1 for a failure or a wrong answer, 2 for wrong arguments; one line says what.
+ * Exit status: 0, 1 for a failure or a wrong answer, 2 for wrong arguments. One line says what failed.
  */
 #define _GNU_SOURCE /* O_DIRECT */
 #include <arpa/inet.h>
@@ -57,13 +57,13 @@ static uint64_t jump(uint64_t x, uint64_t n)
 	return x;
 }
 
-/* The i-th of n pieces that total is cut into: they add up to it, and differ by one at most. */
+/* The size of the i-th of n pieces of total. The sizes sum to total and differ by at most one. */
 static uint64_t piece(uint64_t total, uint64_t n, uint64_t i)
 {
 	return total / n + (i < total % n);
 }
 
-/* Word w of block b of the file, and the block that the k-th request of a worker asks for: scattered, always the same. */
+/* Word w of block b of the file, and the block of a worker's k-th request. The blocks are scattered and always the same. */
 static uint64_t word(uint64_t b, uint64_t w)
 {
 	return (b * WORDS + w + 1) * A;
@@ -75,7 +75,7 @@ static uint64_t wanted(uint64_t worker, uint64_t k)
 }
 
 struct job {
-	uint64_t requests, steps; /* of this worker */
+	uint64_t requests, steps; /* for this worker */
 	uint64_t number;
 };
 
@@ -93,7 +93,7 @@ static void transfer(int socket, uint64_t *value, int out)
 		ssize_t n = out ? send(socket, at, sizeof *value - done, MSG_NOSIGNAL) : recv(socket, at, sizeof *value - done, 0);
 
 		if (n == 0 || (n < 0 && (errno == ECONNRESET || errno == EPIPE)))
-			exit(1); /* the other end has said why it went, or was killed, which run tells */
+			exit(1); /* the other end has printed why it ended, or was killed, which run reports */
 		if (n < 0 && errno != EINTR)
 			fail("socket", strerror(errno));
 		if (n > 0)
@@ -104,19 +104,19 @@ static void transfer(int socket, uint64_t *value, int out)
 static uint64_t serve(struct job j, int socket, const char *path)
 {
 	uint64_t x = 42 + j.number, *block = NULL;
-	/* O_DIRECT: no page cache is asked, whatever earlier trials have left in it; what is below is the platform's own. */
+	/* O_DIRECT bypasses the page cache, so its content from earlier trials does not matter. The layers below belong to the platform. */
 	int fd = open(path, O_RDONLY | O_DIRECT);
 
 	if (fd < 0)
-		fail(path, errno == EINVAL ? "its file system cannot read past the page cache (O_DIRECT); a disk was expected" : strerror(errno));
+		fail(path, errno == EINVAL ? "its file system cannot bypass the page cache (O_DIRECT): it must be on a disk" : strerror(errno));
 	if (posix_memalign((void **)&block, BLOCK, BLOCK))
-		fail("memory", "there is none");
+		fail("memory", "not available");
 	for (uint64_t k = 0; k < j.requests; k++) {
 		uint64_t b;
 
 		transfer(socket, &b, 0);
 		if (pread(fd, block, BLOCK, b * BLOCK) != BLOCK)
-			fail(path, "a whole block was expected");
+			fail(path, "the file ends within a block");
 		for (size_t w = 0; w < WORDS; w++)
 			x += block[w];
 		x = steps(x, piece(j.steps, j.requests, k));
@@ -151,7 +151,7 @@ static void connection(int end[2])
 	    (end[1] = accept(listener, (void *)&theirs, &m)) < 0 || getsockname(end[0], (void *)&mine, &n))
 		fail("a TCP connection over the loopback", strerror(errno));
 	if (mine.sin_port != theirs.sin_port)
-		fail("a TCP connection over the loopback", "someone else has connected");
+		fail("a TCP connection over the loopback", "another process connected");
 	for (int i = 0; i < 2; i++)
 		if (setsockopt(end[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof one))
 			fail("TCP_NODELAY", strerror(errno));
@@ -178,7 +178,7 @@ static void run(uint64_t requests, uint64_t total, uint64_t workers, const char 
 				fail("fork", strerror(errno));
 			if (pid)
 				continue;
-			if (requests) /* or the other end's death would not be seen */
+			if (requests) /* otherwise it would not see the other end's death */
 				close(end[!peer]);
 			if (!requests)
 				got[i] = steps(42 + i, j.steps);
@@ -201,7 +201,7 @@ static void run(uint64_t requests, uint64_t total, uint64_t workers, const char 
 			fprintf(stderr, "a worker or its peer was killed: %s\n", strsignal(WTERMSIG(status)));
 	}
 	if (failed)
-		exit(1); /* the child that failed has said why */
+		exit(1); /* the failed child has printed why */
 	FILE *out = fopen(answers, "w");
 
 	if (!out)
@@ -219,7 +219,7 @@ static void check(uint64_t requests, uint64_t total, uint64_t workers, const cha
 	unsigned long long got;
 
 	if (!in)
-		fail("answers", "there are none");
+		fail("answers", "are missing");
 	for (uint64_t b = 0; b < BLOCKS; b++)
 		for (uint64_t w = 0; w < WORDS; w++)
 			sum[b] += word(b, w);
@@ -234,7 +234,7 @@ static void check(uint64_t requests, uint64_t total, uint64_t workers, const cha
 		if (fscanf(in, "%llu", &got) != 1)
 			fail("answers", "some are missing");
 		if (got != x) {
-			fprintf(stderr, "wrong answer of worker %llu: %llu, expected %llu\n", (unsigned long long)i, got, (unsigned long long)x);
+			fprintf(stderr, "wrong answer of worker %llu: %llu: must be %llu\n", (unsigned long long)i, got, (unsigned long long)x);
 			exit(1);
 		}
 	}
@@ -262,7 +262,7 @@ static uint64_t number(const char *s)
 	uint64_t n = strtoull(s, &end, 10);
 
 	if (!*s || *end) {
-		fprintf(stderr, "%s: a number was expected\n", s);
+		fprintf(stderr, "%s: must be a number\n", s);
 		exit(2);
 	}
 	return n;
@@ -283,7 +283,7 @@ int main(int argc, char **argv)
 	uint64_t requests = number(argv[2]), total = number(argv[3]) * 1000000, workers = number(argv[4]);
 
 	if (!workers || (requests && requests < workers)) {
-		fprintf(stderr, "%s requests for %s workers: none, or one for each at least, was expected\n", argv[2], argv[4]);
+		fprintf(stderr, "%s requests for %s workers: must be none, or at least one for each\n", argv[2], argv[4]);
 		return 2;
 	}
 	if (argc == 7)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# ior.sh API OPERATION ACCESS MEGABYTES TRANSFER RANKS CORES MEMORY: workload.yaml says what each is. It prints one JSON line.
+# ior.sh API OPERATION ACCESS MEGABYTES TRANSFER RANKS CORES MEMORY: prints one JSON line. workload.yaml describes the arguments.
 api=$1 operation=$2 access=$3 megabytes=$4 transfer=$5 ranks=$6
 [ "$ranks" != 0 ] || ranks=$7
 [ "$megabytes" != 0 ] || megabytes=$((2 * $8))
@@ -13,9 +13,9 @@ fail() {
 	echo "$1" >&2
 	exit 1
 }
-[ "$each" -gt 0 ] || fail "$megabytes MiB are too few for $ranks processes: 1 MiB each at least was expected"
+[ "$each" -gt 0 ] || fail "$megabytes MiB are too few for $ranks processes: must be at least 1 MiB each"
 rm -f "$file"
-# What the programs print is kept in the shell: where the disk is full no file has it.
+# The shell keeps the programs' output, because a file could not hold it if the disk is full.
 if [ "$api" = mpiio ]; then
 	exec 3>&1
 	said=$(mpirun --allow-run-as-root -np "$ranks" --oversubscribe --bind-to none --mca pml ob1 --mca btl self,sm --mca smsc ^cma \
@@ -28,12 +28,12 @@ fi
 direct=0 rw=$operation
 [ "$api" = posix ] || direct=1
 [ "$access" = sequential ] || rw=rand$operation
-# Pieces in random order are written over what is there. invalidate drops the file from the page cache before.
+# Writes in random order overwrite existing data. invalidate drops the file from the page cache first.
 said=$(fio --name=ior --output-format=json --filename="$file" --rw="$rw" --direct="$direct" --ioengine=psync --bs="${transfer}k" --size="${each}m" --numjobs="$ranks" \
 	--offset_increment="${each}m" --thread --group_reporting --invalidate=1 --overwrite="$([ "$rw" = randwrite ] && echo 1 || echo 0)" --end_fsync=1 --randrepeat=1 2>&1)
 status=$?
 rm -f "$file"
-[ "$status" = 0 ] || fail "fio has failed: $(echo "$said" | grep -v '^[[:space:]]*$' | head -n 1 | cut -c1-200)"
+[ "$status" = 0 ] || fail "fio failed: $(echo "$said" | grep -v '^[[:space:]]*$' | head -n 1 | cut -c1-200)"
 echo "$said" | sed -n '/^{/,$p' | jq -ce --arg does "$operation" --argjson bytes "$((each * ranks * 1048576))" '.jobs[0] | . as $job | .[$does]
-	| if $job.error != 0 or .io_bytes != $bytes then "fio: error \($job.error), \(.io_bytes) bytes, \($bytes) were expected" | halt_error(1)
+	| if $job.error != 0 or .io_bytes != $bytes then "fio: error \($job.error), \(.io_bytes) bytes: must be \($bytes) without an error" | halt_error(1)
 	  else {operations_per_second: .iops, bandwidth: (.bw_bytes / 1e6), p50: (.clat_ns.percentile["50.000000"] / 1e9), p99: (.clat_ns.percentile["99.000000"] / 1e9)} end'

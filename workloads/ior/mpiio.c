@@ -1,6 +1,7 @@
-// mpiio OPERATION ACCESS FILE MEBIBYTES KIBIBYTES: the ranks of a parallel program read or write one file by MPI-IO, as IOR does: each has a segment of MEBIBYTES, and
-// transfers it once, in pieces of KIBIBYTES, one after the other or in random order. A write ends when MPI_File_sync has; before a read the file is written, flushed,
-// and dropped from the page cache. What is read is looked at. Rank 0 prints one JSON line; times are the slowest rank's, latencies all ranks'.
+// mpiio OPERATION ACCESS FILE MEBIBYTES KIBIBYTES: the ranks of a parallel program read or write one file through MPI-IO, as IOR does. Each has a
+// segment of MEBIBYTES, and transfers it once, in pieces of KIBIBYTES, in sequential or random order. A write ends when MPI_File_sync ends. Before a
+// read, the file is written, flushed, and dropped from the page cache. The program checks what it reads. Rank 0 prints one JSON line. Times are those
+// of the slowest rank, and latencies those of all ranks.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,7 @@ static void fail(const char *what, const char *why)
 
 static void ok(int status, const char *what)
 {
-	int said = errno; // Open MPI's own text of a full disk is "known error not in list"
+	int said = errno; // for a full disk, Open MPI's own text is "known error not in list"
 	char text[MPI_MAX_ERROR_STRING];
 	int length;
 	if (status == MPI_SUCCESS) {
@@ -39,7 +40,7 @@ static int by_time(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-// transfers reads or writes pieces of this rank's segment in an order, and notes what each took, in seconds.
+// transfers reads or writes pieces of this rank's segment in an order, and stores the time of each, in seconds.
 static void transfers(MPI_File file, int writes, char *buffer, size_t size, long n, const long *order, double *took)
 {
 	for (long i = 0; i < n; i++) {
@@ -56,9 +57,9 @@ static void transfers(MPI_File file, int writes, char *buffer, size_t size, long
 			took[i] = MPI_Wtime() - start;
 		MPI_Get_count(&status, MPI_BYTE, &moved);
 		if (moved != (int)size)
-			fail(writes ? "MPI_File_write_at" : "MPI_File_read_at", "fewer bytes were transferred than asked for");
+			fail(writes ? "MPI_File_write_at" : "MPI_File_read_at", "transferred too few bytes");
 		if (!writes && memcmp(buffer, &mark, sizeof mark))
-			fail("MPI_File_read_at", "the file has other bytes than were written");
+			fail("MPI_File_read_at", "the file differs from what was written");
 	}
 }
 
@@ -78,9 +79,9 @@ int main(int argc, char **argv)
 	long *order = malloc(n * sizeof *order), *plain = malloc(n * sizeof *plain);
 	double *took = malloc(n * sizeof *took), *all = rank ? NULL : malloc((size_t)n * ranks * sizeof *all);
 	if (n < 1 || !buffer || !order || !plain || !took || (!rank && !all))
-		fail("memory", "there is none");
+		fail("memory", "not available");
 	memset(buffer, 'x', size);
-	uint64_t seed = 88172645463325252u + (uint64_t)rank; // the same order in every trial
+	uint64_t seed = 88172645463325252u + (uint64_t)rank; // every trial has the same order
 	for (long i = 0; i < n; i++)
 		order[i] = plain[i] = i;
 	for (long i = n - 1; random_order && i > 0; i--) {
@@ -90,13 +91,13 @@ int main(int argc, char **argv)
 	}
 	MPI_File file;
 	ok(MPI_File_open(MPI_COMM_WORLD, argv[3], MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file), argv[3]);
-	if (!writes || random_order) { // pieces in random order are written over what is there
+	if (!writes || random_order) { // writes in random order overwrite existing data
 		transfers(file, 1, buffer, size, n, plain, NULL);
 		ok(MPI_File_sync(file), "MPI_File_sync");
 		MPI_Barrier(MPI_COMM_WORLD);
 		int fd = open(argv[3], O_RDONLY);
 		if (fd < 0 || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) || close(fd))
-			fail(argv[3], "its pages cannot be dropped from the page cache");
+			fail(argv[3], "cannot drop its pages from the page cache");
 	}
 	MPI_Barrier(MPI_COMM_WORLD);
 	double start = MPI_Wtime(), mine, slowest;

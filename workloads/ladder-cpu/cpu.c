@@ -1,11 +1,11 @@
 /*
- * cpu run MILLIONS ANSWER: MILLIONS million steps, each needing the one before. A step is x = a*x + c (mod 2^64), x added to
- * one of 512 words (4 KiB, in the innermost cache), and f = g*f (mod P) in floating point, where every number is whole and
- * below 2^53 and so exact. The last x, the sum of the words and the last f go to ANSWER. Between the first step and the
- * last there is no system call.
- * cpu check MILLIONS ANSWER: the same three by repeated squaring, in integers, without a table.
+ * cpu run MILLIONS ANSWER: runs MILLIONS million steps, each depending on the previous one. A step computes x = a*x + c (mod 2^64), adds x
+ * to one of 512 words (4 KiB, in the innermost cache), and computes f = g*f (mod P) in floating point, where every number is whole and
+ * below 2^53, and therefore exact. It writes the last x, the sum of the words and the last f to ANSWER. There are no system calls between
+ * the first step and the last.
+ * cpu check MILLIONS ANSWER: checks these three by repeated squaring, in integers, without a table.
  *
- * Exit status 0, 1 for a failure or a wrong answer, 2 for wrong arguments; one line says what.
+ * Exit status: 0, 1 for a failure or a wrong answer, 2 for wrong arguments. One line says what failed.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static struct answer steps(uint64_t n)
 		x = A * x + C;
 		table[x >> 55] += x;
 		double product = f * g, quotient = (double)(int64_t)(product * inverse);
-		f = product - quotient * p; /* the quotient is right, or one too large or too small */
+		f = product - quotient * p; /* the quotient is at most one too large or too small */
 		if (f < 0)
 			f += p;
 		if (f >= p)
@@ -44,7 +44,7 @@ static struct answer steps(uint64_t n)
 	return (struct answer){x, sum, (uint64_t)f};
 }
 
-/* n steps are the map x -> a*x + c, s -> s + p*x + q; two such maps one after the other are such a map again. */
+/* n steps are the map x -> a*x + c, s -> s + p*x + q. Two such maps in succession are again such a map. */
 struct map {
 	uint64_t a, c, p, q;
 };
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 	unsigned long long x, sum, f;
 
 	if (fscanf(file, "%llu %llu %llu", &x, &sum, &f) != 3 || x != a.x || sum != a.sum || f != a.f) {
-		fprintf(stderr, "wrong answer: %llu %llu %llu was expected\n", (unsigned long long)a.x, (unsigned long long)a.sum, (unsigned long long)a.f);
+		fprintf(stderr, "wrong answer: must be %llu %llu %llu\n", (unsigned long long)a.x, (unsigned long long)a.sum, (unsigned long long)a.f);
 		return 1;
 	}
 	return 0;

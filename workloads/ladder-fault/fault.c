@@ -1,14 +1,13 @@
 /*
- * fault make FILE: writes the file that is mapped.
- * fault run ROUNDS FILE ANSWER: ROUNDS times: maps 2048 pages of no file and the 1024 pages of FILE, privately and without huge
- * pages, writes to each page and reads another word of it, and unmaps both. A write to a page that is not there yet is one
- * page fault: the kernel maps neighbours too where a page of a file is read first, but not where it is written. What was
- * read, 0 or the file's word, is folded into x = a*x + c + word (mod 2^64); the last x goes to ANSWER. The page faults that the
- * kernel counted are printed; fewer than pages were touched is a failure, but none at all is a kernel that counts none
- * (gVisor's).
- * fault check ROUNDS ANSWER: the same x without a file.
+ * fault make FILE: writes the file to map.
+ * fault run ROUNDS FILE ANSWER: maps 2048 anonymous pages and the 1024 pages of FILE, privately and without huge pages, writes to
+ * each page and reads another word of it, and unmaps both. It repeats this ROUNDS times. A write to an unmapped page is one
+ * page fault. (On a first read of a file's page, the kernel would also map surrounding pages.) Each word that it reads, 0 or the file's,
+ * goes into x = a*x + c + word (mod 2^64). It writes the last x to ANSWER, and prints the page faults that the
+ * kernel counted. Fewer faults than touched pages is a failure, except that 0 means a kernel that counts no faults (gVisor's).
+ * fault check ROUNDS ANSWER: checks x without a file.
  *
- * Exit status 0, 1 for a failure or a wrong answer, 2 for wrong arguments; one line says what.
+ * Exit status: 0, 1 for a failure or a wrong answer, 2 for wrong arguments. One line says what failed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,7 +31,7 @@ static void fail(const char *what, const char *why)
 	exit(1);
 }
 
-/* The word that is read in a page of the file: its second. */
+/* The word that the program reads in a page of the file: the second. */
 static uint64_t word(uint64_t page)
 {
 	return (page + 1) * A;
@@ -76,14 +75,14 @@ static uint64_t run(uint64_t rounds, const char *path)
 	if (fd < 0)
 		fail(path, strerror(errno));
 	if (lseek(fd, 0, SEEK_END) != (off_t)(OF_FILE * page)) /* made on another host */
-		fail(path, "1024 pages were expected");
+		fail(path, "must have 1024 pages");
 	while (rounds--) {
 		x = touch(x, ANONYMOUS, -1, page);
 		x = touch(x, OF_FILE, fd, page);
 	}
 	counted = faults() - before;
 	if (counted && (uint64_t)counted < touched) {
-		fprintf(stderr, "page faults: the kernel counted %ld, at least %llu were expected\n", counted, (unsigned long long)touched);
+		fprintf(stderr, "page faults: the kernel counted %ld: must be at least %llu\n", counted, (unsigned long long)touched);
 		exit(1);
 	}
 	printf("{\"faults\": %ld}\n", counted);
@@ -148,7 +147,7 @@ int main(int argc, char **argv)
 		if (ferror(file) || fclose(file))
 			fail(path, "cannot be written");
 	} else if (fscanf(file, "%llu", &got) != 1 || got != x) {
-		fprintf(stderr, "wrong answer: %llu was expected\n", (unsigned long long)x);
+		fprintf(stderr, "wrong answer: must be %llu\n", (unsigned long long)x);
 		return 1;
 	}
 	return 0;

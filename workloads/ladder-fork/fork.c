@@ -1,10 +1,10 @@
 /*
- * fork run CHILDREN ANSWER: CHILDREN times, one after the other, fork, execve of this program and waitpid. The i-th child
- * ends with a number that is made of i as its exit status; their sum goes to ANSWER.
- * fork check CHILDREN ANSWER: the same sum without a child.
- * fork child I: what a child does.
+ * fork run CHILDREN ANSWER: calls fork, execve of this program and waitpid, CHILDREN times in succession. The exit status of the i-th child is a
+ * number computed from i. It writes their sum to ANSWER.
+ * fork check CHILDREN ANSWER: checks the sum without a child.
+ * fork child I: runs as the i-th child.
  *
- * Exit status 0, 1 for a failure or a wrong answer, 2 for wrong arguments (of a child: its number); one line says what.
+ * Exit status: 0, 1 for a failure or a wrong answer, 2 for wrong arguments. A child's is its number. One line says what failed.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FAILED 255 /* exit status of a child that could not be executed; no number of a child is as large */
+#define FAILED 255 /* exit status of a child that could not be executed; greater than any number of a child */
 
 static void fail(const char *what, const char *why)
 {
@@ -49,7 +49,7 @@ static int child(char *self, uint64_t i)
 	if (!WIFEXITED(status))
 		fail("a child was killed", strsignal(WTERMSIG(status)));
 	if (WEXITSTATUS(status) == FAILED)
-		exit(1); /* the child has said why */
+		exit(1); /* the child has printed why */
 	return WEXITSTATUS(status);
 }
 
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 		if (ferror(file) || fclose(file))
 			fail(argv[3], "cannot be written");
 	} else if (fscanf(file, "%llu", &got) != 1 || got != sum) {
-		fprintf(stderr, "wrong answer: %llu was expected\n", (unsigned long long)sum);
+		fprintf(stderr, "wrong answer: must be %llu\n", (unsigned long long)sum);
 		return 1;
 	}
 	return 0;

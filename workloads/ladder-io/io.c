@@ -1,12 +1,12 @@
 /*
- * io run BATCHES FILE ANSWER: BATCHES times, writes 8 blocks of 4 KiB, scattered over the 4 MiB of FILE, sees them on the disk
- * (fdatasync), and reads them back. No block is written with the same bytes twice, and all that is read is folded into
- * x = a*x + c + the block's sum (mod 2^64); the last x goes to ANSWER. Reads and writes go past the page cache (O_DIRECT) where
- * the file system can do that; elsewhere the kernel is asked to forget what has been written before it is read. Which of
- * the two it was is printed.
- * io check BATCHES ANSWER: the same x without a file.
+ * io run BATCHES FILE ANSWER: writes 8 blocks of 4 KiB, scattered over the 4 MiB of FILE, flushes them to the disk
+ * (fdatasync), and reads them back. It repeats this BATCHES times, never writing the same bytes to a block. Each block that it reads goes into
+ * x = a*x + c + the block's sum (mod 2^64). It writes the last x to ANSWER. Reads and writes bypass the page cache (O_DIRECT) if
+ * the file system supports that. Otherwise it asks the kernel to drop written blocks from the cache before it reads them. It prints
+ * which of the two it did.
+ * io check BATCHES ANSWER: checks x without a file.
  *
- * Exit status 0, 1 for a failure or a wrong answer, 2 for wrong arguments; one line says what.
+ * Exit status: 0, 1 for a failure or a wrong answer, 2 for wrong arguments. One line says what failed.
  */
 #define _GNU_SOURCE /* O_DIRECT */
 #include <errno.h>
@@ -20,7 +20,7 @@
 #define A 6364136223846793005ULL
 #define C 1442695040888963407ULL
 #define BLOCK 4096
-#define BLOCKS 1024 /* of FILE */
+#define BLOCKS 1024 /* in FILE */
 #define BATCH 8
 #define WORDS (BLOCK / sizeof(uint64_t))
 
@@ -30,7 +30,7 @@ static void fail(const char *what, const char *why)
 	exit(1);
 }
 
-/* Word w of the n-th block that is written, and where it is written: every block of the file in turn, neighbours far apart. */
+/* Word w of the n-th written block, and the place of that block. Every block of the file has its turn; successive ones are far apart. */
 static uint64_t word(uint64_t n, uint64_t w)
 {
 	return (n * WORDS + w + 1) * A;
@@ -51,7 +51,7 @@ static uint64_t fold(uint64_t x, const uint64_t *block)
 {
 	x = A * x + C;
 	for (size_t w = 0; w < WORDS; w++)
-		x += block[w] ^ w; /* not the same for the same words in another order */
+		x += block[w] ^ w; /* depends on the order of the words */
 	return x;
 }
 
@@ -60,27 +60,27 @@ static uint64_t run(uint64_t batches, const char *path)
 	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_DIRECT, 0600), direct = fd >= 0;
 	uint64_t x = 42, *block;
 
-	if (!direct && errno == EINVAL) { /* some make the file before they refuse */
+	if (!direct && errno == EINVAL) { /* some file systems create the file before they refuse */
 		unlink(path);
 		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	}
 	if (fd < 0)
 		fail(path, strerror(errno));
 	if (posix_memalign((void **)&block, BLOCK, BLOCK))
-		fail("memory", "there is none");
+		fail("memory", "not available");
 	for (uint64_t b = 0; b < batches; b++) {
 		for (uint64_t n = b * BATCH; n < (b + 1) * BATCH; n++) {
 			fill(block, n);
 			ssize_t wrote = pwrite(fd, block, BLOCK, place(n));
 
-			if (wrote < 0 && errno == EINVAL && direct) { /* open took the flag, and the disk's blocks are larger */
+			if (wrote < 0 && errno == EINVAL && direct) { /* open accepted the flag, but the disk has larger blocks */
 				if (fcntl(fd, F_SETFL, 0))
 					fail(path, strerror(errno));
 				direct = 0;
 				wrote = pwrite(fd, block, BLOCK, place(n));
 			}
 			if (wrote != BLOCK)
-				fail(path, wrote < 0 ? strerror(errno) : "a block could not be written as a whole");
+				fail(path, wrote < 0 ? strerror(errno) : "only part of a block was written");
 		}
 		if (fdatasync(fd))
 			fail(path, strerror(errno));
@@ -91,7 +91,7 @@ static uint64_t run(uint64_t batches, const char *path)
 			if (no)
 				fail(path, strerror(no));
 			if (got != BLOCK)
-				fail(path, got < 0 ? strerror(errno) : "a whole block was expected");
+				fail(path, got < 0 ? strerror(errno) : "the file ends within a block");
 			x = fold(x, block);
 		}
 	}
@@ -132,7 +132,7 @@ int main(int argc, char **argv)
 		if (ferror(file) || fclose(file))
 			fail(path, "cannot be written");
 	} else if (fscanf(file, "%llu", &got) != 1 || got != x) {
-		fprintf(stderr, "wrong answer: %llu was expected\n", (unsigned long long)x);
+		fprintf(stderr, "wrong answer: must be %llu\n", (unsigned long long)x);
 		return 1;
 	}
 	return 0;

@@ -1,13 +1,13 @@
 /*
- * network serve ADDRESS PORT: answers requests over TCP until it is killed. A request is 8-byte words; the first is its length
- * in bytes. The answer is as long and has its length too, and a*w + c (mod 2^64) in the place of every other word w. A
- * connection that sends a length that cannot be is closed.
- * network ready ADDRESS PORT: exit status 0 if one request is answered, and right.
- * network load ADDRESS PORT TRIPS CONNECTIONS BYTES: TRIPS requests of BYTES bytes over CONNECTIONS connections, on each the
- * next when the one before has been answered; every answer is checked, its length and every word. The seconds from the
- * first request to the last answer are printed; making the connections and one request on each come before.
+ * network serve ADDRESS PORT: answers requests over TCP until it is killed. A request consists of 8-byte words, and the first is its length
+ * in bytes. The answer has the same length and the same first word. Every other word w becomes a*w + c (mod 2^64). The service closes a
+ * connection that sends an impossible length.
+ * network ready ADDRESS PORT: exit status 0 if the service answers one request correctly.
+ * network load ADDRESS PORT TRIPS CONNECTIONS BYTES: sends TRIPS requests of BYTES bytes over CONNECTIONS connections. Each connection sends the
+ * next request after the answer to the previous one. The load checks the length and every word of every answer. It prints the seconds from the
+ * first request to the last answer. Before that, it makes the connections and sends one request on each.
  *
- * Exit status 0, 1 for a failure or a wrong answer, 2 for wrong arguments; one line says what.
+ * Exit status: 0, 1 for a failure or a wrong answer, 2 for wrong arguments. One line says what failed.
  */
 #define _GNU_SOURCE /* accept4 */
 #include <arpa/inet.h>
@@ -25,7 +25,7 @@
 
 #define A 6364136223846793005ULL
 #define C 1442695040888963407ULL
-#define LEAST 16    /* bytes of a request */
+#define LEAST 16    /* bytes in a request */
 #define LARGEST 65536
 #define MOST 64	    /* connections */
 #define PATIENCE 60 /* seconds that an answer may take */
@@ -43,7 +43,7 @@ static struct sockaddr_in place(const char *address, const char *port)
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(number)};
 
 	if (*end || !number || number > 65535 || inet_pton(AF_INET, address, &at.sin_addr) != 1) {
-		fprintf(stderr, "%s %s: an IPv4 address and a port were expected\n", address, port);
+		fprintf(stderr, "%s %s: must be an IPv4 address and a port\n", address, port);
 		exit(2);
 	}
 	return at;
@@ -57,15 +57,15 @@ static void at_once(int socket)
 		fail("TCP_NODELAY", strerror(errno));
 }
 
-/* What has come of one message on a connection. */
+/* The part of a message that a connection has received. */
 struct message {
 	uint64_t words[LARGEST / sizeof(uint64_t)];
-	size_t have; /* bytes of it */
+	size_t have; /* bytes received */
 };
 
 enum state { PART, WHOLE, CLOSED, WRONG };
 
-/* Takes what is there. errno says why it is CLOSED, 0 if the other end closed it in order. */
+/* Receives the available bytes. errno says why the connection is CLOSED; 0 if the other end closed it normally. */
 static enum state take(int socket, struct message *m)
 {
 	size_t want = m->have < sizeof m->words[0] ? sizeof m->words : m->words[0];
@@ -88,7 +88,7 @@ static enum state take(int socket, struct message *m)
 	return m->have == length ? WHOLE : PART;
 }
 
-/* 0 if all of it was sent. */
+/* 0 if everything was sent. */
 static int give(int socket, const struct message *m)
 {
 	for (size_t done = 0; done < m->words[0];) {
@@ -138,7 +138,7 @@ static void serve(struct sockaddr_in at)
 		if (on[0].revents) {
 			int new = accept4(on[0].fd, NULL, NULL, SOCK_CLOEXEC);
 
-			if (new < 0) /* who asked is gone, or there are no descriptors; the next round tells */
+			if (new < 0) /* the client is gone, or descriptors are exhausted; the next round shows which */
 				continue;
 			if (count > MOST) {
 				close(new);
@@ -151,7 +151,7 @@ static void serve(struct sockaddr_in at)
 	}
 }
 
-/* Connects; every wait of it and on it has an end. */
+/* Connects. All waits are limited. */
 static int connected(struct sockaddr_in at)
 {
 	struct timeval limit = {.tv_sec = PATIENCE};
@@ -169,7 +169,7 @@ static uint64_t word(uint64_t n, uint64_t w)
 	return (n << 16 | w) * A + C;
 }
 
-/* A request under way, and its answer as far as it has come. */
+/* A request in progress, and the received part of its answer. */
 struct trip {
 	uint64_t number;
 	struct message message;
@@ -187,11 +187,11 @@ static void ask(int socket, struct trip *t, uint64_t number, uint64_t bytes)
 	t->message.words[0] = 0;
 }
 
-/* The answer must be the request's own, whole. */
+/* Checks that the answer is complete and belongs to the request. */
 static void compare(const struct trip *t, uint64_t bytes)
 {
 	if (t->message.words[0] != bytes) {
-		fprintf(stderr, "wrong answer: %llu bytes, %llu were expected\n", (unsigned long long)t->message.words[0], (unsigned long long)bytes);
+		fprintf(stderr, "wrong answer: %llu bytes: must be %llu\n", (unsigned long long)t->message.words[0], (unsigned long long)bytes);
 		exit(1);
 	}
 	for (size_t w = 1; w < bytes / sizeof(uint64_t); w++)
@@ -201,7 +201,7 @@ static void compare(const struct trip *t, uint64_t bytes)
 		}
 }
 
-/* Requests first to first + count - 1, on each connection the next when the one before has been answered. */
+/* Sends requests first to first + count - 1. Each connection sends the next after the previous answer. */
 static void trips(struct pollfd *on, int connections, uint64_t first, uint64_t count, uint64_t bytes)
 {
 	static struct trip under_way[MOST];
@@ -213,7 +213,7 @@ static void trips(struct pollfd *on, int connections, uint64_t first, uint64_t c
 		int n = poll(on, connections, PATIENCE * 1000);
 
 		if (n == 0)
-			fail("waiting for an answer", "none came for a minute");
+			fail("waiting for an answer", "none arrived within a minute");
 		if (n < 0 && errno != EINTR)
 			fail("poll", strerror(errno));
 		for (int i = 0; n > 0 && i < connections; i++) {
@@ -223,9 +223,9 @@ static void trips(struct pollfd *on, int connections, uint64_t first, uint64_t c
 			case PART:
 				break;
 			case CLOSED:
-				fail("the service has closed a connection", errno ? strerror(errno) : "an answer was expected");
+				fail("the service closed a connection", errno ? strerror(errno) : "it must send an answer");
 			case WRONG:
-				fail("wrong answer", "its length cannot be");
+				fail("wrong answer", "its length is impossible");
 			case WHOLE:
 				compare(&under_way[i], bytes);
 				answered++;
@@ -251,7 +251,7 @@ static uint64_t number(const char *s)
 	uint64_t n = strtoull(s, &end, 10);
 
 	if (!n || *end) {
-		fprintf(stderr, "%s: a number was expected\n", s);
+		fprintf(stderr, "%s: must be a number\n", s);
 		exit(2);
 	}
 	return n;
@@ -273,7 +273,7 @@ int main(int argc, char **argv)
 	uint64_t count = load ? number(argv[4]) : 0, connections = load ? number(argv[5]) : 1, bytes = load ? number(argv[6]) : LEAST;
 
 	if (connections > MOST || bytes < LEAST || bytes > LARGEST || bytes % sizeof(uint64_t)) {
-		fprintf(stderr, "at most %d connections, and %d to %d bytes in words of 8 were expected\n", MOST, LEAST, LARGEST);
+		fprintf(stderr, "must be at most %d connections, and %d to %d bytes in words of 8\n", MOST, LEAST, LARGEST);
 		return 2;
 	}
 	for (uint64_t i = 0; i < connections; i++)

@@ -1,11 +1,11 @@
 /*
- * syscall run ROUNDS FILE ANSWER: ROUNDS rounds of eight cheap system calls, none through the C library's own memory or the
- * vDSO: getppid, clock_gettime, uname, fstat and lseek of FILE, a stat of FILE by its path, one byte read from /dev/zero
- * and one written to /dev/null. What each gave is folded into x = a*x + c + result (mod 2^64); the last x goes to ANSWER.
- * FILE is made 1000 bytes long first.
- * syscall check ROUNDS ANSWER: the same x by repeated squaring, without a system call of these.
+ * syscall run ROUNDS FILE ANSWER: makes ROUNDS rounds of eight cheap system calls, without the C library's caches and the
+ * vDSO: getppid, clock_gettime, uname, fstat and lseek of FILE, stat of FILE by its path, one byte read from /dev/zero
+ * and one written to /dev/null. Each result goes into x = a*x + c + result (mod 2^64). It writes the last x to ANSWER.
+ * It first makes FILE 1000 bytes long.
+ * syscall check ROUNDS ANSWER: checks x by repeated squaring, without these system calls.
  *
- * Exit status 0, 1 for a failure or a wrong answer, 2 for wrong arguments; one line says what.
+ * Exit status: 0, 1 for a failure or a wrong answer, 2 for wrong arguments. One line says what failed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,11 +22,11 @@
 
 #define A 6364136223846793005ULL
 #define C 1442695040888963407ULL
-#define SIZE 1000 /* of FILE */
+#define SIZE 1000 /* bytes of FILE */
 #define AT 300	  /* where lseek goes */
 #define CALLS 8
 
-/* What the calls of a round give, in their order, when all is well. */
+/* The results of a round's calls in their order, if none fails. */
 static const uint64_t right[CALLS] = {0, 0, 0, SIZE, AT, SIZE, 1, 1};
 
 static void fail(const char *what, const char *why)
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
 		if (ferror(file) || fclose(file))
 			fail(path, "cannot be written");
 	} else if (fscanf(file, "%llu", &got) != 1 || got != x) {
-		fprintf(stderr, "wrong answer: %llu was expected\n", (unsigned long long)x);
+		fprintf(stderr, "wrong answer: must be %llu\n", (unsigned long long)x);
 		return 1;
 	}
 	return 0;

@@ -1,4 +1,5 @@
-// lapack ROUTINE N TIMES: a routine of LAPACK on a random matrix of order N, TIMES times, each checked. Prints the mean time of the routine itself, in seconds, as one JSON line.
+// lapack ROUTINE N TIMES: runs a routine of LAPACK on a random matrix of order N, TIMES times, and checks each result. It prints the mean time of
+// the routine itself, in seconds, as one JSON line.
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -45,9 +46,9 @@ static void svd(void)
 	dgesvd_("A", "A", &n, &n, a, &n, v, left, &n, right, &n, work, &lwork, &info, 1, 1);
 }
 
-// Each check gives how far the result is from what is known of it, as a share.
+// Each check returns the relative error of a known property of the result.
 
-// The factors solve A x = b.
+// The factors must solve A x = b.
 static double solves(void)
 {
 	int one = 1;
@@ -66,7 +67,7 @@ static double solves(void)
 	return worst / size;
 }
 
-// Q changes no column's length.
+// Q must not change the length of any column.
 static double columns(void)
 {
 	double worst = 0;
@@ -81,7 +82,7 @@ static double columns(void)
 	return worst;
 }
 
-// The squares of the eigenvalues of a symmetric matrix, or of the singular values of any, have the sum of the squares of its elements.
+// The squares of the eigenvalues of a symmetric matrix must sum to the squares of its elements. So must the singular values of any matrix.
 static double squares(void)
 {
 	double all = 0, values = 0;
@@ -119,7 +120,7 @@ int main(int argc, char **argv)
 		for (int j = 0; j < n; j++)
 			for (int i = 0; i < j; i++)
 				kept[i + (size_t)j * n] = kept[j + (size_t)i * n];
-	if (r) { // it says how much room it works fastest in
+	if (r) { // the routine returns the fastest size of its workspace
 		routines[r].run();
 		lwork = (int)work[0];
 		work = memory(lwork, sizeof *work);
@@ -132,7 +133,7 @@ int main(int argc, char **argv)
 		took += now() - start;
 		double error = info ? 0 : routines[r].error();
 		if (info || !(error < 1e-15 * 100 * n)) {
-			fprintf(stderr, "lapack: %s of order %d: info %d, and its result is wrong by %.3g\n", argv[1], n, info, error);
+			fprintf(stderr, "lapack: %s of order %d: info %d, relative error %.3g\n", argv[1], n, info, error);
 			return 1;
 		}
 	}

@@ -1,13 +1,13 @@
 /*
- * store make RECORDS FILE: writes RECORDS records. A record is 128 bytes: its key, 8 bytes, one field of 100, and zeros.
- * store serve ADDRESS PORT FILE: maps FILE, read-only and shared, and answers requests over TCP until it is killed. A request is a key; the
- * answer is its record, or 128 zeros where there is none. Records lie where a hash of their key says, or in the next free place behind it.
- * store ready ADDRESS PORT: exit status 0 if a request for key 0 is answered rightly.
- * store load ADDRESS PORT RECORDS OPERATIONS: OPERATIONS reads over one connection, each after the answer to the one before: 0.8 of them of
- * the first 0.2 of the keys (hot), 0.2 of the others, uniformly within each; a generator seeded with the process's number and the time chooses. Each
- * answer is checked, every byte. Printed are mean, p50 and p99 of the time of an operation in seconds, and operations_per_second.
+ * store make RECORDS FILE: writes RECORDS records. A record has 128 bytes: its key of 8 bytes, one field of 100 bytes, and zeros.
+ * store serve ADDRESS PORT FILE: maps FILE, read-only and shared, and answers requests over TCP until it is killed. A request is a key. The
+ * answer is its record, or 128 zeros if it does not exist. A hash of the key gives the place of a record, or else the next free place after it.
+ * store ready ADDRESS PORT: exit status 0 if the service answers a request for key 0 correctly.
+ * store load ADDRESS PORT RECORDS OPERATIONS: makes OPERATIONS reads over one connection, each after the previous answer. 80 % of them read
+ * the first 20 % of the keys (hot), and the others read the rest, uniformly within each part. The process ID and the time seed the generator. The
+ * load checks every byte of each answer. It prints mean, p50 and p99 of the time of an operation in seconds, and operations_per_second.
  *
- * Exit status 0, 1 for a failure or a wrong answer, 2 for wrong arguments; one line says what.
+ * Exit status: 0, 1 for a failure or a wrong answer, 2 for wrong arguments. One line says what failed.
  */
 #define _GNU_SOURCE /* accept4 */
 #include <arpa/inet.h>
@@ -32,7 +32,7 @@
 #define PATIENCE 60 /* seconds that an answer may take */
 
 struct record {
-	uint64_t key; /* one more than it, so that a free place is zeros */
+	uint64_t key; /* the key plus one, so a free place is all zeros */
 	char field[FIELD], rest[20];
 };
 
@@ -55,7 +55,7 @@ static struct record record(uint64_t key)
 	return r;
 }
 
-/* Where a key's record is looked for first, of so many places. */
+/* The first place to look for a key's record. */
 static uint64_t home(uint64_t key, uint64_t places)
 {
 	uint64_t x = (key + 1) * A;
@@ -63,7 +63,7 @@ static uint64_t home(uint64_t key, uint64_t places)
 	return (x ^ x >> 31) % places;
 }
 
-/* A quarter of the places stays free, so that few are looked at for a key. */
+/* A quarter of the places stays free, so a search looks at few places. */
 static uint64_t places_for(uint64_t records)
 {
 	return records + records / 3 + 1;
@@ -96,7 +96,7 @@ static struct sockaddr_in place(const char *address, const char *port)
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(number)};
 
 	if (*end || !number || number > 65535 || inet_pton(AF_INET, address, &at.sin_addr) != 1) {
-		fprintf(stderr, "%s %s: an IPv4 address and a port were expected\n", address, port);
+		fprintf(stderr, "%s %s: must be an IPv4 address and a port\n", address, port);
 		exit(2);
 	}
 	return at;
@@ -110,7 +110,7 @@ static void at_once(int socket)
 		fail("TCP_NODELAY", strerror(errno));
 }
 
-/* 0 if all of it was sent. */
+/* 0 if everything was sent. */
 static int give(int socket, const void *from, size_t length)
 {
 	for (size_t done = 0; done < length;) {
@@ -146,7 +146,7 @@ static _Noreturn void serve(struct sockaddr_in at, const char *path)
 	if (size < 0)
 		fail(path, strerror(errno));
 	if (!size || size % sizeof(struct record))
-		fail(path, "records of 128 bytes were expected");
+		fail(path, "must have records of 128 bytes");
 	const struct record *all = mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
 
 	if (all == MAP_FAILED)
@@ -182,7 +182,7 @@ static _Noreturn void serve(struct sockaddr_in at, const char *path)
 		if (on[0].revents) {
 			int new = accept4(on[0].fd, NULL, NULL, SOCK_CLOEXEC);
 
-			if (new < 0) /* who asked is gone, or there are no descriptors; the next round tells */
+			if (new < 0) /* the client is gone, or descriptors are exhausted; the next round shows which */
 				continue;
 			if (count > MOST) {
 				close(new);
@@ -195,7 +195,7 @@ static _Noreturn void serve(struct sockaddr_in at, const char *path)
 	}
 }
 
-/* Connects; every wait of it and on it has an end. */
+/* Connects. All waits are limited. */
 static int connected(struct sockaddr_in at)
 {
 	struct timeval limit = {.tv_sec = PATIENCE};
@@ -218,7 +218,7 @@ static void ask(int socket, uint64_t key)
 		ssize_t n = recv(socket, (char *)&got + have, sizeof got - have, 0);
 
 		if (n == 0 || (n < 0 && errno != EINTR))
-			fail("waiting for an answer", n ? strerror(errno) : "the service has closed the connection");
+			fail("waiting for an answer", n ? strerror(errno) : "the service closed the connection");
 		if (n > 0)
 			have += n;
 	}
@@ -277,7 +277,7 @@ static uint64_t number(const char *s)
 	uint64_t n = strtoull(s, &end, 10);
 
 	if (!n || *end) {
-		fprintf(stderr, "%s: a number was expected\n", s);
+		fprintf(stderr, "%s: must be a number\n", s);
 		exit(2);
 	}
 	return n;

@@ -1,4 +1,4 @@
-/* check ANSWER: the file ANSWER holds "65536 COUNT", and the sieve of Eratosthenes counts as many primes. */
+/* check ANSWER: checks that the file ANSWER holds "65536 COUNT" and that the sieve of Eratosthenes finds the same count. */
 #include <stdio.h>
 
 #define LIMIT 65536
@@ -16,7 +16,7 @@ int main(int argc, char **argv)
 	}
 	answer = fopen(argv[1], "r");
 	if (!answer || fscanf(answer, "%ld %ld", &limit, &count) != 2) {
-		fprintf(stderr, "there is no answer\n");
+		fprintf(stderr, "the answer is missing\n");
 		return 1;
 	}
 	for (long i = 2; i <= LIMIT; i++) {
@@ -27,7 +27,7 @@ int main(int argc, char **argv)
 			composite[k] = 1;
 	}
 	if (limit != LIMIT || count != want) {
-		fprintf(stderr, "wrong answer: %ld primes up to %ld, expected %ld up to %d\n", count, limit, want, LIMIT);
+		fprintf(stderr, "wrong answer: %ld primes up to %ld: must be %ld up to %d\n", count, limit, want, LIMIT);
 		return 1;
 	}
 	return 0;

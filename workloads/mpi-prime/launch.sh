@@ -1,6 +1,6 @@
 #!/bin/sh
-# launch.sh SEES RANKS CORES PROGRAM ARGUMENT…: the program under mpirun, with CORES ranks where RANKS is 0; workload.yaml says why so. Where it fails, the first
-# line that tells something is said last, below mpirun's rules and advice.
+# launch.sh SEES RANKS CORES PROGRAM ARGUMENT…: runs the program under mpirun, with CORES ranks if RANKS is 0. mpi-search's workload.yaml says why so.
+# After a failure it prints the first informative line last, below mpirun's rules and advice.
 sees=$1 ranks=$2 program=$4
 [ "$ranks" != 0 ] || ranks=$3
 shift 4

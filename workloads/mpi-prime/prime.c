@@ -1,10 +1,10 @@
 /*
- * prime SWEEPS EACH BYTES ANSWER: how many primes there are up to N, for N that grows in small steps to LIMIT, SWEEPS times over;
- * rank 0 writes "LIMIT COUNT", the count up to LIMIT, to the file ANSWER. Exit status 1 if two sweeps disagree.
+ * prime SWEEPS EACH BYTES ANSWER: counts the primes up to N, for N that grows in small steps to LIMIT. It repeats this SWEEPS times.
+ * Rank 0 writes "LIMIT COUNT", with the count up to LIMIT, to the file ANSWER. Exit status 1 if two sweeps disagree.
  *
- * Communication dominates: in each step rank 0 broadcasts N, each rank tries every np-th of the EACH*np integers that
- * are new by dividing, and a Reduce adds up what they counted. A rank does little between two messages, each of BYTES
- * bytes with its number again and again.
+ * Communication dominates. In each step rank 0 broadcasts N, each rank tests every np-th of the EACH*np new integers
+ * by division, and a Reduce adds the counts. A rank does little between two messages. Each message has BYTES
+ * bytes that repeat its number.
  */
 #include <errno.h>
 #include <mpi.h>
@@ -27,7 +27,7 @@ static int prime(uint32_t n)
 	return 1;
 }
 
-/* The primes up to LIMIT, on rank 0; the other ranks help. */
+/* Returns the number of primes up to LIMIT on rank 0. The other ranks help. */
 static uint64_t sweep(int rank, int ranks, uint64_t each, int words, uint64_t *mine, uint64_t *all)
 {
 	uint64_t total = 0, before = 0;
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 			fprintf(stderr, "usage: prime SWEEPS EACH BYTES ANSWER, with 8 BYTES or more\n");
 			MPI_Abort(MPI_COMM_WORLD, 2);
 		}
-		MPI_Barrier(MPI_COMM_WORLD); /* until rank 0 has said it */
+		MPI_Barrier(MPI_COMM_WORLD); /* until rank 0 has printed it */
 	}
 	uint64_t count = sweep(rank, ranks, each, words, mine, all);
 

@@ -1,6 +1,6 @@
 /*
- * check MILLIONS ANSWER: the file ANSWER holds "C J", J is the last integer of 1 … MILLIONS million, and F(J) = C. It
- * does not search: F is multiplication by 16807^5 modulo a prime M, so J is C times the inverse of that.
+ * check MILLIONS ANSWER: checks that the file ANSWER holds "C J", that J is the last integer of 1 … MILLIONS million, and that F(J) = C. It
+ * does not search. F multiplies by 16807^5 modulo a prime M, so J is C times the inverse of that.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -29,14 +29,14 @@ int main(int argc, char **argv)
 	}
 	answer = fopen(argv[2], "r");
 	if (!answer || fscanf(answer, "%llu %llu", &c, &j) != 2) {
-		fprintf(stderr, "there is no answer\n");
+		fprintf(stderr, "the answer is missing\n");
 		return 1;
 	}
 	uint64_t last = strtoull(argv[1], NULL, 10) * 1000000;
 	uint64_t want = c % M * power(power(16807, 5), M - 2) % M; /* x^(M-2) is 1/x (Fermat) */
 
 	if (c >= M || j != want || j != last) {
-		fprintf(stderr, "wrong answer: F(%llu) = %llu, expected F(%llu), and that F's inverse gives %llu\n",
+		fprintf(stderr, "wrong answer: F(%llu) = %llu: must be F(%llu), and F's inverse gives %llu\n",
 			j, c, (unsigned long long)last, (unsigned long long)want);
 		return 1;
 	}

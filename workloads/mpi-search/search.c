@@ -1,12 +1,12 @@
 /*
- * search MILLIONS EACH BYTES ANSWER: the ranks look together for the integer J of 1 … MILLIONS million with F(J) = C, and rank 0
- * writes "C J" to the file ANSWER. F is one-to-one and C is F of the last integer, so that all are looked at,
- * by however many ranks.
+ * search MILLIONS EACH BYTES ANSWER: the ranks together look for the integer J of 1 … MILLIONS million with F(J) = C. Rank 0
+ * writes "C J" to the file ANSWER. F is one-to-one and C is F of the last integer, so any number of ranks
+ * tests all integers.
  *
- * Communication dominates: each rank looks at every np-th integer, and after each EACH of them all ranks agree by an
- * Allreduce on whether one has found J, so that none goes on in vain. Its message has BYTES bytes, with the answer again and again.
+ * Communication dominates. Each rank tests every np-th integer. After EACH of them, all ranks agree with an
+ * Allreduce whether one has found J, so none goes on in vain. Its message has BYTES bytes that repeat the answer.
  *
- * Rank 0 times every SAMPLE-th Allreduce, and prints about how long all of them took. The clock is read too seldom to cost anything.
+ * Rank 0 times every SAMPLE-th Allreduce, and prints about how long all of them took. It reads the clock too rarely to add a cost.
  */
 #include <errno.h>
 #include <mpi.h>
@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 			fprintf(stderr, "usage: search MILLIONS EACH BYTES ANSWER, with MILLIONS from 1 to 2147 and 8 BYTES or more\n");
 			MPI_Abort(MPI_COMM_WORLD, 2);
 		}
-		MPI_Barrier(MPI_COMM_WORLD); /* until rank 0 has said it */
+		MPI_Barrier(MPI_COMM_WORLD); /* until rank 0 has printed it */
 	}
 	uint64_t c = F(last);
 

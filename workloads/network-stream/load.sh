@@ -1,7 +1,7 @@
 #!/bin/sh
-# load.sh ADDRESS PORT SECONDS CONNECTIONS BYTES: iperf3, and what arrived at its server as one line of JSON.
+# load.sh ADDRESS PORT SECONDS CONNECTIONS BYTES: runs iperf3 and prints what arrived at its server as one line of JSON.
 #
-# The server has one test at a time, and may still be ending the one before: it is asked again, for ten seconds.
+# The server runs one test at a time, and may still be ending the previous one. The script therefore retries for ten seconds.
 tries=100
 while :; do
 	said=$(iperf3 --client "$1" --port "$2" --time "$3" --parallel "$4" --length "$5" --json)
@@ -13,7 +13,7 @@ while :; do
 	esac
 done
 if [ "$status" != 0 ]; then
-	echo "iperf3 has failed (exit status $status): $(printf %s "$said" | jq -r '.error // "it does not say why"' 2>&1 | head -n 1)" >&2
+	echo "iperf3 failed (exit status $status): $(printf %s "$said" | jq -r '.error // "it gives no reason"' 2>&1 | head -n 1)" >&2
 	exit 1
 fi
 printf %s "$said" | jq -c '.end | .sum_received as $r | {

@@ -1,6 +1,6 @@
-// URL, asked for REQUESTS times in all by USERS at once, each as soon as it has the answer before (a closed load); or at RATE a second for
-// SECONDS, each sent when it is due (an open load). One that is due when all users wait for answers is not sent, and has failed. With READY
-// the exit status says whether it was answered.
+// Requests URL. In a closed load, USERS concurrent users send REQUESTS requests in total, each after the previous answer. In an open load, the load sends
+// RATE requests a second for SECONDS, each when it is due. A request that is due while all users wait for answers is not sent, and fails. With
+// READY the exit status says whether the server answered.
 import http from 'k6/http';
 import { check } from 'k6';
 import exec from 'k6/execution';
@@ -21,7 +21,7 @@ export const options = {
 };
 
 const response = new Trend('response'); // ms, of right answers
-const clock = new Trend('clock'); // ms since the first request was due, of right answers' ends
+const clock = new Trend('clock'); // ms since the first request was due, of the ends of right answers
 const right = new Counter('right');
 
 export default function () {
@@ -33,7 +33,7 @@ export default function () {
     check(null, { [cause]: () => true }); // k6 counts checks by name, so the summary has every cause
     return;
   }
-  // k6's duration begins when there is a connection. A user's begins before, and `blocked` is what is missing.
+  // k6's duration begins with the connection. The user's time begins earlier, and `blocked` is the difference.
   right.add(1);
   response.add(answer.timings.blocked + answer.timings.duration);
   clock.add(Date.now() - exec.scenario.startTime);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# serve.sh ADDRESS PORT CORES SEES: nginx, in the foreground.
+# serve.sh ADDRESS PORT CORES SEES: runs nginx in the foreground.
 set -eu
 workers=auto
 [ "$4" = host ] || workers=$3

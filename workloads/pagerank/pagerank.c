@@ -1,18 +1,18 @@
 /*
- * pagerank make MEGABYTES ITERATIONS EDGES VERTICES ANSWER: makes a graph (R-MAT) of MEGABYTES MiB of edges, 8 bytes each: from, to, 4 bytes each.
- * It has the largest power of two of vertices that leaves at least 16 edges to each. VERTICES has their out-degrees, 4 bytes each. ANSWER has
- * the sum of the squares of all ranks after ITERATIONS iterations.
- * pagerank serve ADDRESS PORT EDGES VERTICES RANKS: maps VERTICES, read-only and shared, and RANKS, which it makes, writable and shared: the ranks before
- * and after an iteration. Answers requests over TCP, one connection after the other, until it is killed. A request is a number of
- * iterations, 8 bytes; the answer is the sum of the ranks after them and that of their squares, as doubles. With the first request that
- * is not 0, which is answered with zeros, EDGES are read into a buffer, which was allocated at the start.
- * pagerank ready ADDRESS PORT: exit status 0 if a request of no iterations is answered.
- * pagerank load ADDRESS PORT ITERATIONS ANSWER: one request; the sum must be 1 and that of the squares ANSWER's. The seconds that it took are
- * printed.
+ * pagerank make MEGABYTES ITERATIONS EDGES VERTICES ANSWER: makes a graph (R-MAT) with MEGABYTES MiB of edges. An edge has 8 bytes: from and to, 4 bytes
+ * each. The number of vertices is the largest power of two with at least 16 edges for each. VERTICES holds their out-degrees, 4 bytes each.
+ * ANSWER holds the sum of the squares of all ranks after ITERATIONS iterations.
+ * pagerank serve ADDRESS PORT EDGES VERTICES RANKS: maps VERTICES, read-only and shared. It makes RANKS and maps it, writable and shared, for the ranks
+ * before and after an iteration. It answers requests over TCP, one connection at a time, until it is killed. A request is a number of
+ * iterations, 8 bytes. The answer is the sum of the resulting ranks and the sum of their squares, as doubles. The answer to 0 is zeros. The first
+ * other request reads EDGES into a buffer, which was allocated at the start.
+ * pagerank ready ADDRESS PORT: exit status 0 if the service answers a request of no iterations.
+ * pagerank load ADDRESS PORT ITERATIONS ANSWER: makes one request. The sum must be 1, and the sum of the squares must be ANSWER's. It prints the
+ * seconds that the request took.
  *
- * A rank is 0.15/n + 0.85*(the sum of rank/degree over edges to it + what vertices without edges have, in equal shares), first 1/n.
+ * A rank is 0.15/n + 0.85*(the sum of rank/degree over edges to it + an equal share of the ranks of vertices without edges). It starts at 1/n.
  *
- * Exit status 0, 1 for a failure or a wrong answer, 2 for wrong arguments; one line says what.
+ * Exit status: 0, 1 for a failure or a wrong answer, 2 for wrong arguments. One line says what failed.
  */
 #define _GNU_SOURCE /* accept4 */
 #include <arpa/inet.h>
@@ -30,8 +30,8 @@
 
 #define A 6364136223846793005ULL
 #define C 1442695040888963407ULL
-#define PATIENCE 3600	/* seconds that an answer may take; a trial has a limit of its own */
-#define REQUEST 10	/* seconds that one may take to come */
+#define PATIENCE 3600	/* seconds that an answer may take; a trial has its own limit */
+#define REQUEST 10	/* seconds that a request may take to arrive */
 #define MOST 100000	/* iterations */
 #define DAMPING 0.85
 
@@ -49,7 +49,7 @@ static _Noreturn void fail(const char *what, const char *why)
 	exit(1);
 }
 
-/* ranks: those before, and behind them those after; where is which changes with each iteration. */
+/* ranks: the ranks before an iteration, followed by those after it. The two change places with each iteration. */
 static struct result rank(const struct edge *edges, uint64_t count, const uint32_t *degree, uint64_t n, double *ranks, uint64_t iterations)
 {
 	double *before = ranks, *after = ranks + n, *other;
@@ -98,7 +98,7 @@ static void make(uint64_t megabytes, uint64_t iterations, char **path)
 
 	if (!edges || !degree || !ranks)
 		fail("memory", strerror(errno));
-	/* Each bit of both ends at once: neither with 0.57, one of them with 0.19 each, both with 0.05, as R-MAT's authors have it. */
+	/* Draws each bit of both ends together: neither with probability 0.57, one of them with 0.19 each, both with 0.05, as R-MAT's authors do. */
 	for (uint64_t e = 0; e < count; e++) {
 		for (uint64_t bit = 1; bit < n; bit *= 2) {
 			x = A * x + C;
@@ -121,7 +121,7 @@ static void make(uint64_t megabytes, uint64_t iterations, char **path)
 		fail(path[2], strerror(errno));
 }
 
-/* A file's size, and a descriptor of it. */
+/* Opens a file, and returns its size and descriptor. */
 static size_t sized(const char *path, int *fd)
 {
 	*fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -141,7 +141,7 @@ static struct sockaddr_in place(const char *address, const char *port)
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(number)};
 
 	if (*end || !number || number > 65535 || inet_pton(AF_INET, address, &at.sin_addr) != 1) {
-		fprintf(stderr, "%s %s: an IPv4 address and a port were expected\n", address, port);
+		fprintf(stderr, "%s %s: must be an IPv4 address and a port\n", address, port);
 		exit(2);
 	}
 	return at;
@@ -175,7 +175,7 @@ static _Noreturn void serve(struct sockaddr_in at, char **path)
 	for (;;) {
 		int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
 
-		if (fd < 0) /* who asked is gone */
+		if (fd < 0) /* the client is gone */
 			continue;
 		patience(fd, REQUEST);
 		while (recv(fd, &iterations, sizeof iterations, MSG_WAITALL) == sizeof iterations && iterations <= MOST) {
@@ -212,7 +212,7 @@ static struct result ask(struct sockaddr_in at, uint64_t iterations)
 	ssize_t got = recv(fd, &r, sizeof r, MSG_WAITALL);
 
 	if (got != sizeof r)
-		fail("waiting for an answer", got < 0 ? strerror(errno) : "the service has closed the connection");
+		fail("waiting for an answer", got < 0 ? strerror(errno) : "the service closed the connection");
 	return r;
 }
 
@@ -225,7 +225,7 @@ static double now(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-/* Within rounding, which grows with the number of vertices. */
+/* Compares within the rounding error, which grows with the number of vertices. */
 static int same(double a, double b)
 {
 	return a - b <= 1e-9 * b && b - a <= 1e-9 * b;
@@ -237,12 +237,12 @@ static void load(struct sockaddr_in at, uint64_t iterations, const char *path)
 	double want, start = now(), took;
 
 	if (!file || fscanf(file, "%lf", &want) != 1)
-		fail(path, "a number was expected");
+		fail(path, "must be a number");
 	struct result r = ask(at, iterations);
 
 	took = now() - start;
 	if (!same(r.sum, 1) || !same(r.squares, want)) {
-		fprintf(stderr, "wrong answer: ranks with the sum %.12g and squares with %.12g; 1 and %.12g were expected\n", r.sum, r.squares, want);
+		fprintf(stderr, "wrong answer: the ranks have the sum %.12g and their squares %.12g: must be 1 and %.12g\n", r.sum, r.squares, want);
 		exit(1);
 	}
 	printf("{\"seconds\": %.9f}\n", took);
@@ -254,7 +254,7 @@ static uint64_t number(const char *s)
 	uint64_t n = strtoull(s, &end, 10);
 
 	if (!n || *end) {
-		fprintf(stderr, "%s: a number was expected\n", s);
+		fprintf(stderr, "%s: must be a number\n", s);
 		exit(2);
 	}
 	return n;

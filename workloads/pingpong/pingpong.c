@@ -1,11 +1,11 @@
 /*
- * pingpong run TRIPS one|two|free ANSWER: two processes pass a number to and fro through two pipes, TRIPS times there and back. Who
- * has it makes x = a*x + c (mod 2^64) of it. With `one` both are bound to the first CPU that they may use, so that each
- * way is a switch from the one to the other; with `two` the second is bound to the next CPU, so that each way wakes another
- * CPU; with `free` the scheduler chooses. The last x goes to ANSWER, and how many CPUs they may use is printed.
- * pingpong check TRIPS ANSWER: the same x by repeated squaring, without a process.
+ * pingpong run TRIPS one|two|free ANSWER: two processes pass a number back and forth through two pipes, in TRIPS round trips. Each
+ * replaces it by x = a*x + c (mod 2^64). With `one`, both are bound to the first CPU that they may use, so each
+ * way is a context switch between them. With `two`, the second is bound to the next CPU, so each way wakes another
+ * CPU. With `free`, the scheduler chooses. It writes the last x to ANSWER, and prints the number of CPUs that they may use.
+ * pingpong check TRIPS ANSWER: checks x by repeated squaring, without a second process.
  *
- * Exit status 0, 1 for a failure or a wrong answer, 2 for wrong arguments; one line says what.
+ * Exit status: 0, 1 for a failure or a wrong answer, 2 for wrong arguments. One line says what failed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,7 +27,7 @@ static void fail(const char *what, const char *why)
 	exit(1);
 }
 
-/* Gives how many CPUs this process may use; SET says which. */
+/* Returns the number of CPUs that this process may use; SET says which. */
 static int cpus(size_t size, cpu_set_t *set)
 {
 	if (sched_getaffinity(0, size, set))
@@ -35,7 +35,7 @@ static int cpus(size_t size, cpu_set_t *set)
 	return CPU_COUNT_S(size, set);
 }
 
-/* Leaves of SET its Nth CPU, counted from 0, and binds this process to it. */
+/* Reduces SET to its Nth CPU, counted from 0, and binds this process to it. */
 static void bind_to(int n, size_t size, cpu_set_t *set)
 {
 	int cpu = 0;
@@ -50,7 +50,7 @@ static void bind_to(int n, size_t size, cpu_set_t *set)
 
 static void put(int fd, uint64_t x)
 {
-	if (write(fd, &x, sizeof x) != sizeof x) /* a pipe takes eight bytes as a whole */
+	if (write(fd, &x, sizeof x) != sizeof x) /* a pipe writes eight bytes at once */
 		fail("write to a pipe", strerror(errno));
 }
 
@@ -60,11 +60,11 @@ static int get(int fd, uint64_t *x)
 	ssize_t n = read(fd, x, sizeof *x);
 
 	if (n && n != sizeof *x)
-		fail("read from a pipe", n < 0 ? strerror(errno) : "a whole number was expected");
+		fail("read from a pipe", n < 0 ? strerror(errno) : "the pipe ended within a number");
 	return n > 0;
 }
 
-/* BOUND is how many CPUs the two are bound to, 0: none. */
+/* BOUND is the number of CPUs to which the two are bound; 0: none. */
 static uint64_t run(uint64_t trips, int bound)
 {
 	size_t size = CPU_ALLOC_SIZE(MOST);
@@ -76,7 +76,7 @@ static uint64_t run(uint64_t trips, int bound)
 		fail("CPU_ALLOC", strerror(errno));
 	may = cpus(size, set);
 	if (may < bound)
-		fail("two", "this process may use one CPU only");
+		fail("two", "this process may use only one CPU");
 	if (pipe(there) || pipe(back))
 		fail("pipe", strerror(errno));
 	pid_t pid = fork();
@@ -85,7 +85,7 @@ static uint64_t run(uint64_t trips, int bound)
 		fail("fork", strerror(errno));
 	if (bound) {
 		bind_to(pid ? 0 : bound - 1, size, set);
-		may = bound * cpus(size, set); /* a kernel may take a binding and not heed it */
+		may = bound * cpus(size, set); /* a kernel may accept a binding and ignore it */
 	}
 	if (!pid) {
 		close(there[1]);
@@ -99,11 +99,11 @@ static uint64_t run(uint64_t trips, int bound)
 	while (trips--) {
 		put(there[1], A * x + C);
 		if (!get(back[0], &x))
-			exit(1); /* the other has said why it went, or was killed */
+			exit(1); /* the other process has printed why it ended, or was killed */
 	}
 	close(there[1]);
 	if (waitpid(pid, &status, 0) < 0 || status)
-		fail("the other process", "it has failed");
+		fail("the other process", "it failed");
 	printf("{\"cpus\": %d}\n", may);
 	return x;
 }
@@ -144,7 +144,7 @@ int main(int argc, char **argv)
 		if (ferror(file) || fclose(file))
 			fail(path, "cannot be written");
 	} else if (fscanf(file, "%llu", &got) != 1 || got != x) {
-		fprintf(stderr, "wrong answer: %llu was expected\n", (unsigned long long)x);
+		fprintf(stderr, "wrong answer: must be %llu\n", (unsigned long long)x);
 		return 1;
 	}
 	return 0;

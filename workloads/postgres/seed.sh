@@ -1,5 +1,5 @@
 #!/bin/sh
-# seed.sh SCALE: makes the database and leaves data.tar, which a guest starts from.
+# seed.sh SCALE: makes the database and leaves data.tar, from which a guest starts.
 set -eu
 . "$TARE_WORK/server.sh"
 chmod a+rx "$TARE_SCRATCH"
@@ -7,7 +7,7 @@ install -d -o postgres -g postgres -m 700 "$data"
 as_postgres initdb --pgdata="$data" --username=postgres --auth=trust --no-sync --locale-provider=builtin --locale=C.UTF-8 --encoding=UTF8 \
 	>"$TARE_SCRATCH/log" 2>&1 || fail "the database cannot be made: $(tail -n 1 "$TARE_SCRATCH/log")"
 
-# The load is a user without rights beyond its own tables, from whichever address it comes.
+# The load's user has rights only for its own tables, and may connect from any address.
 cat >"$data/pg_hba.conf" <<'END'
 local all postgres trust
 local bench bench trust
@@ -21,7 +21,7 @@ sql "CREATE USER bench"
 sql "CREATE DATABASE bench OWNER bench"
 pgbench --initialize --quiet --scale="$1" --host="$data" --username=bench bench >"$TARE_SCRATCH/log" 2>&1 ||
 	fail "pgbench cannot make its tables: $(tail -n 1 "$TARE_SCRATCH/log")"
-# Nothing is left to be done later: statistics are there, all pages are written, and no file of the log is kept for later.
+# Nothing remains to be done later: statistics exist, all pages are written, and no log file is kept.
 psql --no-psqlrc --quiet --host="$data" --username=postgres --command="VACUUM (FREEZE, ANALYZE)" bench
 sql "ALTER SYSTEM SET min_wal_size = '32MB'"
 sql "SELECT pg_reload_conf()" >/dev/null

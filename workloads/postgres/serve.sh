@@ -1,11 +1,11 @@
 #!/bin/sh
-# serve.sh ADDRESS PORT BUFFERS: PostgreSQL, in the foreground.
+# serve.sh ADDRESS PORT BUFFERS: runs PostgreSQL in the foreground.
 set -eu
 . "$TARE_WORK/server.sh"
 chmod a+rx "$TARE_SCRATCH"
 tar -C "$TARE_SCRATCH" -xf "$TARE_WORK/data.tar"
-# PostgreSQL marks its data as in use by a shared memory segment, which stays when it is killed. On bare metal it would stay on the host, so
-# it is in a namespace of its own where that is permitted. In a container it is not, and the container has one already.
+# PostgreSQL marks its data as in use with a shared memory segment, which remains after a kill. On bare metal it would remain on the host, so
+# PostgreSQL gets its own IPC namespace if that is permitted. A container does not permit it, but already has one.
 alone=
 if unshare --ipc true 2>/dev/null; then alone="unshare --ipc"; fi
 exec $alone setpriv --reuid postgres --regid postgres --clear-groups -- postgres -D "$data" \

@@ -1,4 +1,4 @@
-# server.sh: how the server is started, the same when it is seeded and when it is measured. Sourced by sh.
+# server.sh: starts the server in the same way for seeding and measuring. sh sources it.
 data=$TARE_SCRATCH/data
 export LC_ALL=C.UTF-8
 PATH=/usr/lib/postgresql/17/bin:$PATH
@@ -8,5 +8,5 @@ fail() {
 	exit 1
 }
 
-# as_postgres COMMAND…: PostgreSQL does not run as root.
+# as_postgres COMMAND…: runs a command as another user, because PostgreSQL does not run as root.
 as_postgres() { setpriv --reuid postgres --regid postgres --clear-groups -- "$@"; }

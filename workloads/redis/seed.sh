@@ -1,5 +1,5 @@
 #!/bin/sh
-# seed.sh KEYS BYTES: makes the keys that redis-benchmark asks for, and leaves data.tar: the keys as a snapshot, and as an append-only file.
+# seed.sh KEYS BYTES: makes the keys that redis-benchmark requests. It leaves data.tar, with the keys as a snapshot and as an append-only file.
 set -eu
 cd "$TARE_SCRATCH"
 fail() {
@@ -20,8 +20,8 @@ awk -v keys="$1" -v bytes="$2" 'BEGIN {
 	value = sprintf("%" bytes "s", ""); gsub(/ /, "x", value)
 	for (i = 0; i < keys; i++) printf "SET key:%012d %s\r\n", i, value
 }' | ask --pipe >pipe 2>&1 || fail "the keys cannot be made: $(tail -n 1 pipe)"
-[ "$(ask dbsize)" = "$1" ] || fail "$(ask dbsize) keys of $1 are there: $(tail -n 1 pipe)"
-# A change of appendonly writes the file anew, from which a server starts that has it on.
+[ "$(ask dbsize)" = "$1" ] || fail "only $(ask dbsize) of $1 keys exist: $(tail -n 1 pipe)"
+# Changing appendonly writes the file again. A server with appendonly on starts from it.
 ask config set appendonly yes >/dev/null
 until ask info persistence | grep -q '^aof_rewrite_in_progress:0' && [ -e data/appendonlydir/appendonly.aof.manifest ] &&
 	ask info persistence | grep -q '^aof_rewrite_scheduled:0'; do
@@ -31,7 +31,7 @@ done
 ask config set appendonly no >/dev/null
 ask save >/dev/null
 ask shutdown nosave || true
-while [ -e pid ]; do # Redis removes it at its end
+while [ -e pid ]; do # Redis removes it when it ends
 	[ $((tries -= 1)) -gt 0 ] || fail "Redis does not end: $(tail -n 1 log)"
 	sleep 0.1
 done

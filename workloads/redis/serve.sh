@@ -1,5 +1,5 @@
 #!/bin/sh
-# serve.sh ADDRESS PORT SYNC: Redis, in the foreground.
+# serve.sh ADDRESS PORT SYNC: runs Redis in the foreground.
 set -eu
 tar -C "$TARE_SCRATCH" -xf "$TARE_WORK/data.tar"
 case $3 in

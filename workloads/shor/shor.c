@@ -1,6 +1,6 @@
 /*
- * shor N X: factors N by Shor's algorithm on libquantum's simulated register, with the powers of X, and prints the factors. Exit status 1 where it finds
- * none, 2 for wrong arguments. The declarations are quantum.h's, whose complex numbers this compiler does not know.
+ * shor N X: factors N with Shor's algorithm on libquantum's simulated register, with the powers of X, and prints the factors. Exit status 1 if it finds
+ * none, 2 for wrong arguments. It repeats the declarations of quantum.h, because this compiler does not support that file's complex numbers.
  */
 #include <stdio.h>
 #include <stdlib.h>

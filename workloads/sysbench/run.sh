@@ -1,4 +1,4 @@
-# sysbench for a fixed time: sh run.sh TEST THREADS SECONDS
+# sh run.sh TEST THREADS SECONDS: runs sysbench for a fixed time.
 set -e
 case "$1" in
 cpu) set -- cpu "$2" "$3" --cpu-max-prime=10000 ;;

@@ -1,10 +1,10 @@
 /*
- * parse FORM ROUNDS FILE ANSWER: maps FILE, read-only and shared, and has the library uriparser split each URI in it, one a line, into
- * its tokens: scheme, host, port, segments of the path, query, fragment. No line crosses a page of 4096 bytes. FORM dense takes
- * every line, sparse those that lie wholly in the first 20 % of each page. All of it ROUNDS times over one mapping. Tokens are
- * folded as uris.c says, in each round anew, and the last fold goes to ANSWER.
+ * parse FORM ROUNDS FILE ANSWER: maps FILE, read-only and shared. The library uriparser splits each URI in it, one in a line, into
+ * its tokens: scheme, host, port, segments of the path, query, fragment. No line crosses a page of 4096 bytes. FORM dense parses
+ * every line, sparse the lines that lie wholly in the first 20 % of each page. It repeats this ROUNDS times over one mapping. Each round
+ * folds the tokens from the start, as uris.c says. It writes the last fold to ANSWER.
  *
- * Exit status 0, 1 for a failure, 2 for wrong arguments; one line says what.
+ * Exit status: 0, 1 for a failure, 2 for wrong arguments. One line says what failed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,7 +27,7 @@ static _Noreturn void fail(const char *what, const char *why)
 
 static uint64_t token(uint64_t fold, UriTextRangeA t)
 {
-	if (!t.first) /* the URI has none */
+	if (!t.first) /* the URI does not have this part */
 		return fold;
 	for (const char *c = t.first; c < t.afterLast; c++)
 		fold = 33 * fold + (unsigned char)*c;
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 	if (size < 0)
 		fail(argv[3], strerror(errno));
 	if (!size || size % PAGE)
-		fail(argv[3], "pages of 4096 bytes were expected");
+		fail(argv[3], "must have pages of 4096 bytes");
 	const char *data = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 
 	if (data == MAP_FAILED)

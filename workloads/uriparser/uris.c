@@ -1,12 +1,12 @@
 /*
- * uris make MEGABYTES FILE: writes MEGABYTES MiB of URIs, one a line, in pages of 4096 bytes: no line crosses a page, and what is left of
- * one is empty lines.
- * uris check FORM MEGABYTES ANSWER: what the tokens of these URIs fold to, from how they were made and without parsing, is in ANSWER.
- * FORM dense is of all lines, sparse of those that lie wholly in the first 20 % of each page.
+ * uris make MEGABYTES FILE: writes MEGABYTES MiB of URIs, one in a line, in pages of 4096 bytes. No line crosses a page, and empty lines fill
+ * the rest of a page.
+ * uris check FORM MEGABYTES ANSWER: checks that ANSWER holds the fold of the tokens of these URIs. It knows the tokens without parsing.
+ * FORM dense means all lines, sparse the lines that lie wholly in the first 20 % of each page.
  *
  * A fold of tokens is x = 33*x + byte over each token's bytes and a zero after it (mod 2^64), beginning with 42.
  *
- * Exit status 0, 1 for a failure or a wrong answer, 2 for wrong arguments; one line says what.
+ * Exit status: 0, 1 for a failure or a wrong answer, 2 for wrong arguments. One line says what failed.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ static _Noreturn void fail(const char *what, const char *why)
 	exit(1);
 }
 
-/* A URI as it is made. The tokens of it, each with a zero after it, are put behind it. */
+/* A generated URI. Its tokens follow it, each with a zero after it. */
 struct uri {
 	char line[MOST], tokens[MOST];
 	size_t length, of_tokens;
@@ -40,10 +40,10 @@ static void piece(struct uri *u, const char *before, const char *token)
 	n = snprintf(u->tokens + u->of_tokens, MOST - u->of_tokens, "%s", token);
 	u->of_tokens += n + 1;
 	if (u->length >= MOST || u->of_tokens >= MOST)
-		fail("a URI", "longer than was expected");
+		fail("a URI", "is too long");
 }
 
-/* URI n: scheme, host, port, one to four segments, and a query and a fragment where they are. */
+/* URI n: scheme, host, port, one to four segments, and perhaps a query and a fragment. */
 static void compose(uint64_t n, struct uri *u)
 {
 	static const char *const schemes[] = {"http", "https", "ftp", "coap"};
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
 			fail(path, strerror(errno));
 	}
 	if (check && (fscanf(file, "%llu", &got) != 1 || got != fold)) {
-		fprintf(stderr, "wrong answer: %llu was expected\n", (unsigned long long)fold);
+		fprintf(stderr, "wrong answer: must be %llu\n", (unsigned long long)fold);
 		return 1;
 	}
 	if (fclose(file))

@@ -1,4 +1,4 @@
-// Every virtual user makes the recorded visit, or its first PAGES steps; all users begin at once.
+// Every virtual user makes the first PAGES steps of the recorded visit. All users begin at the same time.
 import exec from 'k6/execution';
 import http from 'k6/http';
 import { check, sleep } from 'k6';
@@ -15,28 +15,28 @@ export const options = {
   summaryTrendStats: ['avg', 'min', 'max', 'p(50)', 'p(95)', 'p(99)'],
 };
 
-const response = new Trend('response'); // ms, of pages that are right
-const clock = new Trend('clock'); // ms since the load began, of all requests' beginnings and ends
-const right = new Counter('right'); // requests that were answered rightly
+const response = new Trend('response'); // ms, of right pages
+const clock = new Trend('clock'); // ms since the load began, of the beginnings and ends of all requests
+const right = new Counter('right'); // requests with a right answer
 
 const now = () => exec.instance.currentTestRunDuration; // ms
 const asked = { timeout: '1h', redirects: 0 };
 const unread = Object.assign({ responseType: 'none' }, asked);
 
-// A page is a document; a comment is sent, and the answer to it says which page shows it.
+// A page is a document. The answer to a comment names the page that shows it.
 const requestsOf = (step) => 1 + (step.comment ? 1 : 0) + step.with.length;
 
-// What is wrong with a document; '' if nothing.
+// Returns what is wrong with a document; '' if nothing is.
 function wrong(answer, step, path) {
   if (answer.error) return answer.error;
-  if (answer.status !== 200) return `${path}: status ${answer.status}, 200 was expected`;
+  if (answer.status !== 200) return `${path}: status ${answer.status}: must be 200`;
   if (!answer.body.includes(step.shows)) return `${path} is answered with another page`;
   if (!answer.body.trimEnd().endsWith('</html>')) return `${path} is cut off`;
   return '';
 }
 
-// What an answer is worth: the time that it took, from when the user asked for a connection. k6's duration begins when there is
-// one, and `blocked` is what comes before. -1: it is wrong.
+// Returns the time of an answer, from the user's request for a connection; -1 if the answer is wrong. k6's duration begins with the
+// connection, and `blocked` is the time before it.
 function took(answer, cause) {
   if (cause) {
     check(null, { [cause]: () => true }); // k6 counts checks by name, so the summary has every cause
@@ -46,7 +46,7 @@ function took(answer, cause) {
   return answer.timings.blocked + answer.timings.duration;
 }
 
-// Sends the step's comment; gives the page that shows it, and the time; the page '' where the comment was not taken.
+// Sends the step's comment. Returns the page that shows it, and the time; the page is '' if the comment was refused.
 function comment(step) {
   const answer = http.post(`${site}/wp-comments-post.php`, {
     comment: `Visitor ${__VU} read this at ${Date.now()}, and liked it.`,
@@ -54,7 +54,7 @@ function comment(step) {
   }, asked);
   const to = (answer.headers.Location || '').replace(site, '').replace(/#.*/, '');
   const held = answer.status === 302 && to.startsWith(step.comment) && to.includes('unapproved=');
-  const ms = took(answer, answer.error || (held ? '' : `a comment on ${step.comment}: status ${answer.status}, 302 to the page was expected`));
+  const ms = took(answer, answer.error || (held ? '' : `a comment on ${step.comment}: status ${answer.status}: must be 302 to the page`));
   return { ms, to: held ? to : '' };
 }
 
@@ -73,11 +73,11 @@ export default function () {
       ms = its < 0 ? -1 : ms + its;
     }
     if (step.with.length > 0) {
-      // Six at a time, as browsers do (k6's batchPerHost).
+      // Six at a time, as in browsers (k6's batchPerHost).
       const begun = now();
       const answers = http.batch(step.with.map((of) => ['GET', site + of, null, unread]));
       const all = now() - begun;
-      const good = answers.map((a, k) => took(a, a.error || (a.status === 200 ? '' : `${step.with[k]}: status ${a.status}, 200 was expected`)));
+      const good = answers.map((a, k) => took(a, a.error || (a.status === 200 ? '' : `${step.with[k]}: status ${a.status}: must be 200`)));
       ms = ms < 0 || good.includes(-1) ? -1 : ms + all;
     }
     clock.add(now());
@@ -88,7 +88,7 @@ export default function () {
 
 export function handleSummary(data) {
   const value = (metric, key) => (data.metrics[metric] ? data.metrics[metric].values[key] : 0);
-  // Whatever was to be asked: a user who gave up early has failed too.
+  // Counts all steps, because a user who gave up early has failed, too.
   const all = +__ENV.USERS * visit.reduce((n, step) => n + requestsOf(step), 0);
   const failed = all - value('right', 'count');
   const out = {};

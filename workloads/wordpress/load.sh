@@ -1,6 +1,6 @@
 #!/bin/sh
-# load.sh ADDRESS PORT USERS PAGES THINK [RECORDING]: the measured load; its result as one line of JSON, and why requests failed
-# on stderr. k6 reports to nobody, listens nowhere, and writes only its log.
+# load.sh ADDRESS PORT USERS PAGES THINK [RECORDING]: runs the measured load. It prints the result as one line of JSON, and why requests failed
+# on stderr. k6 sends no reports, does not listen on a port, and writes only its log.
 set -u
 log=$TARE_SCRATCH/k6.log
 rm -f "$log"
@@ -9,8 +9,8 @@ result=$(HOME=$TARE_SCRATCH TMPDIR=$TARE_SCRATCH "$TARE_WORK/k6" run --quiet --n
 	"$TARE_WORK/load.js")
 status=$?
 if [ "$status" != 0 ]; then
-	echo "k6 has failed (exit status $status): $(tail -n 1 "$log")" >&2
+	echo "k6 failed (exit status $status): $(tail -n 1 "$log")" >&2
 	exit 1
 fi
-[ -n "$result" ] || exit 1 # no request was answered rightly; k6 has said why
+[ -n "$result" ] || exit 1 # no request got a right answer; k6 has printed why
 echo "$result"

@@ -1,5 +1,5 @@
-// RATE pages (the documents alone) of the recording a second for SECONDS, one after the other, each asked for when it is due, whether or not those before are
-// answered (an open load). One that is due when all users wait for answers is not sent, and has failed.
+// Requests RATE pages (only the documents) of the recording a second for SECONDS, in their order. Each request is sent when it is due, whether or not
+// earlier ones are answered (an open load). A request that is due while all users wait for answers is not sent, and fails.
 import http from 'k6/http';
 import { check } from 'k6';
 import exec from 'k6/execution';
@@ -18,18 +18,18 @@ export const options = {
 };
 
 const response = new Trend('response'); // ms, of right answers
-const clock = new Trend('clock'); // ms since the first request was due, of right answers' ends
+const clock = new Trend('clock'); // ms since the first request was due, of the ends of right answers
 const right = new Counter('right');
 
 export default function () {
   const page = pages[exec.scenario.iterationInTest % pages.length];
   const answer = http.get(`http://${__ENV.ADDRESS}:${__ENV.PORT}${page.path}`, { timeout: '1m', redirects: 0 });
-  const cause = answer.error || (answer.status !== 200 ? `${page.path}: status ${answer.status}, 200 was expected` : !answer.body.includes(page.shows) ? `${page.path} is answered with another page` : '');
+  const cause = answer.error || (answer.status !== 200 ? `${page.path}: status ${answer.status}: must be 200` : !answer.body.includes(page.shows) ? `${page.path}: the answer is another page` : '');
   if (cause) {
     check(null, { [cause]: () => true }); // k6 counts checks by name, so the summary has every cause
     return;
   }
-  // k6's duration begins when there is a connection. A user's begins before, and `blocked` is what is missing.
+  // k6's duration begins with the connection. The user's time begins earlier, and `blocked` is the difference.
   right.add(1);
   response.add(answer.timings.blocked + answer.timings.duration);
   clock.add(Date.now() - exec.scenario.startTime);

@@ -1,12 +1,12 @@
 <?php
-// Sets WordPress up and writes the site. The text is made from a few words by a generator with a fixed start, so that it is
-// the same wherever it is made.
+// Sets WordPress up and writes the site. A generator with a fixed seed makes the text from a few words, so it is the same
+// everywhere.
 $_SERVER['HTTP_HOST']       = 'localhost';
 $_SERVER['REQUEST_METHOD']  = 'GET';
 $_SERVER['REQUEST_URI']     = '/';
 $_SERVER['SERVER_PROTOCOL'] = 'HTTP/1.1';
 
-// In the places of WordPress's own: no first post of its own, no mail.
+// Replaces WordPress's own functions: no first post, no mail.
 function wp_install_defaults( $user ) {}
 function wp_new_blog_notification( ...$ignored ) {}
 
@@ -61,7 +61,7 @@ function text() {
 	return implode( "\n\n", $blocks );
 }
 
-// A picture of some 25 kB: hills and a moon, with the grain of a photograph.
+// Makes a picture of about 25 kB: hills and a moon, with the grain of a photograph.
 function picture( $file ) {
 	list( $w, $h ) = array( 1024, 640 );
 	$image = imagecreatetruecolor( $w, $h );
@@ -84,7 +84,7 @@ function picture( $file ) {
 mt_srand( 20240101 );
 wp_install( 'The Harbour Notes', 'keeper', 'keeper@example.org', true, '', 'keeper' );
 update_option( 'blogdescription', 'A simple website' );
-update_option( 'moderation_notify', 0 ); // no mail leaves
+update_option( 'moderation_notify', 0 ); // sends no mail
 update_option( 'default_pingback_flag', 0 );
 update_option( 'posts_per_page', 10 );
 
@@ -97,7 +97,7 @@ foreach ( array( 'General', 'Journeys' ) as $name ) {
 }
 update_option( 'default_category', $category['General'] );
 
-// A day for each post from 2024-03-01 on.
+// One post a day from 2024-03-01.
 foreach ( POSTS as $i => $title ) {
 	$day  = sprintf( '2024-03-%02d 09:00:00', $i + 1 );
 	$shot = "/pictures/$i.jpg";
@@ -153,5 +153,5 @@ foreach ( PAGES as $i => $title ) {
 		)
 	);
 }
-// The first request makes the rules anew; here, where WordPress began without permalinks, those for categories are missing.
+// The first request makes the rules again. Here those for categories are missing, because WordPress began without permalinks.
 delete_option( 'rewrite_rules' );

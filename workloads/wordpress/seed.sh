@@ -1,5 +1,5 @@
 #!/bin/sh
-# seed.sh: makes the site and leaves data.tar, with the folder state that the servers start from, and recording.json, the visit.
+# seed.sh: makes the site and leaves data.tar. It has the folder state, from which the servers start, and recording.json, the visit.
 set -eu
 . "$TARE_WORK/servers.sh"
 chmod a+rx "$TARE_SCRATCH"
@@ -25,12 +25,12 @@ sql -e "CREATE DATABASE wordpress CHARACTER SET utf8mb4; CREATE USER wordpress@l
 	GRANT ALL ON wordpress.* TO wordpress@localhost"
 php "$TARE_WORK/seed.php"
 
-# The visit is recorded, and made three times: every page is there, WordPress has stored what it stores at the first requests, and PHP
+# It records the visit and makes it three times. Afterwards every page exists, WordPress has stored what it stores at the first requests, and PHP
 # has written its compiled scripts.
 start_web 127.0.0.1 8080 2 2 2 2
 tries=600
 until php "$TARE_WORK/ready.php" 127.0.0.1 8080 2>"$state/ready.log"; do
-	kill -0 "$web" 2>/dev/null || fail "Apache has ended: $(head -n 1 "$state/apache.log")"
+	kill -0 "$web" 2>/dev/null || fail "Apache ended: $(head -n 1 "$state/apache.log")"
 	[ $((tries -= 1)) -gt 0 ] || fail "$(tail -n 1 "$state/ready.log")"
 	sleep 0.1
 done
@@ -41,7 +41,7 @@ for time in 1 2 3; do
 done
 kill "$web"
 wait "$web" || true
-# What WordPress remembers for half an hour is remembered for good: a guest's state must not hang on the data's age.
+# WordPress keeps some values for half an hour. Here it keeps them forever, so a guest's state does not depend on the data's age.
 sql -e "DELETE FROM wordpress.wp_options WHERE option_name LIKE '\\_%transient\\_timeout\\_%';
 	DELETE FROM wordpress.wp_comments WHERE comment_approved = '0'"
 stop_database

@@ -1,27 +1,27 @@
 <?php
-// The site's configuration, in the place of wp-config.php: Debian's reads /etc/wordpress, which the image does not have.
+// The site's configuration, which replaces wp-config.php. Debian's reads /etc/wordpress, which the image does not have.
 define( 'ABSPATH', '/usr/share/wordpress/' );
 define( 'WP_CONTENT_DIR', ABSPATH . 'wp-content' );
 
-// The site answers under whatever address and port it is asked.
+// The site answers under any address and port.
 define( 'WP_HOME', 'http://' . $_SERVER['HTTP_HOST'] );
 define( 'WP_SITEURL', WP_HOME );
 
 define( 'DB_NAME', 'wordpress' );
 define( 'DB_USER', 'wordpress' );
-define( 'DB_PASSWORD', 'wordpress' ); // the database answers on a Unix socket of its guest only
+define( 'DB_PASSWORD', 'wordpress' ); // the database answers only on a Unix socket of its guest
 define( 'DB_HOST', 'localhost:' . getenv( 'TARE_SCRATCH' ) . '/state/mariadb.sock' );
 define( 'DB_CHARSET', 'utf8mb4' );
 define( 'DB_COLLATE', '' );
 $table_prefix = 'wp_';
 
-// No secrets to keep: nobody signs in. They stand here so that WordPress does not make random ones.
+// These are not secrets, because nobody signs in. Without them WordPress would make random ones.
 foreach ( array( 'AUTH', 'SECURE_AUTH', 'LOGGED_IN', 'NONCE' ) as $tare_key ) {
 	define( $tare_key . '_KEY', 'key of ' . $tare_key );
 	define( $tare_key . '_SALT', 'salt of ' . $tare_key );
 }
 
-// Nothing but the pages that are asked for: no network, no updates, no jobs that a request sets off.
+// Serves only the requested pages: no network, no updates, and no jobs that a request triggers.
 define( 'WP_HTTP_BLOCK_EXTERNAL', true );
 define( 'AUTOMATIC_UPDATER_DISABLED', true );
 define( 'WP_AUTO_UPDATE_CORE', false );

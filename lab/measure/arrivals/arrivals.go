@@ -57,16 +57,16 @@ const (
 func (f file) config() (measure.Config, error) {
 	out := config{world: host{}, Config: record.Config{Least: cmp.Or(f.Least, 10), Most: cmp.Or(f.Most, 100), Profile: f.Profile, Published: f.Published}}
 	if len(f.Rates) == 0 {
-		return nil, measure.Wrong("rates", "is missing: numbers like [1, 2, 4, 8] were expected")
+		return nil, measure.Wrong("rates", "is missing: write numbers like [1, 2, 4, 8]")
 	}
 	for i, r := range f.Rates {
 		if r < 1 || r > mostPerS || i > 0 && r <= f.Rates[i-1] {
-			return nil, measure.Wrong("rates", "%v: numbers from 1 to %d, each greater than the one before, were expected", f.Rates, mostPerS)
+			return nil, measure.Wrong("rates", "%v: must be numbers from 1 to %d, each greater than the one before", f.Rates, mostPerS)
 		}
 		out.rates = append(out.rates, strconv.Itoa(r))
 	}
 	if out.Least < 2 || out.Most > mostStarts || out.Least > out.Most {
-		return nil, measure.Wrong("least", "%d to %d requests: numbers from 2 to %d, the second not smaller, were expected", out.Least, out.Most, mostStarts)
+		return nil, measure.Wrong("least", "%d to %d requests: must be from 2 to %d, and least at most as large as most", out.Least, out.Most, mostStarts)
 	}
 	for _, t := range []struct {
 		name, text string
@@ -74,13 +74,13 @@ func (f file) config() (measure.Config, error) {
 	}{{"for", cmp.Or(f.For, "10s"), &out.ForS}, {"timeout", cmp.Or(f.Timeout, "30s"), &out.TimeoutS}} {
 		d, err := time.ParseDuration(t.text)
 		if err != nil || d < time.Second || d > time.Hour {
-			return nil, measure.Wrong(t.name, "%q: a time from 1s to 1h was expected", t.text)
+			return nil, measure.Wrong(t.name, "%q: must be a time from 1s to 1h", t.text)
 		}
 		*t.to = d.Seconds()
 	}
 	for _, p := range f.Published {
 		if p.Rate < 1 || !(p.Mean > 0) || !(p.P95 > 0) {
-			return nil, measure.Wrong("published", "%+v: {rate: …, mean: …, p95: …}, in seconds, was expected", p)
+			return nil, measure.Wrong("published", "%+v: must be {rate: …, mean: …, p95: …} with times in seconds", p)
 		}
 	}
 	return out, nil
@@ -128,7 +128,7 @@ func (c config) Factors() []measure.Factor {
 // Fits implements measure.Config.
 func (config) Fits(platform string, networks, isolation []string) error {
 	if platform != notebook.CN || len(networks)+len(isolation) > 0 {
-		return errors.New("what is made first and started later is a container, in its engine's own network: platform: cn, without networks: or isolation:, was expected")
+		return errors.New("this study can only measure containers in their engine's own network: write platform: cn, and leave out networks: and isolation:")
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (config) Fits(platform string, networks, isolation []string) error {
 // Accepts implements measure.Config.
 func (config) Accepts(w *workload.Workload) error {
 	if w.System || w.Stays || w.Service != nil && w.Load.First == nil {
-		return errors.New("gives no first answer: a command that ends, or a service with load: first:, was expected")
+		return errors.New("gives no first answer: must be a command that ends, or a service with load: first:")
 	}
 	return nil
 }

@@ -17,15 +17,15 @@ import (
 	"tare/lab/workload"
 )
 
-// askPause is the time between two questions: asking must not slow down a service that starts. It is also the resolution of the
+// askPause is the time between two requests, which must not slow down a service that starts. It is also the resolution of the
 // moment of the first answer.
 const askPause = 2 * time.Millisecond
 
 // host is this host.
 type host struct{}
 
-// ask asks a service in a guest, at an address in the guest's network namespace, again and again until the right answer has begun
-// to arrive or ctx ends.
+// ask sends a request to a service in a guest, at an address in the guest's network namespace. It repeats the request until the
+// beginning of the right answer arrives or ctx ends.
 func (host) ask(ctx context.Context, g crowd.Guest, at netip.AddrPort, q workload.Question) error {
 	pids, err := g.Processes()
 	if err == nil && len(pids) == 0 {
@@ -49,7 +49,7 @@ func (host) ask(ctx context.Context, g crowd.Guest, at netip.AddrPort, q workloa
 	})
 }
 
-// once asks one time.
+// once sends one request.
 func once(ctx context.Context, at netip.AddrPort, q workload.Question) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", at.String())
 	if err != nil {
@@ -62,10 +62,10 @@ func once(ctx context.Context, at netip.AddrPort, q workload.Question) error {
 	}
 	answer := make([]byte, len(q.Answer))
 	if n, err := io.ReadFull(conn, answer); err != nil {
-		return fmt.Errorf("%q came, and %q was expected: %w", answer[:n], q.Answer, err)
+		return fmt.Errorf("answered %q: must begin with %q: %w", answer[:n], q.Answer, err)
 	}
 	if !bytes.Equal(answer, q.Answer) {
-		return fmt.Errorf("%q came, and %q was expected", answer, q.Answer)
+		return fmt.Errorf("answered %q: must begin with %q", answer, q.Answer)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ var Kind = measure.Kind{
 	Rules: measure.Rules{
 		Search:   true,
 		Turns:    true,
-		Untraced: "a trial that seeks a capacity is many loads, and cannot be traced",
+		Untraced: "a capacity trial consists of many loads and cannot be traced",
 	},
 	Part: measure.PartOf(file.config),
 }
@@ -51,21 +51,21 @@ func (f file) config() (measure.Config, error) {
 	metric, text, ok := strings.Cut(f.Objective, "=")
 	bound, err := time.ParseDuration(text)
 	if !ok || err != nil || bound <= 0 || !metricOK.MatchString(metric) {
-		return nil, measure.Wrong("objective", "%q: METRIC=TIME was expected, like p99=50ms", f.Objective)
+		return nil, measure.Wrong("objective", "%q: must be METRIC=TIME, like p99=50ms", f.Objective)
 	}
 	out.Metric, out.Bound = metric, bound.Seconds()
 	if out.From < 1 || out.To > mostRate || out.From >= out.To {
-		return nil, measure.Wrong("from", "%d to %d requests a second: numbers from 1 to %d, the second greater, were expected", out.From, out.To, int(mostRate))
+		return nil, measure.Wrong("from", "%d to %d requests a second: must be from 1 to %d, and from must be less than to", out.From, out.To, int(mostRate))
 	}
 	if f.Raise != "" {
 		if out.Raise, err = yamlfile.Share(f.Raise); err != nil || out.Raise < 0.01 {
-			return nil, measure.Wrong("raise", "%q: a share from 1%% to 100%% was expected", f.Raise)
+			return nil, measure.Wrong("raise", "%q: must be a share from 1%% to 100%%", f.Raise)
 		}
 	}
 	if f.Hold != "" {
 		d, err := time.ParseDuration(f.Hold)
 		if err != nil || d < time.Second || d > time.Hour || d%time.Second != 0 {
-			return nil, measure.Wrong("hold", "%q: a time in whole seconds from 1s to 1h was expected", f.Hold)
+			return nil, measure.Wrong("hold", "%q: must be a time in whole seconds from 1s to 1h", f.Hold)
 		}
 		out.HoldS = d.Seconds()
 	}
@@ -88,7 +88,7 @@ func (c config) Identity([]*workload.Ready) []any { return []any{&c.Config} }
 // Accepts implements measure.Config.
 func (config) Accepts(w *workload.Workload) error {
 	if w.Load == nil || len(w.Load.Open) == 0 {
-		return errors.New("has no load at a rate (load: open) by which a capacity can be sought")
+		return errors.New("has no load at a rate, which capacity studies need: write load: open:")
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func TestCapacityOfAFile(t *testing.T) {
 	}{
 		{file{Objective: "p99=50ms"}, "{p99 0.05 10 1000000 0.5 10}"},
 		{file{Objective: "p95=2s", From: 5, To: 50, Raise: "20%", Hold: "3s"}, "{p95 2 5 50 0.2 3}"},
-		{file{Objective: "50ms"}, `objective: "50ms": METRIC=TIME was expected, like p99=50ms`},
+		{file{Objective: "50ms"}, `objective: "50ms": must be METRIC=TIME, like p99=50ms`},
 		{file{Objective: "p99=fast"}, "objective: "},
 		{file{Objective: "p99=-1s"}, "objective: "},
 		{file{Objective: "p99=1s", From: 50, To: 20}, "from: 50 to 20 requests a second"},
@@ -136,7 +136,7 @@ type place struct {
 func (p *place) Destroy(context.Context) error { p.l.places--; return nil }
 
 // A trial records every step of its search, and its value is one over the capacity. A warm-up makes one step.
-func TestATrialSeeksACapacity(t *testing.T) {
+func TestATrialFindsACapacity(t *testing.T) {
 	l := &shop{at: func(rate string) string {
 		if rate == "640" {
 			return `{"mean":0.02,"p99":0.05,"requests_per_second":500,"errors":3}`

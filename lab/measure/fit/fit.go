@@ -23,7 +23,7 @@ var Kind = measure.Kind{
 	Name: record.Name,
 	Rules: measure.Rules{
 		Search: true, Crowd: true, BareMetal: true,
-		Untraced: "it is sought by trials that are timed, and a traced one takes longer",
+		Untraced: "the search times its trials, and traced trials take longer",
 	},
 	Seek: seek,
 }
@@ -38,7 +38,7 @@ const (
 	fitMost      = 800              // runs in all, at each number of guests
 	fitSettling  = 10 * time.Minute // how long a search without a time budget goes on to settle its result
 	fitWatch     = time.Second      // shortest watch of neighbours: in less the kernel has not counted what they wait for
-	fitRounds    = 2                // searches: the second shows how far the first can be trusted
+	fitRounds    = 2                // searches: the second shows how reliable the first is
 	fitWait      = 0.1              // share of the time spent waiting for something, from which it counts as what ran out
 	fitProcesses = 0.9              // share of the greatest number of threads of the host, from which threads count as what ran out
 )
@@ -90,7 +90,7 @@ func (c config) Accepts(w *workload.Workload) error {
 	case !m.Directed():
 		return fmt.Errorf("has a %s without a direction; name a time, or another metric where lower is better", m.Name)
 	case m.MoreIsBetter():
-		return fmt.Errorf("has a %s of which more is better, and how many guests fit is sought by what must stay low: name a time, or another metric where lower is better", m.Name)
+		return fmt.Errorf("has a %s where higher is better, but the search for how many guests fit needs a metric where lower is better: name a time, or another such metric", m.Name)
 	}
 	return nil
 }

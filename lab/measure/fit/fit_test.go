@@ -118,7 +118,7 @@ func TestASearchThatWasMisled(t *testing.T) {
 }
 
 // Where each run resembles the previous one, the search says that its runs are worth few.
-func TestWhatASearchSaysOfRunsThatResembleEachOther(t *testing.T) {
+func TestASearchReportsRunsThatResembleEachOther(t *testing.T) {
 	s := record.Step{Guests: 2, Runs: 60, Ratio: 1.2, Decided: true}
 	for i := range s.Runs {
 		s.Values = append(s.Values, math.Sin(float64(i)/10))
@@ -156,7 +156,7 @@ func TestAWorkloadsMetric(t *testing.T) {
 		metric, want string
 	}{
 		{notebook.Lower, "p95", ""},
-		{notebook.Higher, "p95", "has a copy of which more is better, and how many guests fit is sought by what must stay low"},
+		{notebook.Higher, "p95", "has a copy where higher is better, but the search for how many guests fit needs a metric where lower is better"},
 		{notebook.Neither, "p95", "has a copy without a direction"},
 		{notebook.Higher, "time", ""},
 	} {
@@ -266,7 +266,7 @@ func (s *street) search(t *testing.T, c record.Config, within time.Duration) not
 }
 
 // A search makes neighbours and removes them again. It says how many guests fit and what ran out.
-func TestATrialSeeksHowManyFit(t *testing.T) {
+func TestATrialFindsHowManyFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &street{work: time.Millisecond, full: 6}
 		tr := s.search(t, record.Config{Metric: "p95", Factor: 1.5, To: 64}, 0)

@@ -21,8 +21,8 @@ import (
 var Kind = measure.Kind{
 	Name: "idle-cost",
 	Rules: measure.Rules{
-		Once: "each trial has idle guests of its own", Untraced: "a trial is many runs of the work, and no tracer says which is which",
-		LoadHere: "no service is asked", Search: true, Crowd: true,
+		Once: "each trial makes its own idle guests", Untraced: "a trial consists of many runs, which tracers cannot tell apart",
+		LoadHere: "the study sends no requests to a service", Search: true, Crowd: true,
 	},
 	Part: measure.PartOf(config.checked),
 }
@@ -49,14 +49,14 @@ func (c config) checked() (measure.Config, error) {
 	}
 	for i, n := range c.Guests {
 		if n < 1 || n > mostGuests || i > 0 && n <= c.Guests[i-1] {
-			return nil, measure.Wrong("guests", "%v: use numbers from 1 to %d, each greater than the one before", c.Guests, mostGuests)
+			return nil, measure.Wrong("guests", "%v: must be numbers from 1 to %d, each greater than the one before", c.Guests, mostGuests)
 		}
 	}
 	if c.Runs == 0 {
 		c.Runs = usualRuns
 	}
 	if c.Runs < 1 || c.Runs > 100 {
-		return nil, measure.Wrong("runs", "%d: use a number from 1 to 100", c.Runs)
+		return nil, measure.Wrong("runs", "%d: must be from 1 to 100", c.Runs)
 	}
 	return c, nil
 }

@@ -23,7 +23,7 @@ import (
 	"tare/notebook"
 )
 
-// dozer is a guest that uses a known CPU time: 3 ms a second. The host is told of it.
+// dozer is a guest that uses a known CPU time, 3 ms a second, and reports it to the host.
 type dozer struct {
 	measuretest.Guest
 	began time.Time
@@ -51,7 +51,7 @@ func sleepy(refused int) *measuretest.Lab {
 	return l
 }
 
-// The slowdown is that next to each number of idle guests, and what they use is given per guest. All of them are gone afterwards.
+// A trial gives the slowdown next to each number of idle guests, and what each idle guest uses. It removes all of them.
 func TestTheCostOfIdleGuests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := sleepy(-1)
@@ -93,9 +93,9 @@ func TestTheFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"{}":               "",
 		"{guests: [1, 2]}": "",
-		"{guests: [2, 1]}": "guests: [2 1]: use numbers from 1 to 200, each greater than the one before",
-		"{guests: [0]}":    "guests: [0]: use numbers",
-		"{runs: 101}":      "runs: 101: use a number from 1 to 100",
+		"{guests: [2, 1]}": "guests: [2 1]: must be numbers from 1 to 200, each greater than the one before",
+		"{guests: [0]}":    "guests: [0]: must be numbers",
+		"{runs: 101}":      "runs: 101: must be from 1 to 100",
 		"{gusts: [1]}":     "unknown key gusts: did you mean guests?",
 	} {
 		var n yaml.Node

@@ -1,4 +1,4 @@
-// Package measuretest is a fake laboratory for tests of kinds of study. Whatever a test has not defined panics.
+// Package measuretest is a fake laboratory for tests of kinds of study. A method that a test has not defined panics.
 package measuretest
 
 import (

@@ -29,7 +29,7 @@ import (
 var Kind = measure.Kind{
 	Name: record.Name,
 	Rules: measure.Rules{
-		Once: "a guest is weighed once", Untraced: "what is weighed is no time, and no tracer says where it went",
+		Once: "a guest's memory is measured once", Untraced: "the study measures memory, not time, so tracers have nothing to explain",
 		Search: true, Crowd: true, Untimed: true, Systems: true, Stays: true,
 	},
 	Part: measure.Part{File: file{}, Read: read},
@@ -65,7 +65,7 @@ func read(n *yaml.Node, workloads []string) (measure.Config, error) {
 		return nil, err
 	}
 	if f.PublishedOf != "" && !slices.Contains(workloads, f.PublishedOf) {
-		return nil, measure.Wrong("published_of", "%q: a workload of this study was expected", f.PublishedOf)
+		return nil, measure.Wrong("published_of", "%q: must be a workload of this study", f.PublishedOf)
 	}
 	return f.config()
 }
@@ -80,7 +80,7 @@ func (f file) config() (measure.Config, error) {
 	}
 	for i, n := range out.Guests {
 		if n < 1 || n > mostGuests || i > 0 && n <= out.Guests[i-1] {
-			return nil, measure.Wrong("guests", "%v: numbers from 1 to %d, each greater than the one before, were expected", f.Guests, mostGuests)
+			return nil, measure.Wrong("guests", "%v: must be numbers from 1 to %d, each greater than the one before", f.Guests, mostGuests)
 		}
 	}
 	known := append(out.Figures(), record.PSS)
@@ -90,7 +90,7 @@ func (f file) config() (measure.Config, error) {
 			want = 4
 		}
 		if !slices.ContainsFunc(known, func(f notebook.Metric) bool { return f.Name == name }) || len(numbers) != want {
-			return nil, measure.Wrong("published", "%s: %v: a metric of this study with its number, or of duplicates with four, was expected", was, numbers)
+			return nil, measure.Wrong("published", "%s: %v: must be a metric of this study with one number, or with four for duplicates", was, numbers)
 		}
 		if out.Published == nil {
 			out.Published = map[string][]float64{}

@@ -160,7 +160,7 @@ func known() *balance {
 	}
 }
 
-func TestGuestsOfAKnownWeight(t *testing.T) {
+func TestGuestsOfKnownMemory(t *testing.T) {
 	l := known()
 	m := record.Config{Guests: []int{1, 2, 4}, KSM: notebook.KSMPaper}
 	tr, err := weighed(t, l, m, measure.Measured)
@@ -202,7 +202,7 @@ func TestGuestsOfAKnownWeight(t *testing.T) {
 
 // If the study asks for it, the figures say how the last guest uses the memory that no other process shares. Only the last weighing
 // asks for the files.
-func TestWhatAGuestsMemoryIsToItIsInTheFigures(t *testing.T) {
+func TestFiguresSayHowAGuestUsesItsMemory(t *testing.T) {
 	l := known()
 	m := record.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper, Frames: true}
 	tr, err := weighed(t, l, m, measure.Measured)
@@ -275,7 +275,7 @@ func TestAnInterruptWhileGuestsAreWeighed(t *testing.T) {
 }
 
 // A rehearsal weighs one guest, without KSM.
-func TestARehearsalOfAWeighing(t *testing.T) {
+func TestARehearsalMeasuresOneGuest(t *testing.T) {
 	l := known()
 	tr, err := weighed(t, l, record.Config{Guests: []int{1, 2, 4}, KSM: notebook.KSMPaper, Frames: true}, measure.Rehearsal)
 	if err != nil || tr.Failure != nil || tr.Value != 9 || !slices.Equal(l.asked, []depth{outside}) || l.Most != 1 || l.undone != 0 {
@@ -302,18 +302,18 @@ func TestMemoryOfAFile(t *testing.T) {
 	}{
 		{file{}, "{[1 2]  false  map[] }"},
 		{file{Guests: []int{1, 2, 8}, KSM: "paper"}, "{[1 2 8] paper false  map[] }"},
-		{file{Guests: []int{0}}, "guests: [0]: numbers from 1 to 1000, each greater than the one before, were expected"},
+		{file{Guests: []int{0}}, "guests: [0]: must be numbers from 1 to 1000, each greater than the one before"},
 		{file{Guests: []int{2, 2}}, "guests: "},
 		{file{Guests: []int{1001}}, "guests: "},
 		{file{Guests: []int{1, 2}, Frames: true, HugePages: "off"}, "{[1 2]  true off map[] }"},
 		{file{Published: map[string][]float64{"PSS alone": {235}, "duplicates within": {28, 0.5, 0.5, 29}}}, "{[1 2]  false  map[duplicates_within:[28 0.5 0.5 29] guest_pss_alone:[235]] }"},
 		{file{Published: map[string][]float64{"guest_pss_alone": {235}}}, "{[1 2]  false  map[guest_pss_alone:[235]] }"},
-		{file{Published: map[string][]float64{"duplicates within": {29}}}, "published: duplicates within: [29]: a metric of this study"},
-		{file{Published: map[string][]float64{"own pages": {91}}}, "published: own pages: [91]: a metric of this study"},
-		{file{HugePages: "never"}, `huge_pages: "never": off was expected`},
+		{file{Published: map[string][]float64{"duplicates within": {29}}}, "published: duplicates within: [29]: must be a metric of this study"},
+		{file{Published: map[string][]float64{"own pages": {91}}}, "published: own pages: [91]: must be a metric of this study"},
+		{file{HugePages: "never"}, `huge_pages: "never": must be off`},
 		{file{Roots: []string{"copied"}}, "{[1 2]  false  map[] }"},
-		{file{Roots: []string{"shared", "own"}}, `roots: "own": shared or copied was expected`},
-		{file{KSM: "on"}, `ksm: "on": paper or kernel was expected`},
+		{file{Roots: []string{"shared", "own"}}, `roots: "own": must be shared or copied`},
+		{file{KSM: "on"}, `ksm: "on": must be paper or kernel`},
 	} {
 		got, err := c.in.config()
 		said := fmt.Sprint(err)

@@ -22,7 +22,7 @@ import (
 var Kind = measure.Kind{
 	Name: record.Name,
 	Rules: measure.Rules{
-		Once: "guests are read once", Untraced: "page tables and faults are no time, and no tracer says where it went", LoadHere: "services at once are asked from this host",
+		Once: "the memory of guests is read once", Untraced: "the study does not measure time, so tracers have nothing to explain", LoadHere: "requests to several services come from this host",
 		Search: true, Crowd: true, Untimed: true, Stays: true,
 	},
 	Part: measure.PartOf(file.config),
@@ -56,10 +56,10 @@ func (f file) config() (measure.Config, error) {
 		out.Guests = usualGuests
 	}
 	if out.Guests < 1 || out.Guests > mostGuests {
-		return nil, measure.Wrong("guests", "%d: a number from 1 to %d was expected", f.Guests, mostGuests)
+		return nil, measure.Wrong("guests", "%d: must be from 1 to %d", f.Guests, mostGuests)
 	}
 	if f.Steady == "" && f.Faults == "" {
-		return nil, errors.New("steady: and faults: are missing: steady: 2m, by which page tables are read, or faults: 10s, by which page faults are counted, was expected")
+		return nil, errors.New("steady: and faults: are missing: write steady: 2m to read page tables, or faults: 10s to count page faults")
 	}
 	for _, t := range []struct {
 		name, text string
@@ -71,7 +71,7 @@ func (f file) config() (measure.Config, error) {
 		}
 		d, err := time.ParseDuration(t.text)
 		if err != nil || d < t.least || d > longestState {
-			return nil, measure.Wrong(t.name, "%q: a time from %v to %v, like 10s or 2m, was expected", t.text, t.least, longestState)
+			return nil, measure.Wrong(t.name, "%q: must be a time from %v to %v, like 10s or 2m", t.text, t.least, longestState)
 		}
 		*t.to = d.Seconds()
 	}
@@ -112,7 +112,7 @@ func (c config) Factors() []measure.Factor {
 // Fits implements measure.Config.
 func (config) Fits(platform string, _, _ []string) error {
 	if platform != notebook.BM && platform != notebook.CN {
-		return fmt.Errorf("the host does not see the processes in a guest of %s: bm or cn was expected", platform)
+		return fmt.Errorf("the host does not see the processes in a guest of %s: must be bm or cn", platform)
 	}
 	return nil
 }

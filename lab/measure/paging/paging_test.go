@@ -267,12 +267,12 @@ func TestPagingOfAFile(t *testing.T) {
 		{file{Guests: 2, Initial: "100ms", Faults: "10s"}, "{2 false 0.1 0 10}"},
 		{file{Steady: "0s", Faults: "1s"}, "{4 true 1 0 1}"},
 		{file{}, "steady: and faults: are missing"},
-		{file{Guests: 65, Steady: "2m"}, "guests: 65: a number from 1 to 64 was expected"},
+		{file{Guests: 65, Steady: "2m"}, "guests: 65: must be from 1 to 64"},
 		{file{Guests: -1, Steady: "2m"}, "guests: -1: "},
-		{file{Steady: "two"}, `steady: "two": a time from 0s to 24h0m0s, like 10s or 2m, was expected`},
+		{file{Steady: "two"}, `steady: "two": must be a time from 0s to 24h0m0s, like 10s or 2m`},
 		{file{Faults: "0s"}, `faults: "0s": `},
-		{file{Steady: "1s", Addresses: []string{"none"}}, `addresses: "none": random or fixed was expected`},
-		{file{Steady: "1s", HugePages: []string{"2M"}}, `huge_pages: "2M": host, never, always or large was expected`},
+		{file{Steady: "1s", Addresses: []string{"none"}}, `addresses: "none": must be random or fixed`},
+		{file{Steady: "1s", HugePages: []string{"2M"}}, `huge_pages: "2M": must be host, never, always or large`},
 	} {
 		got, err := c.in.config()
 		said := fmt.Sprint(err)

@@ -56,7 +56,7 @@ func (f file) config() (measure.Config, error) {
 		out.Published[i] = p
 		if p.Name == "" || !(p.StartS > 0) || p.RestoreS < 0 || p.Moment != "" && !slices.Contains(notebook.StartMoments, p.Moment) {
 			last := len(notebook.StartMoments) - 1
-			return nil, measure.Wrong("published", "%+v: {name: …, moment: one of %s or %s, start: seconds, restore: seconds} was expected",
+			return nil, measure.Wrong("published", "%+v: must be {name: …, moment: one of %s or %s, start: seconds, restore: seconds}",
 				p, strings.Join(notebook.StartMoments[:last], ", "), notebook.StartMoments[last])
 		}
 	}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# install-profile.sh PROGRAM: the profile's install.sh, in a folder of its own with the profile's files, as the Phoronix Test Suite calls it. PROGRAM has to be there then.
-# What it leaves is kept as one archive, for a preparation leaves files and no folders; programs find themselves in the same folder when they run.
+# install-profile.sh PROGRAM runs the profile's install.sh in a separate folder with the profile's files, as the Phoronix Test Suite does. install.sh
+# must make PROGRAM. One archive keeps the folder, because a preparation may leave only files. Programs later run in a folder of the same name.
 home=/tmp/installed
 mkdir "$home" && cp "$TARE_WORK"/* "$home/" && cd "$home" || exit 1
 NUM_CPU_CORES=$(nproc) OS_ARCH=$(uname -m)
@@ -12,11 +12,11 @@ status=$?
 [ ! -f install-exit-status ] || read -r status <install-exit-status
 tail -n 20 said
 [ "$status" = 0 ] || {
-	echo "the profile's install.sh has ended with exit status $status: $(grep -v '^[[:space:]]*$' said | tail -n 1 | cut -c1-200)" >&2
+	echo "the profile's install.sh ended with exit status $status: $(grep -v '^[[:space:]]*$' said | tail -n 1 | cut -c1-200)" >&2
 	exit 1
 }
 [ -x "$1" ] || {
-	echo "the profile's install.sh has made no program $1" >&2
+	echo "the profile's install.sh made no program $1" >&2
 	exit 1
 }
 rm said

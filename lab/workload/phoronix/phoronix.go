@@ -1,5 +1,6 @@
-// Package phoronix makes workloads of test profiles of the Phoronix Test Suite, as its catalogue OpenBenchmarking.org has them: a folder with test-definition.xml, with
-// results-definition.xml where a figure is read from what the test prints, with downloads.xml and install.sh. What a profile downloads has to be there.
+// Package phoronix makes workloads from test profiles of the Phoronix Test Suite, whose catalogue is OpenBenchmarking.org. A profile is a folder with
+// test-definition.xml, downloads.xml and install.sh. It has results-definition.xml if a figure is read from the test's output. Tare does not
+// download what a profile needs: the user puts it into a folder.
 package phoronix
 
 import (
@@ -27,7 +28,7 @@ import (
 	"tare/yamlfile"
 )
 
-// mostXML and mostInput bound what is read of a profile, in bytes.
+// mostXML and mostInput limit how many bytes of a profile's files Tare reads.
 const (
 	mostXML   = 1 << 20
 	mostInput = 4 << 30
@@ -85,19 +86,19 @@ type download struct {
 	Platforms string `xml:"PlatformSpecific"`
 }
 
-// Imported is a workload made of a profile.
+// Imported is a workload made from a profile.
 type Imported struct {
 	Name   string
-	Files  map[string][]byte // to be written to the workload's folder, workload.yaml among them
-	Inputs []string          // the names of what it downloads, which may be large: files of the folder with the inputs
+	Files  map[string][]byte // the files of the workload's folder, with workload.yaml
+	Inputs []string          // names of the downloaded files, which may be large, in the folder with the inputs
 }
 
-// Import makes a workload of the profile of that name ("fs-mark-1.0.3", as its folder is called), whose inputs are in a folder. What cannot be imported is an error that says
-// why.
+// Import makes a workload from a profile. The name is that of the profile's folder, such as "fs-mark-1.0.3", and inputs is the folder with the
+// files that the profile downloads. An error says why a profile cannot be imported.
 func Import(name string, profile, inputs fs.FS) (*Imported, error) {
 	var d definition
 	if err := decode(profile, "test-definition.xml", &d); err != nil {
-		return nil, fmt.Errorf("a folder with a test profile was expected: %w", err)
+		return nil, fmt.Errorf("not the folder of a test profile: %w", err)
 	}
 	if err := d.possible(); err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func Import(name string, profile, inputs fs.FS) (*Imported, error) {
 	test := trailingVersion.ReplaceAllString(name, "")
 	program := cmp.Or(strings.TrimSpace(d.Executable), test)
 	if !plain.MatchString(program) || !plain.MatchString(test) {
-		return nil, fmt.Errorf("its program is called %q: a plain name was expected, as the profile's folder has it before its version", program)
+		return nil, fmt.Errorf("program %q: must be a plain name, like the profile's folder without its version", program)
 	}
 	made := &Imported{Name: slug(strings.ToLower(test), "-"), Files: map[string][]byte{}}
 	w := described{Name: made.Name, Title: strings.TrimSpace(d.Title + " " + d.Version), Image: image{Suite: "trixie"}}
@@ -144,7 +145,7 @@ func Import(name string, profile, inputs fs.FS) (*Imported, error) {
 		return nil, err
 	}
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "# Made by `tare workload import` of the Phoronix Test Suite's profile %s. What is not here is not imported: how often it is run, and what it waits for.\n", name)
+	fmt.Fprintf(&text, "# Made by `tare workload import` from the Phoronix Test Suite's profile %s. Tare does not import how often the test runs and what it waits for.\n", name)
 	e := yaml.NewEncoder(&text)
 	e.SetIndent(2)
 	if err := e.Encode(w); err != nil {
@@ -192,7 +193,7 @@ var (
 	notLetters      = regexp.MustCompile(`[^a-z]+`)
 )
 
-// slug is text with letters and digits alone, and by where there was anything else.
+// slug is text with only letters and digits: by replaces everything else.
 func slug(text, by string) string { return strings.Trim(notSlug.ReplaceAllString(text, by), by) }
 
 // read reads a small file of a profile.
@@ -209,30 +210,30 @@ func decode(dir fs.FS, name string, into any) error {
 	return nil
 }
 
-// possible says why a profile cannot be a workload, as far as its definition says; nil: it can.
+// possible says why a profile cannot be a workload according to its definition; nil if it can.
 func (d *definition) possible() error {
 	yes := func(text string) bool { return strings.EqualFold(strings.TrimSpace(text), "true") }
 	switch {
 	case d.Title == "":
-		return errors.New("test-definition.xml: it has no title: a test profile was expected")
+		return errors.New("test-definition.xml: it has no title: must be a test profile")
 	case d.Platforms != "" && !listed(d.Platforms, "Linux"):
-		return fmt.Errorf("it runs on %s, and guests are Linux", d.Platforms)
+		return fmt.Errorf("it runs on %s, but guests run Linux", d.Platforms)
 	case d.Extends != "":
-		return fmt.Errorf("it extends the profile %s, which would have to be imported with it", d.Extends)
+		return fmt.Errorf("it extends the profile %s, which Tare cannot import with it", d.Extends)
 	case yes(d.Display):
-		return errors.New("it draws on a display, and guests have none")
+		return errors.New("it draws on a display, but guests have none")
 	case yes(d.Internet) || yes(d.InternetAtInstall) || yes(d.Network):
-		return errors.New("it needs the Internet, and guests have none")
+		return errors.New("it needs the Internet, but guests have none")
 	}
 	return nil
 }
 
-// listed says whether a list with commas has that word.
+// listed reports whether a comma-separated list has that word.
 func listed(list, word string) bool {
 	return slices.ContainsFunc(strings.Split(list, ","), func(s string) bool { return strings.EqualFold(strings.TrimSpace(s), word) })
 }
 
-// packages are Debian's for what a profile depends on.
+// packages are the Debian packages that a profile depends on.
 func packages(dependencies string) (all []string, err error) {
 	known := map[string][]string{}
 	for line := range strings.Lines(packagesTSV) {
@@ -245,7 +246,7 @@ func packages(dependencies string) (all []string, err error) {
 			continue
 		}
 		if known[d] == nil {
-			return nil, fmt.Errorf("it depends on %q, of which it is not known which Debian packages have it: one of %s was expected", d, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return nil, fmt.Errorf("it depends on %q, whose Debian packages are unknown: must be one of %s", d, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 		all = append(all, known[d]...)
 	}
@@ -253,7 +254,7 @@ func packages(dependencies string) (all []string, err error) {
 	return slices.Compact(all), nil
 }
 
-// downloads finds what a profile downloads among the inputs, and looks at it.
+// downloads finds the files that a profile downloads among the inputs, and verifies their checksums.
 func (m *Imported) downloads(profile, inputs fs.FS) error {
 	var list struct {
 		Packages []download `xml:"Downloads>Package"`
@@ -269,13 +270,13 @@ func (m *Imported) downloads(profile, inputs fs.FS) error {
 		name := cmp.Or(strings.TrimSpace(p.File), path.Base(strings.TrimSpace(first)))
 		switch {
 		case !plain.MatchString(name) || m.Files[name] != nil:
-			return fmt.Errorf("downloads.xml: %q: a plain name of a file was expected", name)
+			return fmt.Errorf("downloads.xml: %q: must be the plain name of a file that install.sh, pre.sh and post.sh do not use", name)
 		case p.SHA256+p.MD5 == "":
-			return fmt.Errorf("downloads.xml: %s has no checksum, by which it could be known", name)
+			return fmt.Errorf("downloads.xml: %s has no checksum, so Tare cannot verify it", name)
 		}
 		if err := p.same(inputs, name); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
-				err = fmt.Errorf("%s is not there: fetch it from %s", name, strings.TrimSpace(first))
+				err = fmt.Errorf("%s is missing: fetch it from %s", name, strings.TrimSpace(first))
 			}
 			return err
 		}
@@ -286,7 +287,7 @@ func (m *Imported) downloads(profile, inputs fs.FS) error {
 	return nil
 }
 
-// same says whether an input is what the profile has a checksum of.
+// same returns an error if an input does not have the checksum in the profile.
 func (p download) same(inputs fs.FS, name string) error {
 	f, err := inputs.Open(name)
 	if err != nil {
@@ -304,17 +305,17 @@ func (p download) same(inputs fs.FS, name string) error {
 	case n > mostInput:
 		return fmt.Errorf("%s has more than %d GiB", name, mostInput>>30)
 	case !strings.EqualFold(got, strings.TrimSpace(want)):
-		return fmt.Errorf("%s is another file than the profile's: its checksum is %s, and %s was expected", name, got, want)
+		return fmt.Errorf("%s is not the profile's file: its checksum is %s: must be %s", name, got, want)
 	}
 	return nil
 }
 
-// choices are a profile's options as parameters, and which arguments each choice stands for: a line of arguments.tsv begins with its name.
+// choices are a profile's options as parameters, and the arguments of each choice. A line of arguments.tsv begins with the choice's name.
 func (d *definition) choices() (tsv []byte, params map[string]param, err error) {
 	var text bytes.Buffer
 	line := func(name, arguments string) error {
 		if i := strings.IndexAny(arguments, "$`;|&<>()\\\"'*?\t\n"); i >= 0 {
-			return fmt.Errorf("the arguments %q are a shell's, by their %q: plain words were expected", arguments, arguments[i:i+1])
+			return fmt.Errorf("the arguments %q need a shell because of %q: must be plain words", arguments, arguments[i:i+1])
 		}
 		text.WriteString(strings.Join(append([]string{name}, strings.Fields(arguments)...), "\t") + "\n")
 		return nil
@@ -330,15 +331,15 @@ func (d *definition) choices() (tsv []byte, params map[string]param, err error) 
 		}
 		switch _, twice := params[name]; {
 		case twice:
-			return nil, nil, fmt.Errorf("two of its options are called %q", name)
+			return nil, nil, fmt.Errorf("two of its options have the name %q", name)
 		case len(o.Entries) == 0:
-			return nil, nil, fmt.Errorf("what its option %q may be is for the Phoronix Test Suite to find on the host, or for a user to write: a menu was expected", o.Name)
+			return nil, nil, fmt.Errorf("its option %q has no menu: Tare cannot import options that the Phoronix Test Suite finds on the host or asks the user for", o.Name)
 		}
 		var values []string
 		for _, e := range o.Entries {
 			v := cmp.Or(slug(e.Name, "_"), slug(e.Value, "_"))
 			if v == "" || slices.Contains(values, v) {
-				return nil, nil, fmt.Errorf("its option %q has the choice %q twice, or without a name", o.Name, e.Name)
+				return nil, nil, fmt.Errorf("its option %q has the choice %q twice or without a name", o.Name, e.Name)
 			}
 			values = append(values, v)
 			if err := line(name+"="+v, o.Prefix+e.Value+o.Postfix); err != nil {

@@ -16,7 +16,7 @@ import (
 	"tare/lab/workload"
 )
 
-// A profile of our own, in the layout of the Phoronix Test Suite's: a program of one file, with an option, and a figure in a line after a heading.
+// A profile made for this test, in the layout of the Phoronix Test Suite: a program of one file, an option, and a figure in the line after a heading.
 const (
 	definitionXML = `<?xml version="1.0"?>
 <PhoronixTestSuite>
@@ -67,7 +67,7 @@ func profile() fstest.MapFS {
 	}
 }
 
-// A profile becomes a workload that can be read, with everything that it says.
+// A profile becomes a workload that can be read and that has everything that the profile says.
 func TestImport(t *testing.T) {
 	p := profile()
 	made, err := Import("count-1.0.2", p, p)
@@ -88,7 +88,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// imported is the workload, read as a user's folder is.
+// imported reads the workload as Tare reads a user's folder.
 func imported(t *testing.T, made *Imported) *workload.Workload {
 	t.Helper()
 	folder := fstest.MapFS{}
@@ -102,25 +102,25 @@ func imported(t *testing.T, made *Imported) *workload.Workload {
 	return w
 }
 
-// What cannot be imported says why.
+// The error for a profile that cannot be imported says why.
 func TestWhatCannotBeImported(t *testing.T) {
 	for _, c := range []struct{ file, was, is, want string }{
-		{"test-definition.xml", "Linux, BSD", "Windows", "it runs on Windows, and guests are Linux"},
-		{"test-definition.xml", "</TestProfile>", "<RequiresDisplay>TRUE</RequiresDisplay></TestProfile>", "it draws on a display, and guests have none"},
-		{"test-definition.xml", "</TestProfile>", "<RequiresInternet>TRUE</RequiresInternet></TestProfile>", "it needs the Internet, and guests have none"},
-		{"test-definition.xml", "</TestProfile>", "<Extends>pts/other</Extends></TestProfile>", "it extends the profile pts/other, which would have to be imported with it"},
-		{"test-definition.xml", "zlib-development", "cuda", `it depends on "cuda", of which it is not known which Debian packages have it`},
-		{"test-definition.xml", "1000 -s 1", "$(reboot)", "are a shell's"},
+		{"test-definition.xml", "Linux, BSD", "Windows", "it runs on Windows, but guests run Linux"},
+		{"test-definition.xml", "</TestProfile>", "<RequiresDisplay>TRUE</RequiresDisplay></TestProfile>", "it draws on a display, but guests have none"},
+		{"test-definition.xml", "</TestProfile>", "<RequiresInternet>TRUE</RequiresInternet></TestProfile>", "it needs the Internet, but guests have none"},
+		{"test-definition.xml", "</TestProfile>", "<Extends>pts/other</Extends></TestProfile>", "it extends the profile pts/other, which Tare cannot import with it"},
+		{"test-definition.xml", "zlib-development", "cuda", `it depends on "cuda", whose Debian packages are unknown: must be one of `},
+		{"test-definition.xml", "1000 -s 1", "$(reboot)", "need a shell because of "},
 		{"test-definition.xml", "To 2,000", "To 1.000", `its option "How Far" has the choice "To 1.000" twice`},
 		{"test-definition.xml", "<Title>Count</Title>", "", "it has no title"},
 		{"test-definition.xml", "</PhoronixTestSuite>", "", "test-definition.xml: XML syntax error"},
-		{"test-definition.xml", "HIB", "MAYBE", "HIB or LIB was expected"},
-		{"results-definition.xml", "#_RESULT_#", "12", "one place for the figure was expected"},
+		{"test-definition.xml", "HIB", "MAYBE", "must be HIB or LIB"},
+		{"results-definition.xml", "#_RESULT_#", "12", "must have one place for the figure"},
 		{"results-definition.xml", "<LineBeforeHint>", "<DivideResultBy>2</DivideResultBy><LineBeforeHint>", "it reads a figure that is divided"},
-		{"downloads.xml", "numbers.txt", "../numbers.txt", "a plain name of a file was expected"},
-		{"downloads.xml", "numbers.txt", "install.sh", "a plain name of a file was expected"},
-		{"downloads.xml", "numbers.txt", "other.txt", "other.txt is not there: fetch it from http://example.org/data"},
-		{"numbers.txt", "1 2 3", "1 2 4", "numbers.txt is another file than the profile's"},
+		{"downloads.xml", "numbers.txt", "../numbers.txt", "must be the plain name of a file"},
+		{"downloads.xml", "numbers.txt", "install.sh", "must be the plain name of a file"},
+		{"downloads.xml", "numbers.txt", "other.txt", "other.txt is missing: fetch it from http://example.org/data"},
+		{"numbers.txt", "1 2 3", "1 2 4", "numbers.txt is not the profile's file"},
 		{"install.sh", "", "", "install.sh: file does not exist"},
 	} {
 		p := profile()
@@ -143,7 +143,7 @@ func TestWhatCannotBeImported(t *testing.T) {
 	}
 }
 
-// Without a description of its results a profile's figure is the time that its program takes, where it is in seconds.
+// A profile without results-definition.xml measures the run time of its program, if its figure is in seconds.
 func TestATimeIsMeasured(t *testing.T) {
 	p := profile()
 	delete(p, "results-definition.xml")
@@ -160,7 +160,7 @@ func TestATimeIsMeasured(t *testing.T) {
 	}
 }
 
-// Figures are found where the templates of such profiles have them.
+// Expressions find the figures where the templates of such profiles have them.
 func TestExpressions(t *testing.T) {
 	for _, c := range []struct {
 		p    parser
@@ -194,7 +194,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// Whatever a profile says, it is refused or becomes a workload that can be read.
+// Any profile is refused or becomes a workload that can be read.
 func FuzzImport(f *testing.F) {
 	f.Add("count-1.0", []byte(definitionXML), []byte(resultsXML), []byte(`<PhoronixTestSuite/>`))
 	f.Add("x", []byte(strings.ReplaceAll(definitionXML, "How Far", "work")), []byte(`<P><ResultsParser><OutputTemplate>a[ #_R_# ]^-</OutputTemplate><TurnCharsToSpace>^]-\</TurnCharsToSpace></ResultsParser></P>`), []byte(``))

@@ -11,7 +11,7 @@ import (
 	"tare/notebook"
 )
 
-// parser is how one figure is read from a test's output, of results-definition.xml.
+// parser says how to read one figure from a test's output. It is an element of results-definition.xml.
 type parser struct {
 	Template   string `xml:"OutputTemplate"`
 	Line       string `xml:"LineHint"`
@@ -25,7 +25,7 @@ type parser struct {
 	Says       string `xml:"ArgumentsDescription"`
 	SaysToo    string `xml:"AppendToArgumentsDescription"`
 
-	// What Tare's expressions have no word for.
+	// Tare's expressions cannot say these.
 	LineAfter    string `xml:"LineAfterHint"`
 	Arguments    string `xml:"MatchToTestArguments"`
 	Multiply     string `xml:"MultiplyResultBy"`
@@ -45,7 +45,7 @@ var (
 // number is a number in an expression.
 const number = `([0-9.]+(?:[eE][-+]?[0-9]+)?)`
 
-// metrics are the profile's figures: the first is the one that platforms are compared by.
+// metrics are the profile's figures. Platforms are compared by the first.
 func (d *definition) metrics(profile fs.FS) (first metric, others []metric, err error) {
 	var list struct {
 		Parsers []parser `xml:"ResultsParser"`
@@ -55,7 +55,7 @@ func (d *definition) metrics(profile fs.FS) (first metric, others []metric, err 
 	}
 	if len(list.Parsers) == 0 {
 		if !strings.EqualFold(strings.TrimSpace(d.Scale), "seconds") || d.Proportion != "LIB" {
-			return first, nil, fmt.Errorf("its figure, in %q, is not read from its output and is not the time that its program takes", d.Scale)
+			return first, nil, fmt.Errorf("its figure, in %q, is neither read from its output nor the run time of its program", d.Scale)
 		}
 		return metric{Name: "execution time", Unit: "s", Better: notebook.Lower, Match: `^seconds: ` + number + `$`}, nil, nil
 	}
@@ -71,11 +71,11 @@ func (d *definition) metrics(profile fs.FS) (first metric, others []metric, err 
 		case "LIB":
 			better = notebook.Lower
 		default:
-			return first, nil, fmt.Errorf("which values of its figure are better is not said: HIB or LIB was expected")
+			return first, nil, fmt.Errorf("its figure does not say whether higher or lower is better: must be HIB or LIB")
 		}
 		places := placeOf.FindAllStringSubmatch(p.Template, -1)
 		if len(places) == 0 || len(places) > 1 && p.Key == "" {
-			return first, nil, fmt.Errorf("results-definition.xml: %q: one place for the figure was expected, as in #_RESULT_#", p.Template)
+			return first, nil, fmt.Errorf("results-definition.xml: %q: must have one place for the figure, as in #_RESULT_#", p.Template)
 		}
 		for _, place := range places {
 			m := metric{Name: d.Title, Unit: cmp.Or(strings.TrimSpace(p.Scale), strings.TrimSpace(d.Scale)), Better: better, Match: p.expression(place[0])}
@@ -97,7 +97,7 @@ func (p *parser) possible() error {
 		{"several matches", p.Multi}, {"a format of its own", p.Format}, {"a part of its output", p.DeleteBefore + p.DeleteAfter},
 	} {
 		if text := strings.TrimSpace(c.text); text != "" {
-			return fmt.Errorf("it reads %s (%q), which is not imported", c.what, text)
+			return fmt.Errorf("it reads %s (%q), which Tare cannot import", c.what, text)
 		}
 	}
 	if p.Template == "" {
@@ -106,8 +106,8 @@ func (p *parser) possible() error {
 	return nil
 }
 
-// expression is the regular expression that finds the figure: its line of the template, where words are as they are there and numbers may be any. The Phoronix Test Suite takes the word
-// at the same place of a line with the hint.
+// expression is the regular expression that finds the figure. It matches the figure's line of the template: the same words, and any numbers. The
+// Phoronix Test Suite takes the word at the same place of a line with the hint.
 func (p *parser) expression(place string) string {
 	quoted := regexp.QuoteMeta
 	switch {
@@ -139,7 +139,7 @@ func (p *parser) expression(place string) string {
 			}
 			break
 		}
-		// A hint says which words tell the line from others: those that it has not may be any.
+		// A hint has the words that tell the line from others. Words that are not in the hint may be any.
 		if numeric.MatchString(w) || strings.Contains(w, "#_") || hinted && !strings.Contains(p.Line, w) {
 			out.WriteString(`\S+`)
 		} else {

@@ -1,9 +1,10 @@
 #!/bin/sh
-# run-profile.sh CORES PROGRAM CHOICE…: one run of the profile's program with the arguments of the choices (arguments.tsv), as the Phoronix Test Suite calls it: in the folder
-# where it was installed, as the run before it has left it. What it wrote to its log, or else printed, is printed, and the seconds that the program took.
+# run-profile.sh CORES PROGRAM CHOICE… runs the profile's program once with the arguments of the choices (arguments.tsv), as the Phoronix Test Suite does.
+# The program runs in the folder where it was installed, as the run before left it. The script prints the program's log, or its output if it has no
+# log, and then the seconds that the program took.
 cores=$1 program=$2 home=/tmp/installed
 shift 2
-if [ ! -d "$home" ]; then # a guest's first trial
+if [ ! -d "$home" ]; then # the guest's first trial
 	mkdir "$home.part" && tar -xf "$TARE_WORK/installed.tar" -C "$home.part" && mv "$home.part" "$home" || exit 1
 fi
 cd "$home" || exit 1
@@ -37,7 +38,7 @@ end=$(date +%s.%N)
 [ -s "$LOG_FILE" ] || LOG_FILE=$TARE_SCRATCH/said
 cat "$LOG_FILE"
 [ "$status" = 0 ] || {
-	echo "$program has ended with exit status $status: $(grep -v '^[[:space:]]*$' "$LOG_FILE" | tail -n 1 | cut -c1-200)" >&2
+	echo "$program ended with exit status $status: $(grep -v '^[[:space:]]*$' "$LOG_FILE" | tail -n 1 | cut -c1-200)" >&2
 	exit 1
 }
 echo
