@@ -105,7 +105,7 @@ func Of(s *data.Summary, o Options) (*Advice, error) {
 		o.Prefer = Latency
 	}
 	if o.Prefer != Latency && o.Prefer != Cost {
-		return nil, fmt.Errorf("prefer %q: must be latency or cost", o.Prefer)
+		return nil, fmt.Errorf("--prefer %q: must be latency or cost", o.Prefer)
 	}
 	a := &adviser{s: s, o: o}
 	if err := a.choose(); err != nil {

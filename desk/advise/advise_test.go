@@ -283,8 +283,8 @@ func TestFurtherFigure(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	for metric, want := range map[string]string{
-		"requests_per_second": "a rate (1/s), of which more is better, and its workload does not say so (better: higher); one of execution time, p99",
-		"errors":              `--metric "errors" is a count, which says nothing of what a choice is worth; one of execution time, p99`,
+		"requests_per_second": "a rate (1/s), of which more is better, and its workload does not say so (better: higher): must be one of execution time, p99",
+		"errors":              `--metric "errors" is a count, which says nothing of what a choice is worth: must be one of execution time, p99`,
 		"p42":                 `--metric "p42" was not measured: must be one of execution time, p99`,
 	} {
 		if _, err := readAll([]string{dir}, Options{Metric: metric}); err == nil || !strings.Contains(err.Error(), want) {
@@ -334,10 +334,10 @@ func TestChoosing(t *testing.T) {
 	}
 	for want, o := range map[string]Options{
 		`--workload "ffmpg" was not measured: must be one of ffmpeg, mpi{n=1}, mpi{n=2}`: {Workload: "ffmpg"},
-		`--exclude "bare": one of bm, cn, docker`:                                             {Exclude: []string{"bare"}},
-		`name a size that was measured (1/1GB, large), or cores/memory`:                       {Instance: "huge"},
-		`0.01 to 65536 CPUs`:     {Instance: "0/1GB"},
-		`to prefer "everything"`: {Prefer: "everything"},
+		`--exclude "bare": must be one of bm, cn, docker`:                                {Exclude: []string{"bare"}},
+		`name a size that was measured (1/1GB, large), or cores/memory`:                  {Instance: "huge"},
+		`0.01 to 65536 CPUs`:    {Instance: "0/1GB"},
+		`--prefer "everything"`: {Prefer: "everything"},
 	} {
 		if _, err := readAll([]string{dir}, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", o, err)

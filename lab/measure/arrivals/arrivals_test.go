@@ -217,16 +217,16 @@ func TestEnginesThatFailUnderLoad(t *testing.T) {
 		made    int
 		figures bool
 	}{
-		"one is not started":          {&starter{fails: 4}, "", "starts-failed failed=1 first=of-container cause=starting cause=no more cgroups container=N of=20 rate=200", "", 20, true},
-		"it stops answering":          {&starter{silent: 5}, "", "starts-failed failed=16 first=of-container cause=no-answer cause=starting cause=context deadline exceeded within=1 container=N of=20 rate=200", "", 20, true},
-		"it never answers":            {&starter{silent: 1}, "", "starts-failed failed=20 ", "", 20, false},
-		"it stops answering":          {&starter{silent: 5}, "5", "first=of-container cause=no-answer cause=", "engine-silent cause=no-answer", 0, true},
-		"no ruler comes":              {&starter{meeting: errors.New("its ruler did not say hello")}, "", "starts-failed failed=20 first=of-container cause=its ruler did not say hello container=N of=20 rate=200", "", 20, false},
-		"work fails":                  {&starter{exit: 3}, "", "first=of-container cause=exit said= status=3", "", 20, false},
-		"one cannot be made":          {&starter{unmade: 3}, "", "container-not-made cause=the disk is full container=N of=20", "", 0, false},
-		"one is not held to a limit":  {&starter{unbound: 6}, "", "of-container cause=memory: 4 GiB where 1 GiB was asked for", "", 20, true},
-		"samples cannot be taken":     {&starter{blind: errors.New("no perf events")}, "", "", "", 20, true},
-		"samples cannot be read back": {&starter{profile: errors.New("the ring is torn")}, "", "", "", 20, true},
+		"one is not started":               {&starter{fails: 4}, "", "starts-failed failed=1 first=of-container cause=starting cause=no more cgroups container=N of=20 rate=200", "", 20, true},
+		"it stops answering":               {&starter{silent: 5}, "", "starts-failed failed=16 first=of-container cause=no-answer cause=starting cause=context deadline exceeded within=1 container=N of=20 rate=200", "", 20, true},
+		"it never answers":                 {&starter{silent: 1}, "", "starts-failed failed=20 ", "", 20, false},
+		"it stops answering at a low rate": {&starter{silent: 5}, "5", "first=of-container cause=no-answer cause=", "engine-silent cause=no-answer", 0, true},
+		"no ruler comes":                   {&starter{meeting: errors.New("its ruler did not say hello")}, "", "starts-failed failed=20 first=of-container cause=its ruler did not say hello container=N of=20 rate=200", "", 20, false},
+		"work fails":                       {&starter{exit: 3}, "", "first=of-container cause=exit said= status=3", "", 20, false},
+		"one cannot be made":               {&starter{unmade: 3}, "", "container-not-made cause=the disk is full container=N of=20", "", 0, false},
+		"one is not held to a limit":       {&starter{unbound: 6}, "", "of-container cause=memory: 4 GiB where 1 GiB was asked for", "", 20, true},
+		"samples cannot be taken":          {&starter{blind: errors.New("no perf events")}, "", "", "", 20, true},
+		"samples cannot be read back":      {&starter{profile: errors.New("the ring is torn")}, "", "", "", 20, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
