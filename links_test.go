@@ -130,3 +130,49 @@ func TestBrokenLinksAreFound(t *testing.T) {
 		}
 	}
 }
+
+// The messages that docs/troubleshooting.md shows are those that Tare prints. "…" stands for what a message inserts.
+func TestTroubleshootingShowsMessagesAsPrinted(t *testing.T) {
+	var program strings.Builder
+	for _, folder := range []string{"cmd", "desk", "lab", "notebook"} {
+		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".tmpl" && (filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go")) {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			program.Write(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	printed := strings.ReplaceAll(program.String(), "%%", "%")
+	text, err := os.ReadFile("docs/troubleshooting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pieces := 0
+	for _, block := range fenced.FindAllString(string(text), -1) {
+		for line := range strings.Lines(strings.ReplaceAll(block, "```", "")) {
+			line = strings.TrimSpace(line)
+			if strings.HasPrefix(line, "sudo ") {
+				continue // a command to give
+			}
+			for _, label := range []string{"! ", "tare: "} {
+				line = strings.TrimPrefix(line, label)
+			}
+			for piece := range strings.SplitSeq(line, "…") {
+				if piece = strings.Trim(piece, " .,;:()"); strings.Count(piece, " ") < 2 {
+					continue // too short to say anything
+				}
+				if pieces++; !strings.Contains(printed, piece) {
+					t.Errorf("no message of the program has %q", piece)
+				}
+			}
+		}
+	}
+	if pieces == 0 {
+		t.Error("the page shows no message: the test checks nothing")
+	}
+}
