@@ -51,7 +51,7 @@ func (p *Plan) busy(ctx context.Context, of func(busy string) (*workload.Workloa
 		for _, kind := range p.kinds(t) {
 			if kind == notebook.BusyWork {
 				if w := p.readyOf(t).Workload; w.Length == "" || w.Service != nil {
-					return fmt.Errorf("neighbours: work: workload %s ends by itself, because its length cannot be chosen (length: in its file): use cpu: or io:", w.Name)
+					return fmt.Errorf("neighbours: work: workload %s ends by itself, because its length cannot be chosen (length: in its file): use cpu: or io: instead", w.Name)
 				}
 				continue
 			}

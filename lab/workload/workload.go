@@ -118,7 +118,7 @@ func (b *Bytes) UnmarshalYAML(n *yaml.Node) (err error) {
 		return nil
 	}
 	if *b, err = hex.DecodeString(strings.ReplaceAll(digits, " ", "")); err != nil {
-		return fmt.Errorf("%q: must have hexadecimal digits after hex:", n.Value)
+		return fmt.Errorf("%q: after hex: must come hexadecimal digits", n.Value)
 	}
 	return nil
 }

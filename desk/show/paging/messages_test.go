@@ -14,7 +14,7 @@ func TestSentencesOfMessages(t *testing.T) {
 	early := func(until string) *notebook.Message {
 		return say("work-ended", "guest", 3, "until", until, "after_s", 3, "cause", say("too-short"))
 	}
-	const why = ", 3 s after all had begun: more data, or a shorter paging: initial:, was expected"
+	const why = ", 3 s after all had begun: use more data or a shorter paging: initial:"
 	showtest.Say(t,
 		showtest.Sentence{Of: early("initial"), Want: "the work in guest 3 ended before the initial state was read" + why},
 		showtest.Sentence{Of: early("steady"), Want: "the work in guest 3 ended before the steady state was read" + why},

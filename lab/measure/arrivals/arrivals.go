@@ -128,7 +128,7 @@ func (c config) Factors() []measure.Factor {
 // Fits implements measure.Config.
 func (config) Fits(platform string, networks, isolation []string) error {
 	if platform != notebook.CN || len(networks)+len(isolation) > 0 {
-		return errors.New("this study can only measure containers in their engine's own network: write platform: cn, and leave out networks: and isolation:")
+		return errors.New("this study can only measure containers in their engine's own network: leave out networks: and isolation:, and write platform: cn")
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (config) Fits(platform string, networks, isolation []string) error {
 // Accepts implements measure.Config.
 func (config) Accepts(w *workload.Workload) error {
 	if w.System || w.Stays || w.Service != nil && w.Load.First == nil {
-		return errors.New("gives no first answer: must be a command that ends, or a service with load: first:")
+		return errors.New("gives no first answer: must be a command that ends, or a service whose load: has first: set")
 	}
 	return nil
 }

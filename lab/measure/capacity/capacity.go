@@ -88,7 +88,7 @@ func (c config) Identity([]*workload.Ready) []any { return []any{&c.Config} }
 // Accepts implements measure.Config.
 func (config) Accepts(w *workload.Workload) error {
 	if w.Load == nil || len(w.Load.Open) == 0 {
-		return errors.New("has no load at a rate, which capacity studies need: write load: open:")
+		return errors.New("has no load at a rate, which capacity studies need: set open: in its load")
 	}
 	return nil
 }
