@@ -33,6 +33,7 @@
 
 enum {
 	MOST_USERS = 4000,         // connections at a time
+	BURST = 64,                // requests that are sent before answers are read again
 	MOST_REQUEST = 4 << 20,    // bytes of a request
 	MOST_HEADER = 1 << 20,     // bytes before a body
 	MOST_LINE = 200,           // bytes of a header line that are looked at
@@ -409,7 +410,7 @@ static void run(double rate, int64_t requests) {
 	l.start = checked + SECOND / 1000;
 	while (sent < requests || l.busy > 0) {
 		int64_t at = now(), due = 0;
-		for (; sent < requests && (due = l.start + (int64_t)(sent / rate * SECOND)) <= at; at = now(), sent++) {
+		for (int n = 0; n < BURST && sent < requests && (due = l.start + (int64_t)(sent / rate * SECOND)) <= at; n++, sent++, at = now()) {
 			add(&l.late, at - due);
 			ask(at);
 		}
