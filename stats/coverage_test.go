@@ -335,7 +335,7 @@ func TestTrialsAreNotRounds(t *testing.T) {
 	}
 	t.Logf("bootstrap over trials %.1f %%, Student's t over rounds %.1f %%", 100*float64(naive)/studies, 100*float64(ours)/studies)
 	if float64(naive)/studies > 0.7 {
-		t.Error("the bootstrap over trials is expected to be far too narrow")
+		t.Error("the bootstrap over trials must be far too narrow, and is not")
 	}
 	if float64(ours)/studies < promised {
 		t.Error("Student's t over rounds misses too often")

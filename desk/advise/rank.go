@@ -14,7 +14,7 @@ import (
 // layers is how much stands between the work and the host. Of two that are not distinguishable, the fewer the better.
 var layers = map[string]int{notebook.BM: 0, notebook.CN: 1, notebook.VM: 2, notebook.VMCN: 3}
 
-// worst is the end of a choice's interval by which it is ranked, so that less of it is better whatever the metric.
+// worst returns the end of a choice's interval that ranks it. Lower is better, whatever the metric.
 func (r *Ranking) worst(c Choice) float64 {
 	if r.Metric.MoreIsBetter() {
 		return -c.Low
@@ -22,7 +22,7 @@ func (r *Ranking) worst(c Choice) float64 {
 	return c.High
 }
 
-// estimated is a choice's value, likewise.
+// estimated returns a choice's value. Lower is better, whatever the metric.
 func (r *Ranking) estimated(c Choice) float64 {
 	if r.Metric.MoreIsBetter() {
 		return -c.Value

@@ -149,12 +149,12 @@ func (j *judge) pairs(of, to Selector) (all []pair) {
 			}
 		}
 	}
-	return inEarnest(all)
+	return withoutEmulated(all)
 }
 
-// inEarnest leaves out what was emulated. Beside a pair that was not it has no part. Alone it is there to be told as the reason, or, for the guest's
-// own memory, to decide.
-func inEarnest(all []pair) []pair {
+// withoutEmulated drops emulated pairs where any pair was not emulated. If all were, it keeps them: the verdict names emulation
+// as its reason, and a guest's own memory is decided all the same.
+func withoutEmulated(all []pair) []pair {
 	emulated := func(p pair) bool { return !p.x.Representative || p.y != nil && !p.y.Representative }
 	if slices.ContainsFunc(all, func(p pair) bool { return !emulated(p) }) {
 		all = slices.DeleteFunc(all, emulated)

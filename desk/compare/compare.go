@@ -21,7 +21,7 @@ import (
 // Change is a treatment's, from the first folder to the second.
 type Change struct {
 	Old, New *data.Row
-	Figure   bool           // it is of a secondary metric of the treatment, of which it is said which values are better
+	Figure   bool           // it is of a secondary metric of the treatment whose better direction is known
 	Relative bool           // Ratio is of the ratios to bare metal; else of the means
 	Ratio    stats.Quotient // the second over the first
 	Means    stats.Quotient // the second mean over the first: as if the host were as fast in both folders, and rounds were independent
