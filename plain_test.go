@@ -54,7 +54,6 @@ var notPlainYet = map[string]int{
 	"desk/show/starting":           1,
 	"desk/terminal":                10,
 	"desk/words":                   21,
-	"docs":                         44,
 	"lab/cgroup":                   1,
 	"lab/engine":                   3,
 	"lab/engine/conformance/probe": 1,
