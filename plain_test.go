@@ -33,7 +33,6 @@ const longSentence = 32
 // notPlainYet is how many places in a folder are still to be rewritten. A folder that is not here has none. Lower a number when you mend
 // places; never raise one.
 var notPlainYet = map[string]int{
-	".":                            7,
 	"claims":                       4,
 	"cmd/tare":                     3,
 	"desk/advise":                  5,
@@ -55,8 +54,6 @@ var notPlainYet = map[string]int{
 	"desk/show/starting":           1,
 	"desk/terminal":                10,
 	"desk/words":                   21,
-	"docs":                         86,
-	"docs/engines":                 1,
 	"lab/cgroup":                   1,
 	"lab/engine":                   3,
 	"lab/engine/conformance/probe": 1,
@@ -92,7 +89,6 @@ var notPlainYet = map[string]int{
 	"notebook/kinds/paging":        1,
 	"notebook/kinds/starting":      1,
 	"stats":                        26,
-	"studies":                      1,
 	"workloads/gpu":                1,
 }
 
@@ -144,7 +140,7 @@ func foreign(path, text string) (all []string) {
 			if strings.HasPrefix(line, "```") {
 				fence = !fence
 			}
-			if fence || strings.HasPrefix(line, "```") || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "|") {
+			if fence || strings.HasPrefix(line, "```") || strings.HasPrefix(line, "    ") || strings.HasPrefix(strings.TrimSpace(line), "|") {
 				line = ""
 			}
 		}
