@@ -88,7 +88,6 @@ var notPlainYet = map[string]int{
 	"notebook/kinds/memory":        3,
 	"notebook/kinds/paging":        1,
 	"notebook/kinds/starting":      1,
-	"stats":                        26,
 	"workloads/gpu":                1,
 }
 
