@@ -1,6 +1,6 @@
 package chart
 
-// Bars is a bar for each mark, beside each other on one axis from 0 on.
+// Bars is a bar for each mark, all on one axis that starts at 0.
 type Bars struct {
 	Axis      string
 	Low, High float64
@@ -8,7 +8,7 @@ type Bars struct {
 	Bars      []Bar
 }
 
-// Bar is a bar of a mark; of a reference it is a line at its value.
+// Bar is the bar of a mark. A reference has a line at its value instead.
 type Bar struct {
 	Mark
 	Look  Look

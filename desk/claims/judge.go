@@ -300,7 +300,7 @@ func (j *judge) values(of Selector, what data.Quantity) (all []terms) {
 	for _, r := range j.rows(of) {
 		rows = append(rows, pair{x: r})
 	}
-	for _, p := range inEarnest(asPublished(telling(rows, what))) {
+	for _, p := range withoutEmulated(asPublished(telling(rows, what))) {
 		all = append(all, terms{by: ByValue, what: what, over: p})
 	}
 	return all

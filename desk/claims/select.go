@@ -139,8 +139,8 @@ func (to Selector) fits(x, y *data.Row) bool {
 	return x.HostID == y.HostID && (x.HostCores == y.HostCores || to.HostCores != nil || to.CHR != nil)
 }
 
-// pairs gives every row that `of` chooses with every counterpart that `to` chooses. Rows that must not decide anything
-// are among them: which comparisons a claim is about does not depend on what came out.
+// pairs gives every row that `of` chooses with every counterpart that `to` chooses. It includes rows that must not decide
+// anything, because the results must not choose a claim's comparisons.
 func (j *judge) pairs(of, to Selector) (all []pair) {
 	for _, x := range j.rows(of) {
 		for _, y := range j.rows(to) {
@@ -149,12 +149,12 @@ func (j *judge) pairs(of, to Selector) (all []pair) {
 			}
 		}
 	}
-	return inEarnest(all)
+	return withoutEmulated(all)
 }
 
-// inEarnest leaves out what was emulated. Beside a pair that was not it has no part. Alone it is there to be told as the reason, or, for the guest's
-// own memory, to decide.
-func inEarnest(all []pair) []pair {
+// withoutEmulated leaves out emulated pairs where a pair without emulation exists. Emulated pairs without such a pair stay: the verdict names them as its
+// reason, or they decide a claim about the guest's own memory.
+func withoutEmulated(all []pair) []pair {
 	emulated := func(p pair) bool { return !p.x.Representative || p.y != nil && !p.y.Representative }
 	if slices.ContainsFunc(all, func(p pair) bool { return !emulated(p) }) {
 		all = slices.DeleteFunc(all, emulated)
