@@ -33,7 +33,7 @@ func TestALoadThatSharesCPUs(t *testing.T) {
 			continue
 		}
 		if len(r.Choices) != 2 || len(r.Apart) != 1 || r.Apart[0].Treatment.Provisioning != notebook.Vanilla || r.Apart[0].Reason != (data.SharedLoad{}) {
-			t.Errorf("with the load beside it: %+v, apart %+v", r.Choices, r.Apart)
+			t.Errorf("with the load on the same CPUs: %+v, apart %+v", r.Choices, r.Apart)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"tare/stats"
 )
 
-// layers is how much stands between the work and the host. Of two that are not distinguishable, the fewer the better.
+// layers is how many layers stand between the work and the host. Of two choices that are not distinguishable, the one with fewer layers is better.
 var layers = map[string]int{notebook.BM: 0, notebook.CN: 1, notebook.VM: 2, notebook.VMCN: 3}
 
 // worst returns the end of a choice's interval that ranks it. Lower is better, whatever the metric.
@@ -107,7 +107,7 @@ func (a *adviser) rank(g *group) Ranking {
 }
 
 // withoutInterval takes from the choices what has no interval of its ratio to bare metal, though that was measured at its size: the summary
-// finds nothing of it. Bare metal goes with them where none is left to compare it with.
+// finds nothing of it. Bare metal is set apart too if no choice is left to compare with it.
 func (r *Ranking) withoutInterval() {
 	without := func(c Choice) bool {
 		return c.row.Baseline != "" && !(stats.Finite(c.RatioLow) && stats.Finite(c.RatioHigh))
@@ -463,7 +463,7 @@ type (
 	NoDirection struct{ Metric string }
 	// NoRatioInterval: the ratio to bare metal has no interval.
 	NoRatioInterval struct{}
-	// NothingBeside: of nothing beside it the ratio to bare metal has an interval.
+	// NothingBeside: the choice is bare metal, and no other choice of its size has an interval of its ratio to bare metal.
 	NothingBeside struct{}
 	// NoPrediction: the model predicts one metric, so that what was not measured is not ranked by another.
 	NoPrediction struct{ Predicted, Ranked string }

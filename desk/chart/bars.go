@@ -8,7 +8,7 @@ type Bars struct {
 	Bars      []Bar
 }
 
-// Bar is a bar of a mark; of a reference it is a line at its value.
+// Bar is the bar of a mark. A reference has a line at its value instead.
 type Bar struct {
 	Mark
 	Look  Look

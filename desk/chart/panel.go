@@ -65,7 +65,7 @@ func (p *Panel) title(plain string) string {
 	return p.name + ": " + p.heading + " – " + p.where
 }
 
-// Beside is that of the figures that stand beside it.
+// Beside is the title of a figure that stands next to the panel.
 func (p *Panel) Beside(what string) string {
 	if p.name == "" {
 		return what + ": " + p.where

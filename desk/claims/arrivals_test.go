@@ -57,8 +57,8 @@ func started(t *testing.T, grow func(rate int, s float64) float64, unlike, share
 	return s
 }
 
-// What section 5.1 of the thesis says of containers that are started under load holds where starts grow as it says, on any host however fast it is, and does not where they
-// grow otherwise, with other work in the samples. Rates that the thesis did not have decide nothing.
+// The claims of section 5.1 about starts under load hold where start times grow as the thesis says, however fast the host is. They do not hold where start times grow
+// differently and the samples show other work. Rates that the thesis did not measure decide nothing.
 func TestClaimsOfStartsUnderLoad(t *testing.T) {
 	all, err := Shipped("characterization")
 	if err != nil {

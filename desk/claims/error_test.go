@@ -122,8 +122,8 @@ func plain(n int, ratio float64) (*world, []Claim) {
 	return w, all
 }
 
-// Most of several findings hold where more than half of them do. Where as many hold as do not, or each is at its bound, "holds" is wrong in at most 5 % of runs, and
-// so is "does not hold" where one more does. Far from the bounds all are found.
+// A claim about most of several findings holds if more than half of them hold. If half of them hold, or each is at its bound, "holds" is wrong in at most 5 % of runs.
+// If one more holds, "does not hold" is wrong in at most 5 % of runs. Far from the bounds, Tare finds all answers.
 func TestMost(t *testing.T) {
 	const n, noise = 6, 0.03
 	world := func(true_ int, ratio float64) (*world, []Claim) {
@@ -146,7 +146,7 @@ func TestMost(t *testing.T) {
 		ratio  float64
 		rounds int
 		want   Answer
-		least  float64 // of runs in which it is found
+		least  float64 // share of runs that find it
 	}{
 		{n/2 + 1, 1.02 + 1e-9, 8, Holds, 0}, {n / 2, 1.02 + 1e-9, 8, DoesNotHold, 0}, // at the bound
 		{n/2 + 1, 1.3, 8, Holds, 0.95}, {n / 2, 1.3, 8, DoesNotHold, 0.95}, // far from it
@@ -211,8 +211,8 @@ func TestMostUsesItsLevel(t *testing.T) {
 	}
 }
 
-// Of a claim's two answers one is false, so its interval may miss at that end in the claim's whole share. Nearly all of what may be false is
-// used where every truth is at its bound, and more is found than with intervals that miss at both ends as seldom.
+// One of a claim's two answers is false, so its interval may use the claim's whole share of the error at that end. If every truth is at its bound, the
+// verdicts use nearly all of the permitted error. They also find more than intervals that split the same error between both ends.
 func TestOneEndErrs(t *testing.T) {
 	verdicts := func(ratio, share float64, false_ Answer, runs int) (wrong, found float64) {
 		w, claims := plain(3, ratio)
@@ -255,8 +255,8 @@ func TestWhatIsClaimedTwiceIsTestedOnce(t *testing.T) {
 	}
 }
 
-// Holm's steps would break the promise: where claims that share a treatment want it to be more and to be less, and one of them is
-// decided as it is, the other is nearer to being decided as it is not, and would then be tested at the whole of 5 %.
+// Holm's steps would break the promise. Two claims that share a treatment may say that it is more and that it is less. A correct verdict on
+// one of them makes a wrong verdict on the other more likely. Holm would then test the other claim at the whole 5 %.
 func TestHolm(t *testing.T) {
 	const runs = 400_000
 	g := rand.New(rand.NewPCG(1, 2))

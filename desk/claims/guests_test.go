@@ -97,8 +97,8 @@ func TestClaimsOfGuestsBesideGuests(t *testing.T) {
 	}
 }
 
-// What chapter 5 says of starts and restores holds where they take what Table 5.1 has, does not where a restore takes nearly as long as a VM's start, and
-// is open in noise.
+// The claims of chapter 5 about starts and restores hold where these take the times of Table 5.1. They do not hold where a restore takes nearly as long as a
+// VM's start. In noise they are inconclusive.
 func TestClaimsOfStartsAndRestores(t *testing.T) {
 	all, err := Shipped("start-up")
 	if err != nil {

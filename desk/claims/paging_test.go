@@ -38,8 +38,9 @@ func (p pagesOf) real() bool {
 	return p.repeated <= (p.kinds[0]+p.kinds[2])*(guestsOfPaging-1)/guestsOfPaging && all < 100.1 && p.groupable[0]+p.within <= 100
 }
 
-// asTable51Says are applications of which is true what claims/characterization.yaml has of them, where it can be. In Table 5.1 10.53 % of GraphChi's faults are read or
-// shared, so of four guests' at most 7.9 % can repeat another's, in place of the 10.87 % or more of Figure 5.9. Functions read, as nothing of Table 5.1 is tested of them.
+// asTable51Says are applications for which the claims of claims/characterization.yaml are true, as far as they can be. In Table 5.1, 10.53 % of GraphChi's faults are
+// read or shared. With four guests, at most 7.9 % of the faults can therefore repeat another guest's, not the 10.87 % or more of Figure 5.9. The functions read, because
+// no claim tests them against Table 5.1.
 var asTable51Says = map[string]pagesOf{
 	"httpd":                 {[2]float64{50, 79}, [2]float64{70, 90}, [2]float64{45, 78}, 26.3, 0, 46, 4732, []float64{61.598, 0.857, 0.034, 33.484, 0, 4.028}},
 	"mapped-store":          {[2]float64{60, 98}, [2]float64{20, 90}, [2]float64{15, 88}, 0, 0, 15, 500, []float64{95, 0.730, 0.029, 3, 0, 1}},

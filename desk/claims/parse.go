@@ -53,7 +53,7 @@ func About(s *data.Summary) (all []Claim, err error) {
 	return all, nil
 }
 
-// Shipped gives the claims that ship with Tare: those of one paper ("pinning") or, with an empty name, of all.
+// Shipped gives the claims that ship with Tare: the claims of one paper ("pinning") or, with an empty name, of all papers.
 func Shipped(study string) ([]Claim, error) {
 	names, err := fs.Glob(papers.FS, "*.yaml")
 	if err != nil {

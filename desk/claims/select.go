@@ -139,8 +139,8 @@ func (to Selector) fits(x, y *data.Row) bool {
 	return x.HostID == y.HostID && (x.HostCores == y.HostCores || to.HostCores != nil || to.CHR != nil)
 }
 
-// pairs gives every row that `of` chooses with every counterpart that `to` chooses. Rows that must not decide anything
-// are among them: which comparisons a claim is about does not depend on what came out.
+// pairs gives every row that `of` chooses with every counterpart that `to` chooses. It includes rows that must not decide
+// anything, because the results must not choose a claim's comparisons.
 func (j *judge) pairs(of, to Selector) (all []pair) {
 	for _, x := range j.rows(of) {
 		for _, y := range j.rows(to) {

@@ -37,14 +37,14 @@ func TestABandwidthThatIsLess(t *testing.T) {
 	if len(worse) != 3 || !(worse[0].Cost().Low > 1.05) {
 		t.Errorf("%+v", worse)
 	}
-	// One metric of which more is better gives less or more.
+	// Higher is better for the only metric: one configuration is slower and one is faster.
 	for _, f := range []*notebooktest.Folder{before, after} {
 		f.Study.Also = nil
 	}
 	if s := words.Compared(from(t, read(t, before), read(t, after), 0.01)); !strings.Contains(s, "of 3 configurations 1 is slower, 1 is faster") {
 		t.Error(s)
 	}
-	// Beside a time, what is less may be better or worse.
+	// With a time as second metric, a lower value may be better or worse.
 	for i, f := range []*notebooktest.Folder{before, after} {
 		f.Add("cpu bm 2/4GB", 1).Add("cpu cn docker pinned 2/4GB", 1+0.1*float64(i))
 	}

@@ -18,23 +18,23 @@ import (
 	"tare/stats"
 )
 
-// Change is a treatment's, from the first folder to the second.
+// Change is the change of a treatment from the first folder to the second.
 type Change struct {
 	Old, New *data.Row
-	Figure   bool           // it is of a secondary metric of the treatment whose better direction is known
-	Relative bool           // Ratio is of the ratios to bare metal; else of the means
+	Figure   bool           // the metric is a secondary metric of the treatment, with a direction (better)
+	Relative bool           // Ratio compares ratios to bare metal; otherwise means
 	Ratio    stats.Quotient // the second over the first
-	Means    stats.Quotient // the second mean over the first: as if the host were as fast in both folders, and rounds were independent
-	Level    float64        // of its interval, corrected for all that is compared
-	Answer   stats.Verdict  // by the margin: where more is better, less is slower
-	Why      Why            // more rounds would not settle it, if it is inconclusive
-	Rounds   int            // of each folder that would settle it, about, if it is inconclusive; 0: not foreseeable
+	Means    stats.Quotient // the second mean over the first, if the host is equally fast in both folders and rounds are independent
+	Level    float64        // of its interval, corrected for the number of comparisons
+	Answer   stats.Verdict  // by the margin; where higher is better, a lower value is slower
+	Why      Why            // for an inconclusive change: why more rounds would not decide it
+	Rounds   int            // for an inconclusive change: about how many rounds in each folder would decide it; 0: not foreseeable
 }
 
 // Cost is the change's ratio as a cost: above 1 is worse than before.
 func (x *Change) Cost() stats.Quotient { return data.Cost(x.Old.Metric, x.Ratio) }
 
-// Why is a reason for which a change stays open, whatever its interval.
+// Why is a reason that keeps a change inconclusive, whatever its interval.
 type Why string
 
 const (

@@ -122,7 +122,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Where a folder has no bare metal at a place, means are compared, and it is said; bare metal with nothing beside it is a treatment as any other.
+// Where a folder has no bare metal for a comparison, Tare compares means and says so. Bare metal without other treatments to compare is an ordinary treatment.
 func TestWithoutBareMetal(t *testing.T) {
 	old, new := folder(11, nil), folder(12, map[string]float64{"cn crun pinned large": 1.05})
 	for _, f := range []*notebooktest.Folder{old, new} {

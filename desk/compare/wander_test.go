@@ -54,9 +54,9 @@ func (w wandering) folder(g *rand.Rand, rounds int, slow string, by float64) *da
 	return s
 }
 
-// TestAWanderingHostChangesNothing: of comparisons at a margin of 1 % of two runs between which nothing changed, at most 5 % name a change of any
-// treatment, however the host's speed wanders within a run and from run to run. A slowdown of 3 % is found in seven of ten at least,
-// which is more often than by the means.
+// TestAWanderingHostChangesNothing compares pairs of runs between which nothing changed, at a margin of 1 %. At most 5 % of the comparisons name a
+// change of any treatment, however the host's speed wanders within a run and between runs. At least seven of ten comparisons find a slowdown
+// of 3 %, more than a comparison of means does.
 func TestAWanderingHostChangesNothing(t *testing.T) {
 	const pairs, rounds, margin, slow = 1000, 20, 0.01, "cn docker pinned large"
 	for i, w := range wanderings {

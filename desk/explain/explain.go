@@ -128,23 +128,23 @@ func (a *Account) supported(q stats.Quotient) stats.Quotient {
 type Part struct {
 	Key     string         // one of this package's constants; in Account.Fine one of notebook.Walls or Unexplained
 	Seconds stats.Estimate // of the overhead
-	Share   stats.Quotient // of the overhead; NaN where that is not significant, infinite at an end that it does not support
+	Share   stats.Quotient // of the overhead; NaN if the overhead is not significant, infinite at an end that the data do not support
 
-	// Cause says whether it may be named as one: whether its interval excludes 0 at a level that is corrected for all the
-	// parts that could have been named (Bonferroni), so that of a hundred sentences at most five name one that is nothing.
+	// Cause says whether a sentence may name the part as a cause. Its interval must exclude 0 at a level that is corrected for
+	// all the parts that the sentence could name (Bonferroni). At most five sentences in a hundred then name a wrong cause.
 	Cause bool
 }
 
-// Significant says whether the interval excludes 0: a part without that is no cause of anything.
+// Significant says whether the interval excludes 0. Otherwise the part is not a cause.
 func (p *Part) Significant() bool { return excludesZero(p.Seconds) }
 
-// LeastShare is the share of the overhead from which on a part is worth a word, and MostCauses how many are named.
+// LeastShare is the smallest share of the overhead for which a sentence names a part. MostCauses is how many parts it names.
 const (
 	LeastShare = 0.1
 	MostCauses = 2
 )
 
-// Causes are the parts on the overhead's side that may be named as its causes and are worth a word, the largest first.
+// Causes are the parts on the overhead's side that a sentence names as its causes, the largest first.
 func (a *Account) Causes() []*Part {
 	if !a.Significant() {
 		return nil

@@ -62,7 +62,7 @@ func part(t *testing.T, a *explain.Account, key string) *explain.Part {
 	return nil
 }
 
-// What the issue asks of a container that is throttled on purpose; the tracers' cost beside it.
+// A container is throttled on purpose, and its account says so. The tracers' cost is reported separately.
 func TestThrottled(t *testing.T) {
 	a := read(t, quick().write(t))
 	for _, label := range []string{"cn docker vanilla 1/1GB", "cn runc vanilla 0.5/512MB"} {
@@ -90,8 +90,9 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// Of many studies, each interval holds the truth in 95 %, here 93 % at least for chance: the gap's, each part's, the
-// remainder's (what the tracers do not see of the gap, less what they cost the one more than the other) and their cost's.
+// Each interval contains the true value in 95 % of many studies. The test requires 93 %, to allow for chance. It checks the
+// intervals of the gap, of each part, of the tracers' cost, and of the remainder. The remainder is the part of the gap that
+// the tracers do not see, less the difference between their costs.
 func TestIntervalsCover(t *testing.T) {
 	const studies = 800
 	l := newLab().add("bm", one, wall{notebook.WallUser: 2, notebook.WallBlock: 0.1})

@@ -35,14 +35,14 @@ func (w wall) sum() (all float64) {
 	return all
 }
 
-// lab is a folder of results in the making, whose truth is known.
+// lab makes a folder of results with known true values.
 type lab struct {
 	study  notebook.Study
 	host   notebook.Host
 	rounds int
 	truth  map[string]wall // by treatment
 	noise  float64         // of a trial's parts, as a share
-	cost   float64         // of the tracers, as a share; booked to the kernel
+	cost   float64         // of the tracers, as a share; attributed to the kernel
 	unseen float64         // share of the time that the tracers do not see
 	edit   func(*notebook.Trial)
 }
@@ -82,7 +82,7 @@ func (l *lab) add(words string, i notebook.Instance, w wall) *lab {
 	return l
 }
 
-// trials are those of one guest: what is written, in order.
+// trials are one guest's trials as the folder has them, in order.
 func (l *lab) trials(g *rand.Rand, round int, t notebook.Treatment) (all []notebook.Trial) {
 	guest := 1 + l.noise*g.NormFloat64()
 	for i := range 2 * l.study.Design.Trials {

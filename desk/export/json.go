@@ -40,8 +40,8 @@ func openJSON(w io.Writer) (put func(*Row) error, end func() error) {
 	return put, end
 }
 
-// NewEncoder encodes JSON in which nothing commands a terminal: characters that are not printed stand as \uXXXX, which means the same to whoever parses it.
-// encoding/json writes those of the ASCII range so by itself.
+// NewEncoder encodes JSON that cannot control a terminal: it writes characters that do not print as \uXXXX, which parsers read as the same character.
+// encoding/json itself does so only in the ASCII range.
 func NewEncoder(w io.Writer) *json.Encoder {
 	e := json.NewEncoder(printable{w})
 	e.SetEscapeHTML(false)

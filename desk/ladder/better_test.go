@@ -7,7 +7,7 @@ import (
 	"tare/notebook"
 )
 
-// Of a rate, of which more is better, a rung costs what it takes of that: the staircase is the one of the times.
+// Higher rates are better, so a rung's cost is the rate that it loses. The staircase equals the staircase of times.
 func TestTheCostOfARate(t *testing.T) {
 	s := whole(0.003)
 	for _, r := range s.sum.Rows {

@@ -1,6 +1,6 @@
-// Package ladder puts the treatments of an isolation ladder in order and says what each of its rungs costs: from bare metal
-// over one layer of isolation after the other to engines' whole containers, and beside them the VM. It is what the paper
-// "pinning" announces as its study of "overhead by isolation level" (section VI). It is a pure function of a summary.
+// Package ladder puts the treatments of an isolation ladder in order and says what each of its rungs costs. The ladder
+// leads from bare metal over one layer of isolation after the other to engines' whole containers; the VM is a separate rung. The
+// paper "pinning" announces this study as "overhead by isolation level" (section VI). The package is a pure function of a summary.
 //
 // What a rung's own cost is relative to, its rung below:
 //
@@ -99,8 +99,8 @@ func (s *Staircase) Top() int {
 // engines are those whose order on the ladder is known; others follow by name.
 var engines = []string{"runc", "crun", "docker", "podman", "lxc", "gvisor"}
 
-// Has says whether a treatment is of a ladder: a layer, an engine's whole container, or what those are compared with. Which of
-// the latter belong to a ladder only the others beside them say.
+// Has says whether a treatment can belong to a ladder: a layer, an engine's whole container, or a treatment that these are compared
+// with. The last kind belongs to a ladder only if the study has one of the others too.
 func Has(t notebook.Treatment) bool {
 	_, ok := kindOf(t)
 	return ok

@@ -168,9 +168,9 @@ func (v *Overhead) freedom() (df float64) {
 	return df
 }
 
-// priorDF is how many degrees of freedom the group's common spread counts for beside each row's own. A row's own
-// spread is known by as many degrees as it has rounds less one, and few rounds that agree by luck would otherwise
-// outweigh all others. Much more than this, and a size that really is noisier would be trusted too much.
+// priorDF is how many degrees of freedom the group's common spread adds to each row's own. A row's own spread has one
+// degree less than the row has rounds. Without the common spread, few rounds that agree by luck would outweigh all
+// others. With a much larger value, the fit would trust a size too much that really is noisier.
 const priorDF = 4.0
 
 // resolution is the relative error that no ratio is believed to be better than: clocks do not tell more apart.

@@ -12,7 +12,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// A report is one page, and its figures beside it.
+// A report is one page, with its figures in a folder next to it.
 func ExampleWriteSummary() {
 	row := &data.Row{Treatment: notebooktest.Treatment("bm large"), Metric: notebook.Metric{Name: "execution time", Unit: "s"}, Rounds: 3, Trials: 3, Representative: true,
 		Baseline: "bm large", Mean: 4, MeanLow: 3.9, MeanHigh: 4.1, Ratio: 1, RatioLow: 1, RatioHigh: 1, Dots: []data.Dot{{Value: 3.9}, {Value: 4.1}}}

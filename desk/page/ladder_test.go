@@ -104,7 +104,7 @@ func readLadder(t testing.TB, kvm bool) *data.Summary {
 	return s
 }
 
-// A study of the ladder is drawn as its staircases and nothing else, with their data beside them.
+// A study of the ladder is drawn as its staircases and nothing else, with a file of data for each.
 func TestStaircases(t *testing.T) {
 	s := readLadder(t, false)
 	names, _ := titles(s)

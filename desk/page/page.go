@@ -91,13 +91,13 @@ type page struct {
 	Checks     []check
 	Kernels    []pair
 	Machines   []pair
-	OfUsual    []string // how VMs that were made otherwise did
+	OfUsual    []string // results of VMs that were made in another way
 	Notes      []string
 	ManyHosts  bool
 	Means      []string // what a ratio of so much more means, %s, by what was measured
 	Lesser     string   // what a row with a smaller ratio is
 	Terms      []words.Term
-	Higher     bool // of some metric more is better
+	Higher     bool // higher is better for at least one metric
 
 	Unsteady       bool // bare metal differed from itself
 	VMs, Emulated  int  // of the treatments

@@ -146,7 +146,7 @@ func TestNetworks(t *testing.T) {
 	if got, want := places[title], "host’s own; network bridge; network host"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	// By instance type, networks stand beside each other: named, and of other looks.
+	// By instance type, networks stand next to each other, with their names and different looks.
 	p := networks()
 	p.figures = nil
 	f := figures(readPinning(t, p))[1]

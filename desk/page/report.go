@@ -1,10 +1,10 @@
 // Package page makes one page and its figures from studies' folders. The page is a single HTML file that opens
-// without a network, holds no program, and reads on a phone, in print and in the dark. The figures are in it, and
-// beside it as SVG and PDF for use elsewhere.
+// without a network, holds no program, and reads on a phone, in print and in the dark. The page contains
+// the figures. They are also next to it as SVG and PDF, for use elsewhere.
 //
-// A report is a pure function of its folders: the same folders give the same bytes, whenever and wherever it is
-// made. What guests printed and what users named is hostile text here: it is escaped everywhere, and stripped of
-// characters that could hide or reorder what stands around them.
+// A report is a pure function of its folders: the same folders give the same bytes at any time and on any host.
+// This package treats output of guests and names from users as hostile text. It escapes them everywhere, and
+// removes characters that could hide or reorder the surrounding text.
 package page
 
 import (

@@ -60,8 +60,8 @@ func account0(r, base *data.Row, parts ...explain.Part) *explain.Account {
 	return a
 }
 
-// explainedSample is a study with traced trials: a throttled container, one that costs next to nothing, one of which nothing
-// is known of the scheduler, and an emulated VM.
+// explainedSample is a study with traced trials: a throttled container, a container that costs next to nothing, a container without
+// data of the scheduler, and an emulated VM.
 func explainedSample() *explain.Accounts {
 	s := sample("large")
 	bm := s.Rows[0]

@@ -19,8 +19,8 @@ func streamed(t *testing.T, f *notebooktest.Folder) *data.Summary {
 	return read(t, data.Options{}, f.Write(t))
 }
 
-// Each metric of which it is said which values are better has a table, with that in its head; what is answered is in the metric's direction, and the
-// ratios are its own.
+// Each metric with a direction has a table whose head says which values are better. Verdicts follow the metric's direction, and ratios are ratios of
+// the metric itself.
 func TestMetricsOfTheirOwn(t *testing.T) {
 	s := streamed(t, notebooktest.Stream())
 	var b bytes.Buffer

@@ -9,8 +9,8 @@ import (
 	"tare/desk/words"
 )
 
-// Comparison writes what came of it in a sentence, then what else differs between the folders, then a line for each change, the largest
-// first, then what is equivalent and what is inconclusive.
+// Comparison writes the result in one sentence. Then it writes what else differs between the folders, and a line for each change, the
+// largest first. Last come the equivalent and the inconclusive comparisons.
 func Comparison(w io.Writer, c *compare.Comparison, on Screen) error {
 	t := &text{Screen: on}
 	t.wrap("", words.Compared(c))

@@ -128,8 +128,8 @@ func metric(m notebook.Metric) string {
 	return name
 }
 
-// secondary writes what the table above had no room for, and the secondary metrics of the rows, where their workload has such: as
-// many beside each other as fit, the others beneath. What is the same in every row is said once.
+// secondary writes the columns that did not fit in the table above, and the secondary metrics that the rows' workload has. It puts as
+// many columns in a table as fit, and the others below. It writes a value that all rows share only once.
 func (t *text) secondary(rows []*data.Row, s *data.Summary, cols []column) {
 	first, kind := names(rows, s), show.Of(s, rows[0])
 	var constant []string

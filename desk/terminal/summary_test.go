@@ -497,7 +497,7 @@ func TestFewerRoundsByDesign(t *testing.T) {
 	}
 }
 
-// Where the columns have no room beside each other they stand beneath: whatever the width, no figure is lost.
+// Columns that do not fit in one table follow below: no value is lost at any width.
 func TestNoFigureIsLostInANarrowTerminal(t *testing.T) {
 	for _, c := range scenes {
 		s := c.read(t)

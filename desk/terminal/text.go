@@ -157,7 +157,7 @@ func total(cols []column) int {
 	return sum
 }
 
-// fits says whether the columns have room beside each other.
+// fits says whether the columns fit in one table.
 func (t *text) fits(cols []column) bool { return t.Width == 0 || total(cols) <= t.Width }
 
 // without notes that there was no room for something.

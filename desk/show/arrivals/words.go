@@ -48,8 +48,8 @@ const (
 	bringupAxis  = "seconds, over requests to start a second"
 	bringupHow   = "Solid: the mean time from the moment for which a request was meant to the end of the engine’s call, with its 95 % interval over rounds; dashed, the 95th " +
 		"percentile; dotted, from the same moment to the application’s first answer. The thin line at the foot is how late the client made one request in a hundred: as long as it is far " +
-		"below, the client is not what was measured. Crosses are the paper’s mean and 95th percentile. Both axes are logarithmic. An engine is beyond its knee at the first rate at " +
-		"which it completes fewer than 90 % of the requests in the time in which they come, or its 95th percentile is more than twice that at the least rate."
+		"below, the client is not what was measured. Crosses are the paper’s mean and 95th percentile. Both axes are logarithmic. An engine is beyond its knee at the first rate that " +
+		"meets one of two conditions: it completes fewer than 90 % of the requests while they arrive, or its 95th percentile is more than twice that of the lowest rate."
 )
 
 // knees says where the knees are.

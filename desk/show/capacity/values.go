@@ -20,8 +20,8 @@ type Curve struct {
 // Point is one rate of a curve.
 type Point struct {
 	Rate   int            // requests sent a second
-	Tail   stats.Estimate // Objective.Metric over rounds, in seconds, from steps in which no request failed
-	Failed int            // steps in which requests failed
+	Tail   stats.Estimate // Objective.Metric over rounds, in seconds, from steps without failed requests
+	Failed int            // steps with failed requests
 	Steps  int
 }
 

@@ -37,8 +37,8 @@ const (
 	axis    = "times as long as alone, over the number of idle guests"
 	nothing = "no slowdown was measured"
 	lead    = "Lines over the number of idle guests. "
-	how     = "Each mark is how many times as long the work takes of a guest that shares its CPUs with so many idle guests as it takes alone in the same guest, the mean over " +
-		"rounds with its 95 % interval. Both axes are logarithmic; the line across is no slowdown."
+	how     = "A guest shares its CPUs with this many idle guests. Each mark is the time of its work over the time of the same work alone in the same guest: the mean over " +
+		"rounds with its 95 % interval. Both axes are logarithmic; the horizontal line is no slowdown."
 )
 
 // said is a row's slowdowns in words, and what an idle guest uses.
