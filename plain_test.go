@@ -85,12 +85,6 @@ var notPlainYet = map[string]int{
 	"lab/suite":                    2,
 	"lab/trace":                    3,
 	"lab/workload/phoronix":        2,
-	"notebook":                     13,
-	"notebook/durable":             1,
-	"notebook/kinds/arrivals":      3,
-	"notebook/kinds/memory":        3,
-	"notebook/kinds/paging":        1,
-	"notebook/kinds/starting":      1,
 	"studies":                      1,
 	"workloads/gpu":                1,
 }
