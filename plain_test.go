@@ -40,7 +40,6 @@ var notPlainYet = map[string]int{
 	"desk/chart":                   1,
 	"desk/claims":                  11,
 	"desk/compare":                 3,
-	"desk/data":                    22,
 	"desk/explain":                 5,
 	"desk/export":                  3,
 	"desk/ladder":                  3,
