@@ -37,7 +37,6 @@ var notPlainYet = map[string]int{
 	"desk/advise":                  3,
 	"desk/claims":                  4,
 	"desk/compare":                 1,
-	"desk/data":                    22,
 	"desk/explain":                 1,
 	"desk/export":                  2,
 	"desk/model":                   3,
@@ -77,12 +76,6 @@ var notPlainYet = map[string]int{
 	"lab/suite":                    2,
 	"lab/trace":                    3,
 	"lab/workload/phoronix":        2,
-	"notebook":                     13,
-	"notebook/durable":             1,
-	"notebook/kinds/arrivals":      3,
-	"notebook/kinds/memory":        3,
-	"notebook/kinds/paging":        1,
-	"notebook/kinds/starting":      1,
 	"workloads/gpu":                1,
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A metric of which nothing is said is written as it was before there was a direction, and a folder is read that says one.
+// Tare writes a metric without a direction as it did before directions existed. It reads a folder that names a direction.
 func TestWhichValuesAreBetter(t *testing.T) {
 	for _, c := range []struct {
 		m    Metric

@@ -11,8 +11,8 @@ const (
 	Video    = "video"    // a graphics card
 	Graphics = "graphics" // a server that shows the guest's screen
 	Audio    = "audio"    // a sound card
-	USB      = "USB"      // controllers, a tablet, and where the server is SPICE two devices of it that can be redirected
-	Balloon  = "balloon"  // by which the host can ask for memory back
+	USB      = "USB"      // controllers and a tablet; with SPICE also its two redirectable devices
+	Balloon  = "balloon"  // the host uses it to ask for memory back
 )
 
 var deviceKinds = []string{Video, Graphics, Audio, USB, Balloon}
@@ -20,10 +20,10 @@ var deviceKinds = []string{Video, Graphics, Audio, USB, Balloon}
 // AllKinds says whether a list that ParseMachine made has a device of each kind.
 func AllKinds(list string) bool { return len(DeviceKinds(list)) == len(deviceKinds) }
 
-// Device is one that a VM can have, by the word that studies have for it.
+// Device is a device that a VM can have, by the word that studies use for it.
 type Device struct{ Word, Kind string }
 
-// Devices are all that can be asked for, of each kind one.
+// Devices are all devices that a study can ask for, at most one of each kind.
 var Devices = []Device{
 	{"qxl", Video}, {"cirrus", Video},
 	{"spice", Graphics}, {"vnc", Graphics},

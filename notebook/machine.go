@@ -12,12 +12,12 @@ import (
 type Machine struct {
 	Disk      Disk  `json:"disk"`
 	HugePages int64 `json:"huge_pages,omitempty"` // size of the host's huge pages that back its memory, in bytes; 0: ordinary pages, which the host may turn into transparent huge pages
-	Sockets   int   `json:"sockets"`              // that the guest sees; its CPUs are divided evenly among them
-	Threads   int   `json:"threads"`              // of each core that the guest sees
-	Nodes     int   `json:"nodes"`                // NUMA nodes that the guest sees, of whole sockets and as much memory each
+	Sockets   int   `json:"sockets"`              // sockets that the guest sees; they share its CPUs evenly
+	Threads   int   `json:"threads"`              // threads per core that the guest sees
+	Nodes     int   `json:"nodes"`                // NUMA nodes that the guest sees; each has whole sockets and the same amount of memory
 	NoVhost   bool  `json:"no_vhost,omitempty"`   // QEMU carries the packets of its tap, even if the host's kernel could carry them (vhost)
 
-	// Devices are those that no workload needs, as a list with commas in Devices' order; "": none.
+	// Devices lists the devices that no workload needs, separated by commas, in the order of Devices; "": none.
 	Devices string `json:"devices,omitempty"`
 }
 

@@ -9,15 +9,15 @@ import (
 // and 6.6.1). All sizes are bytes, and memory in use: pages.
 type MemoryAccount struct {
 	At       time.Time     `json:"at"`
-	Seconds  float64       `json:"seconds"`            // that the scan took
-	Guests   []MemoryGuest `json:"guests"`             // that were asked for
-	Scanned  int           `json:"processes"`          // of the host, whose pages were looked at
-	Missing  []string      `json:"missing,omitempty"`  // processes of the guests that are not in the account, and why
-	Unseen   int           `json:"unseen"`             // other processes that may not be read, or ended during the scan
-	Contents bool          `json:"contents"`           // what is in the pages was compared
-	Changed  int64         `json:"changed"`            // pages that were others when they were looked at again: counted as no duplicates
+	Seconds  float64       `json:"seconds"`            // duration of the scan
+	Guests   []MemoryGuest `json:"guests"`             // the requested guests
+	Scanned  int           `json:"processes"`          // processes of the host whose pages were scanned
+	Missing  []string      `json:"missing,omitempty"`  // left out: processes of the guests, each with the reason
+	Unseen   int           `json:"unseen"`             // other processes: those that may not be read, or ended during the scan
+	Contents bool          `json:"contents"`           // whether the scan compared the contents of pages
+	Changed  int64         `json:"changed"`            // pages that had changed at the second look: they do not count as duplicates
 	Unread   int64         `json:"unread"`             // pages whose content cannot be read
-	Spilled  int64         `json:"spilled,omitempty"`  // bytes of the scanner's pages that lay in a file, beyond the memory that it might take
+	Spilled  int64         `json:"spilled,omitempty"`  // bytes of the scanner's pages that lay in a file, beyond its memory limit
 	Withheld string        `json:"withheld,omitempty"` // why frames are not known; then there are only the kernel's own sums
 }
 
@@ -78,18 +78,18 @@ type MemoryPart struct {
 
 // MemoryRAM is a VM's memory by what it is to its guest (section 6.5).
 type MemoryRAM struct {
-	Bytes      int64             `json:"bytes"`           // that its guest can have
-	Kinds      []MemoryFrames    `json:"kinds"`           // all of it
-	Emulator   MemoryFrames      `json:"emulator"`        // what its processes have besides
-	Files      []MemoryFrames    `json:"files,omitempty"` // of its page cache by file, where it was asked; the most of its own first
-	Unnamed    MemoryFrames      `json:"unnamed"`         // of its page cache, of no file that was found
-	Fewer      int               `json:"fewer,omitempty"` // files that are not listed, and stand in Others
+	Bytes      int64             `json:"bytes"`           // memory that its guest can have
+	Kinds      []MemoryFrames    `json:"kinds"`           // all of this memory, by kind
+	Emulator   MemoryFrames      `json:"emulator"`        // the other memory of its processes
+	Files      []MemoryFrames    `json:"files,omitempty"` // page cache by file, if the guest was asked; largest Own first
+	Unnamed    MemoryFrames      `json:"unnamed"`         // page cache of files that were not found
+	Fewer      int               `json:"fewer,omitempty"` // files that are not listed: they count in Others
 	Others     MemoryFrames      `json:"others"`
 	Out        *Message          `json:"files_left_out,omitempty"` // which files were not looked for, and why
-	AtHand     int64             `json:"at_hand"`                  // of what is FramesKernel: free, and kept at hand by the guest's CPUs (/proc/zoneinfo)
-	Changed    int64             `json:"changed"`                  // frames that were something else to the guest when it was asked again after the scan
-	Duplicates *MemoryDuplicates `json:"duplicates,omitempty"`     // by what pages are to the guests that they are of, and to the host where to none
-	Why        *Message          `json:"why,omitempty"`            // nothing of this is known: why
+	AtHand     int64             `json:"at_hand"`                  // part of FramesKernel: free frames that the guest's CPUs keep at hand (/proc/zoneinfo)
+	Changed    int64             `json:"changed"`                  // frames whose kind had changed at the second question, after the scan
+	Duplicates *MemoryDuplicates `json:"duplicates,omitempty"`     // by the kind that a guest gives its pages; pages of no guest have the host's kind
+	Why        *Message          `json:"why,omitempty"`            // why nothing of this is known
 }
 
 // What frames of a VM's memory are to its guest's kernel: names of MemoryRAM.Kinds.

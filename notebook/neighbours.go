@@ -12,24 +12,24 @@ import (
 // What a neighbour does.
 const (
 	BusyCPU  = "cpu"  // it computes on as many CPUs as it has cores
-	BusyIO   = "io"   // it writes to its disk and waits until it is there
-	BusyWork = "work" // what the measured guest does, at the greatest length that there is of it
+	BusyIO   = "io"   // it writes to its disk and syncs
+	BusyWork = "work" // it runs the measured guest's work at its greatest length
 )
 
 // Busy are all of these.
 var Busy = []string{BusyCPU, BusyIO, BusyWork}
 
-// MostNeighbours is how many a guest can have at most.
+// MostNeighbours is the greatest number of neighbours of a guest.
 const MostNeighbours = 1000
 
-// Neighbours are guests of the same treatment that are busy beside the one that is measured (paper "virtualization-overheads", chapter 4).
-// Exactly one of the two ways is used: so many of each kind, or as many of one kind as fill the host.
+// Neighbours are busy guests of the same treatment, next to the measured guest (paper "virtualization-overheads", chapter 4). A study uses
+// exactly one of two ways: a number of each kind, or as many of one kind as fill the host.
 type Neighbours struct {
 	CPU, IO int // on the measured guest's CPUs, where these are its own
-	Work    int // on CPUs of their own as long as there are such: what they share is something else, a device
+	Work    int // on CPUs of their own, while there are any: they share something else, a device
 
-	// PerCore is how many guests there are on each of the host's CPUs, the measured one counted; the others are busy with Busy, and spread
-	// over all CPUs.
+	// PerCore is how many guests there are on each of the host's CPUs, including the measured one. The others do what Busy says, and are
+	// spread over all CPUs.
 	PerCore int
 	Busy    string
 }

@@ -4,11 +4,11 @@
 //
 // A folder holds:
 //
-//	study.json      the study as run (Study), written once
-//	host.json       the host as first found (Host), written once
-//	guests.jsonl    one line for each guest that was provisioned (Guest)
-//	trials.jsonl    one line for each trial, warm-ups and failures included (Trial)
-//	sessions.jsonl  one line for each start and each end of `tare run` (Session)
+//	study.json      the study as run (Study); written once.
+//	host.json       the host as first found (Host); written once.
+//	guests.jsonl    one line for each guest that was provisioned (Guest).
+//	trials.jsonl    one line for each trial, warm-ups and failures included (Trial).
+//	sessions.jsonl  one line for each start and each end of `tare run` (Session).
 //
 // Lines are written whole and synced before work goes on. A kill can leave at most one torn last line; Open
 // cuts it off (it never was a finished record) and Read passes over it.
@@ -409,12 +409,12 @@ type Guest struct {
 	Limits       Limits     `json:"limits"`
 	Kernel       string     `json:"kernel,omitempty"`        // of the guest
 	KernelSource string     `json:"kernel_source,omitempty"` // vm: where the kernel was taken from
-	Machine      Machine    `json:"machine,omitzero"`        // vm, vmcn: as it is in force; zero in folders from before 2026-11-22, when flushes did not reach the host's disk
-	RulerCostS   float64    `json:"ruler_cost_s"`            // median seconds the ruler takes for an empty process
-	RulerCostN   int        `json:"ruler_cost_n"`            // of so many
-	RoundTripS   float64    `json:"round_trip_s"`            // smallest seen for an empty order, host to ruler and back
+	Machine      Machine    `json:"machine,omitzero"`        // vm, vmcn: the machine in force; zero in folders from before 2026-11-22, when flushes did not reach the host's disk
+	RulerCostS   float64    `json:"ruler_cost_s"`            // seconds: the ruler's median for an empty process
+	RulerCostN   int        `json:"ruler_cost_n"`            // number of processes in this median
+	RoundTripS   float64    `json:"round_trip_s"`            // seconds: the shortest for an empty order, host to ruler and back
 	ReadyS       float64    `json:"ready_s,omitempty"`       // seconds from its service's start until it answered
-	NoFlush      bool       `json:"no_flush,omitempty"`      // what it syncs does not reach the host's disk; older folders say it in gVisor's notes
+	NoFlush      bool       `json:"no_flush,omitempty"`      // its synced writes do not reach the host's disk; older folders say it in gVisor's notes
 	Notes        []*Message `json:"notes,omitempty"`         // what could not be made the same as on bm
 }
 
@@ -431,26 +431,26 @@ type Usage struct {
 	LeftS float64 `json:"left_s,omitempty"` // CPU time of processes that lived on after the work and were then killed; in none of the others
 }
 
-// Confined is what the kernel says of whether a trial stayed on its guest's CPUs.
+// Confined is the kernel's evidence that a trial stayed on its guest's CPUs.
 type Confined struct {
-	CPUs     string   `json:"cpus"`              // that the guest has
-	UsedS    float64  `json:"used_s"`            // CPU time that the kernel counted for the guest's cgroup, its ruler's too
-	ForeignS *float64 `json:"foreign_s"`         // how much of it on other CPUs; nil: not known
+	CPUs     string   `json:"cpus"`              // CPUs of the guest
+	UsedS    float64  `json:"used_s"`            // CPU time that the kernel counted for the guest's cgroup, including its ruler's
+	ForeignS *float64 `json:"foreign_s"`         // the part of it on other CPUs; nil: not known
 	Deduced  bool     `json:"deduced,omitempty"` // ForeignS was not counted: the kernel held the guest's cgroup to its CPUs, and nothing left the cgroup
 	Why      *Message `json:"why,omitempty"`     // why ForeignS is not known
-	Escape   Escape   `json:"escape,omitempty"`  // how the guest was not held to its CPUs: the trial has failed; empty: it was
+	Escape   Escape   `json:"escape,omitempty"`  // how the guest escaped from its CPUs: the trial has failed; empty: it did not
 }
 
-// Escape is how a guest was not held to its CPUs.
+// Escape is how a guest escaped from its CPUs.
 type Escape string
 
-// The ways.
+// The ways to escape.
 const (
 	EscapeSet     Escape = "cpu-set"      // its CPU set was changed or removed
-	EscapeLeft    Escape = "left"         // a process of it left its cgroup
-	EscapeForeign Escape = "foreign"      // it used CPU time on other CPUs
-	EscapeTime    Escape = "too-much"     // it used more CPU time than its CPUs have in the time that passed
-	EscapeUnseen  Escape = "not-provable" // it could have left, and whether it did is not known
+	EscapeLeft    Escape = "left"         // a process left its cgroup
+	EscapeForeign Escape = "foreign"      // it used other CPUs
+	EscapeTime    Escape = "too-much"     // too much CPU time: more than its CPUs have in the time that passed
+	EscapeUnseen  Escape = "not-provable" // not known: it could have left
 )
 
 // Load is what applied a trial's load to the guest's service, from outside the guest.

@@ -29,13 +29,13 @@ type Preview struct {
 
 	Rounds [2]int `json:"rounds"` // the least and the greatest number, of any configuration
 	Guests Span   `json:"guests"` // processes, containers and VMs to make
-	Trials Span   `json:"runs"`   // with warm-ups
+	Trials Span   `json:"runs"`   // including warm-ups
 
-	Seconds   Span     `json:"seconds"`               // of the whole run, without the runs whose time is not known
-	Preparing Span     `json:"preparing_s"`           // of it before the first round
-	Unknown   []string `json:"unknown,omitempty"`     // workloads whose run time is not known
-	More      Span     `json:"unknown_runs"`          // how many runs these have
-	Measured  []string `json:"measured,omitempty"`    // results folders on which the estimate rests, in addition to the table
+	Seconds   Span     `json:"seconds"`               // the whole run, except for runs of unknown length
+	Preparing Span     `json:"preparing_s"`           // the part before the first round
+	Unknown   []string `json:"unknown,omitempty"`     // unknown length: the workloads
+	More      Span     `json:"unknown_runs"`          // unknown length: the number of runs
+	Measured  []string `json:"measured,omitempty"`    // basis of the estimate: results folders, in addition to the table
 	BudgetS   float64  `json:"budget_s,omitempty"`    // the time budget; 0: none
 	Done      int      `json:"done_guests,omitempty"` // guests that the results folder already has
 

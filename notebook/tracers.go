@@ -22,10 +22,10 @@ const (
 
 // Tracer is what both wings know of a tracer. The file of lab/trace that adds a tracer of this name attaches it and reads it.
 type Tracer struct {
-	Name    string         // as `tare run --explain=…` takes it
+	Name    string         // the name for `tare run --explain=…`
 	Default bool           // `tare run --explain` without names attaches it
 	Deep    bool           // `tare run --explain=deep` attaches it
-	Metrics []TracerMetric // what it adds to Trace.Figures, in the order of reports
+	Metrics []TracerMetric // its part of Trace.Figures: in the order of reports
 	After   string         // the metric of another tracer after which reports list Metrics; empty: after those of the tracers before it
 }
 
@@ -222,8 +222,8 @@ type Distribution struct {
 const (
 	OnCPU    = "on-CPU"    // how long a thread ran at a time (cpudist)
 	OffCPU   = "off-CPU"   // how long it waited, by reason (offcputime)
-	RunQueue = "run queue" // how long it could run before it did
-	BlockIO  = "block I/O" // from the request's way to the device until its end
+	RunQueue = "run queue" // how long it waited for a CPU
+	BlockIO  = "block I/O" // block device: from issuing a request until its end
 )
 
 // Stack is a place in the kernel where threads waited.
@@ -237,11 +237,11 @@ type Stack struct {
 // announced study of "overhead by isolation level"). Treatment.Isolation names the topmost that is there; all below are too.
 var Layers = []string{"cgroup", "quota", LayerCPUSet, "memory", "uts", "ipc", "pid", "mount", "network", "seccomp", "capabilities", "overlay", "bridge"}
 
-// Rungs are those of Layers that a study can ask for. The CPU set is no longer one of them: bare metal and every rung have it, because affinity is
-// not enough to keep a program on its CPUs. Earlier folders have that rung, and below it guests that were bound by affinity.
+// Rungs are the Layers that a study can ask for. The CPU set is no longer a rung: bare metal and every rung have it, because affinity is
+// not enough to keep a program on its CPUs. Earlier folders have that rung. Below it, affinity bound their guests.
 var Rungs = slices.DeleteFunc(slices.Clone(Layers), func(l string) bool { return l == LayerCPUSet })
 
-// LayerCPUSet is the one of Layers that is none of Rungs.
+// LayerCPUSet is the only layer that is not a rung.
 const LayerCPUSet = "cpuset"
 
 // LayersEngine is the engine of Tare's own that puts a container together layer by layer.

@@ -22,18 +22,18 @@ const (
 type AACheck struct {
 	Host             string // Host.Name
 	Workload         string
-	Figure           notebook.Metric   // the secondary metric that it is of, of which rows have rows of their own; zero: the workload's metric
+	Figure           notebook.Metric   // the secondary metric of the check, which has rows of its own; zero: the workload's metric
 	Params, Factors  map[string]string // notebook.Treatment's
 	Instance         notebook.Instance
 	HostCores        int
 	Ratio, Low, High float64 // the interval is of 95 % for this place alone
 	Verdict          Verdict
 	Places           int      // checks of the host that it was judged with, itself included
-	Factor           float64  // how many times as wide as they are the host's intervals would have to be; 1 but where the verdict, or that of one judged with it, is Narrow
-	Untrusted        []string // treatment ids whose difference is no larger than what the check shows; when it does not hold
+	Factor           float64  // by how much the host's intervals would have to be wider; 1 unless the verdict, or the verdict of a check judged with it, is Narrow
+	Untrusted        []string // if the check does not hold: ids of treatments whose difference is no larger than the check's
 }
 
-// Calibration is what the A/A checks of one host show together, of one metric: a folder's host is calibrated once, and not once for each place.
+// Calibration is what the A/A checks of one host and metric show together. Tare calibrates a folder's host once, and not once for each place.
 type Calibration struct {
 	Host   string          // Host.Name
 	Figure notebook.Metric // as in AACheck; the workloads' own metrics are judged together

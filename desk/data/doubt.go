@@ -57,7 +57,7 @@ type (
 	BaselineFailed struct{ Baseline Name }
 	// NoCommonRound: there is no ratio, because no round has a value of both.
 	NoCommonRound struct{ Baseline Name }
-	// OneCommonRound: the ratio has no interval, because one round alone has a value of both.
+	// OneCommonRound: the ratio has no interval, because only one round has a value of both.
 	OneCommonRound struct{ Baseline Name }
 	// BaselineZero: there is no ratio, because the baseline's mean is zero.
 	BaselineZero struct{ Baseline Name }
@@ -68,22 +68,22 @@ type (
 		Paired, Unpaired int
 		Baseline         Name
 	}
-	// RobustDiffers: the ratio as a few slow rounds do not move it is outside of the ratio's interval.
+	// RobustDiffers: the robust ratio, which a few slow rounds do not move, is outside the ratio's interval.
 	RobustDiffers struct{ Robust float64 }
-	// SeldomHeld: in so few of its runs was it held back, by a CPU quota (throttled) or by the machine below the host (steal), that its mean and interval are not to be
-	// trusted to contain what that costs.
+	// SeldomHeld: a CPU quota (throttled) or the machine below the host (steal) held it back in only a few runs. So its mean and interval may
+	// not contain the cost.
 	SeldomHeld struct {
 		By       Holder
 		Runs, Of int
 	}
-	// Trend: from the first trial to the last of a guest, of Most at most, its values grow by so much more than the baseline's.
+	// Trend: from a guest's first trial to its last, its values grow by so much more than the baseline's. A guest has at most Most trials.
 	Trend struct {
 		Change, Low, High float64
 		Most              int
 		Baseline          Name
 	}
-	// TimedOut: so many of its trials were stopped at the time limit, and of the baseline's, and are in no mean. Ratio is what the ratio is at least if each counts
-	// as the time that it had, or at most where they are the baseline's; 0 where there is no such bound.
+	// TimedOut: so many of its trials, and of the baseline's, were stopped at the time limit. No mean includes them. Ratio is a lower bound of the
+	// ratio if each counts as the time limit. If they are the baseline's, it is an upper bound. It is 0 where there is no such bound.
 	TimedOut struct {
 		Runs, Of, Base, BaseOf int
 		Baseline               Name

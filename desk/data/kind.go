@@ -18,34 +18,34 @@ type Kind interface {
 
 // Config is how a study of a kind measures.
 type Config interface {
-	// Identity tells what it measures from what another config of the kind does: rows of one treatment are one row only where it is the same.
+	// Identity distinguishes what it measures from what another config of the kind measures. Rows of one treatment with the same identity are one row.
 	Identity() string
-	// Traits are what those need to know of it who know no kind.
+	// Traits are what code that knows no kind needs to know about this one.
 	Traits() Traits
-	// Tally begins a row's; nil: the kind's trials record only values and metrics.
+	// Tally begins a row's tally; nil: the kind's trials record only values and metrics.
 	Tally() Tally
 }
 
-// Traits are what matters of a kind to those who know none. Timed work has none of them.
+// Traits are what matters about a kind to code that knows no kind. Timed work has none of them.
 type Traits struct {
-	NoWork   bool // its trials do no work whose results could rest on synced writes
-	Constant bool // its values are sizes and shares, which no rare stall changes
-	NoModel  bool // what a platform costs by size is no model of them
-	Partial  bool // its studies choose which secondary metrics they report: of those without one, claims say nothing
-	Departs  bool // it is measured otherwise than as it was published: claims leave it out where other rows are not
+	NoWork   bool // its trials do no work: no results could depend on synced writes
+	Constant bool // its values are sizes and shares: rare stalls do not change them
+	NoModel  bool // no cost model by size applies to its values
+	Partial  bool // its studies choose which secondary metrics they report: claims skip studies without the metric
+	Departs  bool // it departs from the published method: claims leave it out if there are rows that do not
 
-	Alike []notebook.Metric // secondary metrics of a VM that are the same whether it is emulated or not
+	Alike []notebook.Metric // secondary metrics of a VM that emulation does not change
 }
 
-// Tally is what a row's trials record, in the making.
+// Tally collects what a row's trials record.
 type Tally interface {
-	// Trial takes a trial, whatever came of it.
+	// Trial adds a trial, successful or not.
 	Trial(Block, *notebook.Trial) error
-	// Finish works out the row's Of, nil where there is none, and what is to be said of it with the row.
+	// Finish computes the row's Of, nil where there is none, and the doubts about it.
 	Finish(*Summary) (of any, doubts []Doubt)
 }
 
-// Traits are those of the row's kind of study.
+// Traits returns the traits of the row's kind of study.
 func (r *Row) Traits() Traits {
 	if r.Config == nil {
 		return Traits{}

@@ -2,8 +2,8 @@ package data
 
 import "tare/stats"
 
-// OfUsual is the mean of a row over that of the row of the same VM as it is made usually, as Ratio makes it; ok is false where the row is
-// of no VM that is made otherwise, or has no such row beside it.
+// OfUsual returns the ratio of a row of an unusual VM to the row of the same VM with the usual machine, as Ratio computes it. ok is false
+// if the row's machine is the usual one, or if there is no row to compare it with.
 func (s *Summary) OfUsual(r *Row) (q stats.Quotient, ok bool) {
 	want := r.Treatment.Variant()
 	if want.Machine == "" || r.Rounds == 0 {

@@ -54,27 +54,27 @@ type tally struct {
 	group    Identity // Identity.Group: rows with the same may be compared
 	first    int      // in the order of appearance
 	cells    map[Block]*Cell
-	last     *Cell             // of the trial before
-	beside   bool              // a load ran on the guest's host, and the guest had a quota
-	bound    bool              // a guest had no more CPUs than its quota has
-	held     map[Holder]int    // measured trials that succeeded in which it was held back
-	guests   map[guestKey]bool // that gave a measured trial: whether one of theirs succeeded
-	causes   texts             // of failures
-	said     texts             // what guests noted and which trials failed that are not measured
+	last     *Cell             // the previous trial's cell
+	beside   bool              // quota: a load ran on the host of a guest with a quota
+	bound    bool              // quota: a guest had no more CPUs than its quota has
+	held     map[Holder]int    // successful measured trials in which it was held back
+	guests   map[guestKey]bool // success: whether any measured trial of the guest succeeded
+	causes   texts             // causes of failures
+	said     texts             // notes of guests, and failures of trials that are not measured
 	dots     sample
 	others   []other  // metrics that have rows of their own
-	of       Tally    // as its kind has it; nil: nothing is to be taken
-	kindSays []Doubt  // what its kind says of it
+	of       Tally    // the tally of its kind; nil: the kind collects nothing
+	kindSays []Doubt  // doubts from its kind
 	traced   *tracing // nil: none of its folders was traced
 
 	otherMetric bool // its values are not its trials' elapsed times
 
-	found         FoundState // what trials found of earlier ones
-	synced, known bool       // whether its results rest on synced writes, and whether the folder says so
+	found         FoundState // what trials found of earlier trials
+	synced, known bool       // whether its results depend on synced writes, and whether the folder says so
 	noFlush       bool       // its guests ignore flushes
 }
 
-// other is a secondary metric of which it is said which values are better, and what trials gave of it.
+// other is a secondary metric whose better direction is known, with its values from trials.
 type other struct {
 	notebook.Metric
 	dots sample
@@ -657,7 +657,7 @@ func (r *reader) leaveOut() {
 	}
 }
 
-// figures makes the row in each secondary metric of which it is said which values are better. They are compared and checked as the others are.
+// figures makes a row for each secondary metric whose better direction is known. Tare compares and checks these rows like the others.
 func (r *reader) figures(t *tally) (all []*tally) {
 	for i := range t.others {
 		o := &t.others[i]

@@ -24,32 +24,32 @@ type Options struct {
 	// are. A row for which it matches none has no ratio. An empty value matches what has none. Empty map: bare metal.
 	Baseline map[string]string
 
-	// Margin is how small a difference from the baseline does not matter, a share such as 0.01; 0 means the one that the first folder's study
-	// was to decide at, or that its design names, or else stats.Margin.
+	// Margin is the smallest difference from the baseline that matters, a share such as 0.01. 0 means the margin that the first folder's study
+	// decides at, or the one that its design names, or else stats.Margin.
 	Margin float64
 }
 
 // Summary is what the folders say.
 type Summary struct {
-	// Rows, one a treatment, in the order of the studies; the A/A row of an instance type follows its bm row.
+	// Rows has one row for each treatment, in the order of the studies. The A/A row of an instance type follows its bm row.
 	Rows []*Row
 
-	Folders []Folder  // as read, in the order given
+	Folders []Folder  // in the given order
 	Hosts   []Host    // each once
-	LeftOut []LeftOut // what the studies asked for and was not done, and why
-	AA      []AACheck // one for each workload (with parameters) and instance type that has an A/A row
+	LeftOut []LeftOut // not done: treatments that the studies asked for, and why
+	AA      []AACheck // A/A checks: one for each workload (with parameters) and instance type that has an A/A row
 	// Calibrations are what the A/A checks of a host and metric show together.
 	Calibrations []Calibration
-	Ruler        []RulerCost // the ruler's own cost, by platform, engine and accelerator
-	Warnings     []Warning   // said by trials, each text once with its count
-	Doubts       []Doubt     // about all of it: level of the intervals, rounds not finished, …
+	Ruler        []RulerCost // measurement overhead: the ruler's cost, by platform, engine and accelerator
+	Warnings     []Warning   // from trials: each text once with its count
+	Doubts       []Doubt     // about the whole summary: level of the intervals, rounds not finished, …
 
-	Kinds    []Kind            // that can be read, as Options have them
-	Baseline map[string]string // what the ratios are relative to, as Options have it
+	Kinds    []Kind            // the readable kinds, from Options
+	Baseline map[string]string // reference of the ratios, from Options
 	margin   float64
 }
 
-// Margin is how small a difference from the baseline does not matter, as Options have it.
+// Margin is the smallest difference from the baseline that matters, from Options.
 func (s *Summary) Margin() float64 {
 	var d notebook.Design
 	if len(s.Folders) > 0 {
@@ -58,8 +58,8 @@ func (s *Summary) Margin() float64 {
 	return cmp.Or(s.margin, d.Decide, d.Margin, stats.Margin)
 }
 
-// Rounds is about how many rounds in all, with those of another folder where no rule counts looks, would say whether a row's difference
-// from its baseline matters; 0: more than stats.MostRounds, or not foreseeable.
+// Rounds estimates how many rounds in all would decide whether a row's difference from its baseline matters. Where no rule counts looks, another
+// folder adds the missing rounds. 0: more than stats.MostRounds, or not foreseeable.
 func (s *Summary) Rounds(r *Row) int {
 	c := s.Sure(r, stats.Alpha)
 	if b := s.Base(r); b != nil {
@@ -69,8 +69,8 @@ func (s *Summary) Rounds(r *Row) int {
 	return r.Quotient().Rounds(s.Margin(), c, c.Extended())
 }
 
-// Verdict is what the row's ratio says of its difference from its baseline, against the margin. A row without a ratio is inconclusive. So is one that
-// must not be trusted: too many of its trials failed, or bare metal differed from itself by as much. Empty: the row is a baseline, or has none.
+// Verdict compares the row's ratio to its baseline with the margin. A row without a ratio is inconclusive. An untrusted row is inconclusive
+// too: too many of its trials failed, or bare metal differed from itself by as much. Empty: the row is a baseline, or has none.
 func (s *Summary) Verdict(r *Row) stats.Verdict {
 	switch {
 	case r.Baseline == "" || r.IsBaseline():
@@ -106,9 +106,8 @@ func (r *Row) Quotient() stats.Quotient {
 	return stats.Quotient{Value: r.Ratio, Low: r.RatioLow, High: r.RatioHigh, N: r.RatioRounds, AtLeast: r.RatioAtLeast, AtMost: r.RatioAtMost}
 }
 
-// Cost is a quotient of a metric's means as a cost: what it comes to in the metric's direction, so that above 1 is worse. Of a metric of which
-// more is better it is one over the quotient. What is shown is the quotient itself, as papers print it; what is said of it (that it costs more, that it
-// is the best, that the margin is passed) is said of the cost.
+// Cost turns a quotient of a metric's means into a cost: above 1 is worse. For a metric where higher is better, the cost is one over the
+// quotient. Reports show the quotient itself, as papers print it. Their verdicts and words ("costs more", the best, beyond the margin) follow the cost.
 func Cost(m notebook.Metric, q stats.Quotient) stats.Quotient {
 	if m.MoreIsBetter() {
 		return q.Inverse()
@@ -116,10 +115,10 @@ func Cost(m notebook.Metric, q stats.Quotient) stats.Quotient {
 	return q
 }
 
-// Cost is that of the row's ratio to its baseline.
+// Cost is the cost of the row's ratio to its baseline.
 func (r *Row) Cost() stats.Quotient { return Cost(r.Metric, r.Quotient()) }
 
-// Decided is the smallest margin at which the row is equivalent to its baseline: it is at any larger one. +Inf where there is none.
+// Decided is the smallest margin at which the row is equivalent to its baseline. It is equivalent at any larger margin. +Inf: there is no such margin.
 func (r *Row) Decided() float64 { return r.Quotient().Decided() }
 
 // Folder is one folder as read.
@@ -127,18 +126,18 @@ type Folder struct {
 	Dir      string
 	Study    notebook.Study
 	Host     string    // ID, in Summary.Hosts
-	Rounds   int       // that have at least one trial
-	Begun    bool      // the last of them is not whole: trials of it are still to be done
-	Torn     bool      // its last record was cut off and does not count
-	Trials   int       // lines in trials.jsonl, warm-ups, traced ones and failures included
-	Failed   int       // of them, of any kind
-	Ends     []End     // of its sessions, in order
-	Together bool      // guests were alive at the same time, and did their trials in random turns
+	Rounds   int       // rounds with at least one trial
+	Begun    bool      // the last round is not complete: some of its trials are missing
+	Torn     bool      // damage: the last record was cut off and does not count
+	Trials   int       // lines in trials.jsonl: warm-ups, traced trials and failures included
+	Failed   int       // failed trials of any kind
+	Ends     []End     // ends of its sessions, in order
+	Together bool      // interleaved: guests were alive at the same time, and did their trials in random turns
 	RoundS   float64   // seconds that a round usually took; NaN where nothing was measured
 	Last     time.Time // end of its last trial
-	// Quiet is what was set on the host for its sessions (notebook.Said), a text for each that differs; "nothing" is one.
+	// Quiet is what was set on the host for its sessions (notebook.Said), one text for each different setting; "nothing" is one.
 	Quiet []string
-	// Args are those of the command that began it, as they were typed; empty where none are recorded.
+	// Args are the arguments of the command that began it, as typed; empty where none are recorded.
 	Args []string
 }
 
@@ -164,47 +163,47 @@ type Row struct {
 	HostID         string
 	Metric         notebook.Metric
 	Image          notebook.Image
-	HostCores      int     // that the host had online meanwhile
+	HostCores      int     // cores that the host had online meanwhile
 	CHR            float64 // container-to-host core ratio: the instance's cores over HostCores
-	Guests         int     // that gave at least one measured trial, failed ones included; traced trials are not measured ones
-	Rounds         int     // in which at least one measured trial succeeded
-	Trials         int     // measured trials, failed ones included, warm-ups and traced ones not
-	Failed         int     // of them
+	Guests         int     // guests with at least one measured trial, including failed ones; traced trials are not measured
+	Rounds         int     // rounds with at least one successful measured trial
+	Trials         int     // measured trials: failed ones included, without warm-ups and traced trials
+	Failed         int     // failed measured trials
 	Lost           int     // rounds in which it was tried and nothing succeeded
 	Mean           float64 // in Metric.Unit: mean over rounds of the mean of each round's trials
 	MeanLow        float64
 	MeanHigh       float64
-	Ratio          float64 // over the baseline's mean in the rounds that both have, of bare metal with its A/A control; the baseline itself is 1
+	Ratio          float64 // mean divided by the baseline's, in the rounds that both have; bare metal includes its A/A control; the baseline itself is 1
 	RatioLow       float64
 	RatioHigh      float64
-	RatioAtLeast   float64 // one-sided bounds of 95 %, by which the verdict is made (stats.Quotient.AtLeast)
+	RatioAtLeast   float64 // one-sided bounds of 95 %, which decide the verdict (stats.Quotient.AtLeast)
 	RatioAtMost    float64
 	RatioRounds    int     // rounds that count in the ratio
-	Robust         float64 // the ratio as a few slow rounds do not move it (stats.Robust)
-	Disturbed      int     // rounds in which the host did much beside its guest (Cell.Disturbed)
+	Robust         float64 // robust ratio: a few slow rounds do not move it (stats.Robust)
+	Disturbed      int     // rounds in which other programs used much of the host (Cell.Disturbed)
 	Baseline       string  // treatment id that the ratio is relative to; empty: none
 	Representative bool    // false under software emulation: never ranked
-	Doubtful       bool    // the A/A check failed here by as much as this row differs: not to be trusted, never ranked
-	LoadFrom       string  // the machine that its service was asked from; empty: the host itself
-	Kind           string  // of its study; empty: its work was timed
-	Config         Config  // how its study measures, as its kind has it; nil: its work was timed
-	identity       string  // Config's
-	Of             any     // what its trials recorded beyond values and metrics, as its kind has it; nil: nothing
+	Doubtful       bool    // never ranked: the A/A check failed here by as much as this row differs
+	LoadFrom       string  // the machine that applied its service's load; empty: the host itself
+	Kind           string  // kind of its study; empty: its work was timed
+	Config         Config  // how its study measures; nil: its work was timed
+	identity       string  // Config.Identity
+	Of             any     // what its trials recorded beyond values and metrics, in its kind's type; nil: nothing
 	// LoadShared: a load on this host could use the CPUs of a guest with a quota, or left it no more CPUs than a CPU set has. So it decides
 	// nothing about quotas.
 	LoadShared bool
 	Doubts     []Doubt
-	Kernels    []string           // guest kernels, with where a VM's was taken from
-	Machines   []notebook.Machine // of VMs; a zero one is of a folder from before it was recorded
-	CPUs       map[string]int     // how many guests with a measured trial that succeeded could use which CPUs of the host ("0-1,4")
+	Kernels    []string           // guest kernels; a VM's with its source
+	Machines   []notebook.Machine // machines of VMs; a zero one is from a folder that does not record it
+	CPUs       map[string]int     // number of guests by the host CPUs that they could use ("0-1,4"); only guests with a successful measured trial
 
 	Cells     []Cell      // by folder and round
-	Values    []Value     // of the cells in which a measured trial succeeded: what Mean and Ratio are made of
+	Values    []Value     // basis of Mean and Ratio: the cells with a successful measured trial
 	Secondary []Secondary // the workload's secondary metrics, in its order
 	IsFigure  bool        // it is one of another row's Figures
-	again     *Row        // of bare metal, the row of its A/A control, with which it counts as a baseline (Paired)
-	Figures   []*Row      // the row in each of those of them of which it is said which values are better: Metric, means, ratio, interval and doubts are of that
-	Trace     *Trace      // what tracers saw of it; nil where no folder that it is in was traced
+	again     *Row        // bare metal's A/A control: the baseline includes both (Paired)
+	Figures   []*Row      // one row for each secondary metric whose better direction is known: its Metric, means, ratio, interval and doubts
+	Trace     *Trace      // what tracers saw; nil where none of its folders was traced
 
 	Dots   []Dot // measured, successful trials, for plots; at most a hundred, evenly drawn from all
 	DotsOf int   // how many measured, successful trials there are
@@ -213,8 +212,8 @@ type Row struct {
 // mostFailed is the share of a row's trials that may fail without more being asked.
 const mostFailed = 0.1
 
-// Unreliable says whether so much of the row failed that its numbers, which are of what succeeded, must not rank it: a
-// round without any success, or more than a tenth of its trials.
+// Unreliable says whether too much of the row failed to rank it: a round without any success, or more than a tenth of its trials. Its
+// numbers are only of successful trials.
 func (r *Row) Unreliable() bool {
 	return r.Failed > 0 && (r.Lost > 0 || float64(r.Failed) > mostFailed*float64(r.Trials))
 }
@@ -256,13 +255,13 @@ func (b Block) Compare(other Block) int {
 // Cell is what one treatment gave in one block.
 type Cell struct {
 	Block
-	Tried   int             // measured trials, failed ones included
-	Value   stats.Sum       // of the metric, over the measured trials that succeeded
-	Order   Order           // of the same trials
-	Stopped stats.Sum       // of the elapsed time, over those that were stopped at the time limit
-	Work                    // of the trials that succeeded
-	Beside  notebook.Beside // over all measured trials of which it is known
-	Traced  *TracedCell     // of the traced trials that succeeded; nil where there are none
+	Tried   int             // measured trials, including failed ones
+	Value   stats.Sum       // successful trials: the metric of the measured ones
+	Order   Order           // successful trials: the order of the same ones
+	Stopped stats.Sum       // timed-out trials: their elapsed time
+	Work                    // successful trials: their work
+	Beside  notebook.Beside // all measured trials for which it is known
+	Traced  *TracedCell     // successful traced trials; nil where there are none
 }
 
 // Value is what one treatment gave in one block, where a measured trial succeeded.

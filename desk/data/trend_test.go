@@ -11,8 +11,8 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// trending is a folder in which guests have 1 to 9 trials, as allocation chooses them, and a container's values grow by so much from one to the
-// next, while those of bare metal grow as much as both do.
+// trending is a folder in which guests have 1 to 9 trials, as allocation chooses them. All values grow by both from one trial to the next. The
+// pinned container's values grow by own as well.
 func trending(seed uint64, own, both float64) *notebooktest.Folder {
 	f := notebooktest.New(2)
 	f.Seed, f.Rounds, f.Noise = seed, 15, 0.01

@@ -27,7 +27,7 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-// A file is replaced whole or stays as it was, and nothing is left beside it.
+// A file is replaced whole or stays as it was, and no other file is left in its folder.
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")

@@ -25,7 +25,7 @@ type Config struct {
 	ForS     float64 `json:"for_s"`             // seconds for which requests arrive
 	Least    int     `json:"least"`             // least number of requests, if the rate makes fewer in that time
 	Most     int     `json:"most"`              // greatest number of requests, if the rate makes more
-	TimeoutS float64 `json:"timeout_s"`         // after which an engine or an application counts as no longer answering
+	TimeoutS float64 `json:"timeout_s"`         // seconds without an answer: the engine or application then counts as no longer answering
 	Profile  bool    `json:"profile,omitempty"` // whether samples show where the time goes
 
 	Published []Published `json:"published,omitempty"`
@@ -60,8 +60,8 @@ type Bringup struct {
 	Starts   []Request         `json:"starts"`            // the requests that were made
 	Stopped  *notebook.Message `json:"stopped,omitempty"` // why there are fewer than planned
 	ClientS  float64           `json:"client_s"`          // CPU time of the client during the requests
-	OfS      float64           `json:"of_s"`              // from when the first request was due to the last answer
-	CreatedS float64           `json:"created_s"`         // seconds that making all containers took, before the requests
+	OfS      float64           `json:"of_s"`              // seconds: from when the first request was due to the last answer
+	CreatedS float64           `json:"created_s"`         // seconds: making all containers, before the requests
 }
 
 // Figures of a bring-up. The first is the metric of its trials: the mean time until the engine's call completes, as published.

@@ -18,9 +18,10 @@ var _ = notebook.Renames(Name, notebook.MetricNames{
 	"client's timer error, p99":      "client_late_p99",
 	"client's CPU time":              "client_cpu",
 	"engine's samples in the kernel": "profile_engine_kernel",
-	"engine's samples in Go's garbage collection and allocation":                                   "profile_engine_go_memory",
-	"engine's samples in the kernel's memory management, process creation and end":                 "profile_engine_kernel_memory",
-	"samples that are the engine's":                                                                "profile_engine",
+	"engine's samples in Go's garbage collection and allocation":                   "profile_engine_go_memory",
+	"engine's samples in the kernel's memory management, process creation and end": "profile_engine_kernel_memory",
+	"samples that are the engine's":                                                "profile_engine",
+
 	"engine's and containers' samples in the kernel":                                               "profile_all_kernel",
 	"engine's and containers' samples in Go's garbage collection and allocation":                   "profile_all_go_memory",
 	"engine's and containers' samples in the kernel's memory management, process creation and end": "profile_all_kernel_memory",

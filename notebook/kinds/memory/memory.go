@@ -69,18 +69,18 @@ type Weight struct {
 	ScanS    float64               `json:"scan_s"`         // seconds that reading the pages took
 }
 
-// Metrics of a study that weighs guests. Each is per guest and in MiB; the first is the main metric. A trial's figures leave out
+// Metrics of a study of guests' memory. Each is per guest and in MiB; the first is the main metric. A trial's figures leave out
 // what is not known.
 var (
-	PSS        = notebook.Metric{Name: "guest_pss", Unit: "MiB"}           // of all guests, over their number, at the greatest number (equation 6.1)
-	RSS        = notebook.Metric{Name: "guest_rss", Unit: "MiB"}           // the same
-	USS        = notebook.Metric{Name: "guest_uss", Unit: "MiB"}           // the same
-	Alone      = notebook.Metric{Name: "guest_pss_alone", Unit: "MiB"}     // of a single guest
-	AloneRSS   = notebook.Metric{Name: "guest_rss_alone", Unit: "MiB"}     // of a single guest
-	Merged     = notebook.Metric{Name: "guest_pss_ksm", Unit: "MiB"}       // of all guests over their number, merged
-	AloneKSM   = notebook.Metric{Name: "guest_pss_alone_ksm", Unit: "MiB"} // of a single guest, merged
-	Added      = notebook.Metric{Name: "guest_pss_added", Unit: "MiB"}     // PSS of all guests minus that at the previous weighing, over the number of guests added between
-	AddedKSM   = notebook.Metric{Name: "guest_pss_added_ksm", Unit: "MiB"} // the same, merged
+	PSS        = notebook.Metric{Name: "guest_pss", Unit: "MiB"}           // mean: sum over all guests divided by their number, at the greatest number (equation 6.1)
+	RSS        = notebook.Metric{Name: "guest_rss", Unit: "MiB"}           // mean: as for PSS
+	USS        = notebook.Metric{Name: "guest_uss", Unit: "MiB"}           // mean: as for PSS
+	Alone      = notebook.Metric{Name: "guest_pss_alone", Unit: "MiB"}     // PSS of a single guest
+	AloneRSS   = notebook.Metric{Name: "guest_rss_alone", Unit: "MiB"}     // RSS of a single guest
+	Merged     = notebook.Metric{Name: "guest_pss_ksm", Unit: "MiB"}       // merged: mean PSS of all guests
+	AloneKSM   = notebook.Metric{Name: "guest_pss_alone_ksm", Unit: "MiB"} // merged: PSS of a single guest
+	Added      = notebook.Metric{Name: "guest_pss_added", Unit: "MiB"}     // increase: PSS of all guests minus PSS at the previous measurement, divided by the number of added guests
+	AddedKSM   = notebook.Metric{Name: "guest_pss_added_ksm", Unit: "MiB"} // merged: the same increase
 	Asymptote  = notebook.Metric{Name: "guest_pss_asymptote", Unit: "MiB"} // limit of the mean for ever more guests, fitted as a + b/n
 	LimitKSM   = notebook.Metric{Name: "guest_pss_asymptote_ksm", Unit: "MiB"}
 	Tables     = notebook.Metric{Name: "guest_page_tables", Unit: "MiB"}
@@ -102,9 +102,9 @@ var (
 	GuestCore = notebook.Metric{Name: "own_pages_guest_kernel", Unit: "MiB"}
 	GuestFree = notebook.Metric{Name: "own_pages_guest_free", Unit: "MiB"}
 	Left      = notebook.Metric{Name: "duplicates_left", Unit: "MiB"}  // own pages whose content another page has too: after merging, what KSM leaves
-	Idle      = notebook.Metric{Name: "idle_pages", Unit: "MiB"}       // own pages that the guest has not used recently, without duplicates (section 6.6.3)
-	IdleAlone = notebook.Metric{Name: "idle_pages_alone", Unit: "MiB"} // the same for a single guest, not merged
-	Best      = notebook.Metric{Name: "own_pages_best", Unit: "MiB"}   // own pages without these two (section 6.8)
+	Idle      = notebook.Metric{Name: "idle_pages", Unit: "MiB"}       // idle: own pages that the guest has not used recently, without duplicates (section 6.6.3)
+	IdleAlone = notebook.Metric{Name: "idle_pages_alone", Unit: "MiB"} // idle pages of a single guest, not merged
+	Best      = notebook.Metric{Name: "own_pages_best", Unit: "MiB"}   // own pages without Left and Idle (section 6.8)
 
 	// The columns of Table 6.4, as the host sees pages: all three kinds of place together.
 	AnonAnon = notebook.Metric{Name: "duplicates_anonymous", Unit: "MiB"}

@@ -22,7 +22,7 @@ type Seen struct {
 type Config struct {
 	Guests   int     `json:"guests"`
 	Tables   bool    `json:"tables,omitempty"`   // whether page tables are read
-	InitialS float64 `json:"initial_s"`          // seconds after the last guest's work has begun, or its service answers, at which the tables are in the initial state
+	InitialS float64 `json:"initial_s"`          // seconds until the initial state of the tables: from when the last guest's work has begun, or its service answers
 	SteadyS  float64 `json:"steady_s,omitempty"` // for work that does not end by itself: seconds under load until the tables are in the steady state; 0: that state is not read
 	FaultsS  float64 `json:"faults_s,omitempty"` // seconds under load in which faults are counted, or for work that ends by itself from its beginning to its end; 0: faults are not counted
 }

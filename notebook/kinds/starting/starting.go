@@ -43,11 +43,11 @@ type Start struct {
 	Cached        notebook.Cached   `json:"cached"`
 	Restored      []notebook.Moment `json:"restored,omitempty"`
 	SavedNS       int64             `json:"saved_ns,omitempty"`
-	RestoreCached *notebook.Cached  `json:"restore_cached,omitempty"` // just before the restore, including the saved state
+	RestoreCached *notebook.Cached  `json:"restore_cached,omitempty"` // just before the restore; it includes the saved state
 	State         int64             `json:"state,omitempty"`          // bytes on disk
 	NoSaving      *notebook.Message `json:"no_saving,omitempty"`      // why this guest cannot be saved and restored
-	HowSaved      *notebook.Message `json:"how_saved,omitempty"`      // the mechanism that saved it
-	WentOn        *notebook.Message `json:"went_on,omitempty"`        // what proves that the restored guest continued where it was
+	HowSaved      *notebook.Message `json:"how_saved,omitempty"`      // how: the mechanism that saved it
+	WentOn        *notebook.Message `json:"went_on,omitempty"`        // proof: the restored guest continued where it was
 	Pauses        float64           `json:"asked_each_s,omitempty"`   // seconds between two questions whether it answers: the resolution of the answer's moment
 }
 
