@@ -169,8 +169,10 @@ func TestReadmeNamesCommands(t *testing.T) {
 			t.Errorf("%s: %v", span[1], err)
 		}
 	}
+	answer := false // a table of it stands as the program prints it
 	for i, line := range strings.Split(string(text), "\n") {
-		if n := len([]rune(line)); n > 100 {
+		answer = strings.HasPrefix(line, "<!-- the answer") || answer && !strings.HasPrefix(line, "<!-- until here")
+		if n := len([]rune(line)); n > 100 && !(answer && n <= 110 && strings.HasPrefix(line, "  ")) {
 			t.Errorf("README.md:%d has %d columns; at most 100 are allowed", i+1, n)
 		}
 	}
