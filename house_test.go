@@ -25,34 +25,34 @@ var arrows = []struct {
 	tests    bool // neither do their tests
 	why      string
 }{
-	{from: "lab", to: "desk", tests: true, why: "the laboratory measures and knows of no report"},
-	{from: "desk", to: "lab", tests: true, why: "the desk reads results on any machine, and knows of no engine"},
-	{from: "notebook", to: "", tests: true, why: "both wings stand on the notebook"},
-	{from: "stats", to: "", tests: true, why: "intervals are functions of numbers alone"},
-	{from: "lab", to: "cmd", tests: true, why: "a command calls"},
-	{from: "desk", to: "cmd", tests: true, why: "a command calls"},
+	{from: "lab", to: "desk", tests: true, why: "the laboratory measures and knows of no report."},
+	{from: "desk", to: "lab", tests: true, why: "the desk reads results on any machine, and knows of no engine."},
+	{from: "notebook", to: "", tests: true, why: "both wings stand on the notebook."},
+	{from: "stats", to: "", tests: true, why: "intervals are functions of numbers alone."},
+	{from: "lab", to: "cmd", tests: true, why: "a command calls."},
+	{from: "desk", to: "cmd", tests: true, why: "a command calls."},
 
-	{from: "lab/study", to: "lab/session", why: "a session opens the host and runs a study on it"},
-	{from: "lab/study", to: "lab/engine/*", why: "a study knows engines by their contract alone"},
-	{from: "lab/studyfile", to: "lab/study", why: "a study file says what is asked, whoever measures it"},
-	{from: "lab/studyfile", to: "lab/session", why: "a study file says what is asked, whoever measures it"},
-	{from: "lab/studyfile", to: "lab/engine/*", why: "a study file knows engines by their contract alone"},
-	{from: "lab/trace", to: "lab/engine/*", why: "a tracer knows engines by their contract alone"},
-	{from: "lab/memory", to: "lab/engine", why: "pages are read of any process, whoever started it"},
-	{from: "lab/ruler", to: "lab", why: "the ruler is in every guest and carries nothing else there"},
-	{from: "cmd/ruler", to: "lab/engine", why: "the ruler is in every guest and carries nothing else there"},
+	{from: "lab/study", to: "lab/session", why: "a session opens the host and runs a study on it."},
+	{from: "lab/study", to: "lab/engine/*", why: "a study knows engines by their contract alone."},
+	{from: "lab/studyfile", to: "lab/study", why: "a study file says what is asked, whoever measures it."},
+	{from: "lab/studyfile", to: "lab/session", why: "a study file says what is asked, whoever measures it."},
+	{from: "lab/studyfile", to: "lab/engine/*", why: "a study file knows engines by their contract alone."},
+	{from: "lab/trace", to: "lab/engine/*", why: "a tracer knows engines by their contract alone."},
+	{from: "lab/memory", to: "lab/engine", why: "pages are read of any process, whoever started it."},
+	{from: "lab/ruler", to: "lab", why: "the ruler is in every guest and carries nothing else there."},
+	{from: "cmd/ruler", to: "lab/engine", why: "the ruler is in every guest and carries nothing else there."},
 
-	{from: "desk/data", to: "desk", why: "folders are read first, and read once"},
-	{from: "desk/words", to: "desk/terminal", why: "values become words before anyone looks at them"},
-	{from: "desk/words", to: "desk/chart", why: "values become words before anyone looks at them"},
-	{from: "desk/words", to: "desk/page", why: "values become words before anyone looks at them"},
-	{from: "desk/words", to: "desk/show", why: "a kind of study has its words; nobody else has them"},
-	{from: "desk/chart", to: "desk/show", why: "a kind of study hands values and texts to shapes"},
-	{from: "desk/model", to: "desk/words", why: "what makes values knows no English"},
-	{from: "desk/ladder", to: "desk/words", why: "what makes values knows no English"},
-	{from: "desk/explain", to: "desk/words", why: "what makes values knows no English"},
-	{from: "desk/claims", to: "desk/words", why: "what makes values knows no English"},
-	{from: "desk/advise", to: "desk/words", why: "what makes values knows no English"},
+	{from: "desk/data", to: "desk", why: "folders are read first, and read once."},
+	{from: "desk/words", to: "desk/terminal", why: "values become words before anyone looks at them."},
+	{from: "desk/words", to: "desk/chart", why: "values become words before anyone looks at them."},
+	{from: "desk/words", to: "desk/page", why: "values become words before anyone looks at them."},
+	{from: "desk/words", to: "desk/show", why: "a kind of study has its words; nobody else has them."},
+	{from: "desk/chart", to: "desk/show", why: "a kind of study hands values and texts to shapes."},
+	{from: "desk/model", to: "desk/words", why: "what makes values knows no English."},
+	{from: "desk/ladder", to: "desk/words", why: "what makes values knows no English."},
+	{from: "desk/explain", to: "desk/words", why: "what makes values knows no English."},
+	{from: "desk/claims", to: "desk/words", why: "what makes values knows no English."},
+	{from: "desk/advise", to: "desk/words", why: "what makes values knows no English."},
 }
 
 type pkg struct {
@@ -197,8 +197,8 @@ func TestSpecificationNamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// A test that needs a quiet host may be skipped on a busy one, so there are few, and none of the promises about records, changes to the host, what is left behind,
-// and bad input rests on one.
+// A busy host may skip a test that needs a quiet one, so only a few tests may need it. No promise about records, changes to the host, leftovers or bad
+// input rests on such a test.
 func TestFewTestsNeedQuiet(t *testing.T) {
 	text, err := os.ReadFile("docs/specification.md")
 	if err != nil {

@@ -33,13 +33,11 @@ const longSentence = 32
 // notPlainYet is how many places in a folder are still to be rewritten. A folder that is not here has none. Lower a number when you mend
 // places; never raise one.
 var notPlainYet = map[string]int{
-	".":                            7,
 	"cmd/tare":                     3,
 	"desk/advise":                  3,
 	"desk/claims":                  4,
 	"desk/compare":                 1,
-	"desk/data":                    23,
-	"desk/explain":                 1,
+	"desk/data":                    22,
 	"desk/export":                  2,
 	"desk/model":                   3,
 	"desk/page":                    1,
@@ -49,9 +47,7 @@ var notPlainYet = map[string]int{
 	"desk/show/paging":             2,
 	"desk/show/starting":           1,
 	"desk/terminal":                4,
-	"desk/words":                   21,
-	"docs":                         86,
-	"docs/engines":                 1,
+	"desk/words":                   20,
 	"lab/cgroup":                   1,
 	"lab/engine":                   3,
 	"lab/engine/conformance/probe": 1,
@@ -84,8 +80,6 @@ var notPlainYet = map[string]int{
 	"notebook/kinds/memory":        3,
 	"notebook/kinds/paging":        1,
 	"notebook/kinds/starting":      1,
-	"stats":                        26,
-	"studies":                      1,
 }
 
 var (
@@ -136,7 +130,7 @@ func foreign(path, text string) (all []string) {
 			if strings.HasPrefix(line, "```") {
 				fence = !fence
 			}
-			if fence || strings.HasPrefix(line, "```") || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "|") {
+			if fence || strings.HasPrefix(line, "```") || strings.HasPrefix(line, "    ") || strings.HasPrefix(strings.TrimSpace(line), "|") {
 				line = ""
 			}
 		}

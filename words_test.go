@@ -91,8 +91,8 @@ func called(e ast.Expr) string {
 	return ""
 }
 
-// longTexts calls report with each text of a Go file that is longer than a label, except errors, which are for the user of a command, and names
-// that metrics had in earlier folders.
+// longTexts calls report with each text of a Go file that is longer than a label. It leaves out errors, which are for the user of a command, and
+// the names that metrics had in earlier folders.
 func longTexts(f *ast.File, report func(n ast.Node, text string)) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -20,7 +20,7 @@ func TestWhichValuesAreBetter(t *testing.T) {
 		}
 	}
 	const study = `{"version":1,"metrics":{"w":{"name":"copy","unit":"GB/s","better":"higher"}},"also":{"w":[{"name":"p","unit":"s","better":"BETTER"}]},"treatments":[{"id":"a","workload":"w"}]}`
-	for better, want := range map[string]string{"higher": "", "lower": "", "none": "", "sideways": `the metric "p" has "better": "sideways"; expected "lower", "higher" or "none"`} {
+	for better, want := range map[string]string{"higher": "", "lower": "", "none": "", "sideways": `the metric "p" has "better": "sideways": must be "lower", "higher" or "none"`} {
 		s, err := parseStudy([]byte(strings.Replace(study, "BETTER", better, 1)))
 		switch {
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):

@@ -27,7 +27,7 @@ func ParseCPUList(s string) ([]int, error) {
 		a, err := strconv.ParseUint(first, 10, 31)
 		b, err2 := strconv.ParseUint(last, 10, 31)
 		if err != nil || err2 != nil || a > b || b >= maxCPU {
-			return nil, fmt.Errorf("CPU list %.60q: %.20q: expected a CPU or a range of them, as in 0-3,8, each below %d", s, part, maxCPU)
+			return nil, fmt.Errorf("CPU list %.60q: %.20q: must be a CPU or a range of CPUs, as in 0-3,8, each below %d", s, part, maxCPU)
 		}
 		for c := a; c <= b; c++ {
 			cpus = append(cpus, int(c))

@@ -168,7 +168,7 @@ func (m Metric) check() error {
 	case "", Lower, Higher, Neither:
 		return nil
 	}
-	return fmt.Errorf(`the metric %q has "better": %q; expected %q, %q or %q`, m.Name, m.Better, Lower, Higher, Neither)
+	return fmt.Errorf(`the metric %q has "better": %q: must be %q, %q or %q`, m.Name, m.Better, Lower, Higher, Neither)
 }
 
 // Figure is a figure that the study's report draws: bars over one axis for each platform (paper "pinning", Figures 3

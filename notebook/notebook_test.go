@@ -283,7 +283,7 @@ func TestDamageIsAnErrorWithItsLine(t *testing.T) {
 		{"zeroes", trialsFile, `"round":0`, "\"round\":\x00", "trials.jsonl:1: not a trial"},
 		{"kind", trialsFile, `"round":0`, `"round":"0"`, "trials.jsonl:1: not a trial"},
 		{"negative round", trialsFile, `"round":0`, `"round":-1`, "trials.jsonl:1: not a trial"},
-		{"unknown treatment", trialsFile, `"treatment":"cn"`, `"treatment":"xy"`, `trials.jsonl:2: not a trial (changed or damaged? expected one JSON object a line, as Tare writes it): it is of the treatment "xy"`},
+		{"unknown treatment", trialsFile, `"treatment":"cn"`, `"treatment":"xy"`, `trials.jsonl:2: not a trial (changed or damaged? each line must be one JSON object, as Tare writes it): it is of the treatment "xy"`},
 		{"damage in what a summary passes over", trialsFile, `"minflt":3`, `"minflt":3x`, "trials.jsonl:1: not a trial"},
 		{"two on a line", trialsFile, "}\n{", "}{", "trials.jsonl:1: not a trial"},
 		{"guest", guestsFile, `"id":"g0"`, `"id":""`, "guests.jsonl:1: not a guest"},

@@ -42,7 +42,7 @@ func Read(dir string) (*Folder, error) {
 	path := filepath.Join(dir, studyFile)
 	data, err := readWhole(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is not a results folder: it has no %s; expected a folder that `tare run` or `tare bench` made", dir, studyFile)
+		return nil, fmt.Errorf("%s is not a results folder: it has no %s; name a folder that `tare run` or `tare bench` made", dir, studyFile)
 	}
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func parseStudy(data []byte) (Study, error) {
 		return s, err
 	}
 	if v.Version == nil || *v.Version < 1 {
-		return s, fmt.Errorf(`: not a study of Tare's: expected "version": %d`, Version)
+		return s, fmt.Errorf(`: not a study of Tare's: "version" must be %d`, Version)
 	}
 	if *v.Version > Version {
 		return s, fmt.Errorf(`: written by a newer Tare (%q, format %d): this one reads up to format %d; read it with a newer one`, v.Tare, *v.Version, Version)
@@ -153,12 +153,12 @@ func (s *Study) check() error {
 		return fmt.Errorf(`it has %d "treatments"; a study may have at most %d`, n, MaxTreatments)
 	}
 	if len(s.Treatments) == 0 {
-		return errors.New(`it has no "treatments"; expected one at least`)
+		return errors.New(`it has no "treatments": must have at least one`)
 	}
 	seen := map[string]bool{}
 	for i, t := range s.Treatments {
 		if t.ID == "" || seen[t.ID] {
-			return fmt.Errorf("treatment %d has the id %q; expected one that no other has", i+1, t.ID)
+			return fmt.Errorf("treatment %d has the id %q: each must have an id of its own", i+1, t.ID)
 		}
 		seen[t.ID] = true
 		for name := range t.Factors {
@@ -219,7 +219,7 @@ func (f *Folder) trialsFrom(r io.Reader, path string, each func(*Trial) error) e
 			return fmt.Errorf("it is of the treatment %q, which %s does not have", t.Treatment, studyFile)
 		}
 		if t.Round < 0 || t.Index < 0 {
-			return fmt.Errorf("its round %d and number %d: expected 0 or more", t.Round, t.Index)
+			return fmt.Errorf("its round %d and number %d: both must be 0 or more", t.Round, t.Index)
 		}
 		if m, renamed := metrics[t.Treatment]; renamed {
 			t.rename(m)
@@ -239,7 +239,7 @@ const (
 func (t *Trial) measurable() error {
 	check := func(name string, v float64) error {
 		if size := math.Abs(v); size != 0 && (size < leastMeasured || size > mostMeasured) {
-			return fmt.Errorf("its %s is %g; expected 0, or a size from %g to %g", name, v, leastMeasured, mostMeasured)
+			return fmt.Errorf("its %s is %g: must be 0, or from %g to %g", name, v, leastMeasured, mostMeasured)
 		}
 		return nil
 	}
@@ -347,7 +347,7 @@ func (b *block[T]) decode(d *decoder, take taker, check func(*T) error) {
 		}
 		if err != nil {
 			kind := strings.ToLower(reflect.TypeFor[T]().Name())
-			b.err = fmt.Errorf(":%d: not a %s (changed or damaged? expected one JSON object a line, as Tare writes it): %w", b.first+i, kind, err)
+			b.err = fmt.Errorf(":%d: not a %s (changed or damaged? each line must be one JSON object, as Tare writes it): %w", b.first+i, kind, err)
 			b.out = b.out[:i]
 			break
 		}
@@ -380,7 +380,7 @@ func split(r io.Reader, give func(data []byte, first int, err error) bool) {
 			give(nil, first, fmt.Errorf(": %w", err))
 			return
 		case len(rest) > MaxLine:
-			give(nil, first, fmt.Errorf(":%d: longer than %d bytes: expected one JSON object a line, as Tare writes it", first, MaxLine))
+			give(nil, first, fmt.Errorf(":%d: longer than %d bytes: each line must be one JSON object, as Tare writes it", first, MaxLine))
 			return
 		}
 	}

@@ -13,8 +13,8 @@ type Control struct {
 	Confidence
 }
 
-// Calibration says what several controls of one host show together. Each control alone misses 1 in one study of twenty by chance, so of forty
-// about two do on the steadiest of hosts. Together they say more than each alone: by how much the host's intervals are too narrow.
+// Calibration says what several controls of one host show together. Each control misses 1 in one study of twenty by chance, so about two of
+// forty miss it on the steadiest host. Together the controls show more: by how much the host's intervals are too narrow.
 type Calibration struct {
 	Places int     // controls that have an interval, and differ at all
 	Miss   []bool  // for each control given: it excludes 1 by more than chance over all places explains
@@ -26,11 +26,13 @@ type Calibration struct {
 func (c Calibration) Narrow() bool { return c.Low > 1 }
 
 // Calibrate judges controls together. On a host whose intervals are right, a share alpha of calibrations says that a place misses or that
-// intervals are too narrow: half of it is Bonferroni's over the places, half is for the factor. One place has all of alpha, as its own interval has.
+// intervals are too narrow. Bonferroni's correction over the places uses half of alpha, and the factor uses the other half. A single place has
+// all of alpha, as its own interval has.
 //
-// How far a control is from 1 is turned into a normal score by its own t distribution, and the sum of the scores' squares is distributed as
-// chi-squared, for as many degrees as there are places, if all t are divided by the true factor. A place that misses alone says nothing of the others:
-// it is left out of the sum, unless so many miss that it is the host. No score counts more than that of a place that just misses.
+// Each control's own t distribution turns its distance from 1 into a normal score. If all t are divided by the true factor, the sum of the
+// squared scores follows a chi-squared distribution. Its degrees of freedom are the number of places. A single place that misses says nothing
+// about the other places. Calibrate leaves it out of the sum, unless so many places miss that the host must be the cause. No score counts for more
+// than the score of a place that just misses.
 func Calibrate(controls []Control, alpha float64) Calibration {
 	c := Calibration{Miss: make([]bool, len(controls)), Factor: math.NaN(), Low: math.NaN()}
 	var of []int

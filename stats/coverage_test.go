@@ -182,9 +182,9 @@ var designs = []design{
 	{2, 40, 1, 0.01, true}, {2, 20, 3, 0.01, true}, {3, 40, 1, 0.03, true}, {3, 20, 1, 0.1, true}, {5, 20, 1, 0.05, true}, {5, 100, 1, 0.02, true},
 }
 
-// TestCoverage is the proof of what the package says: the interval of the ratio holds the truth in at least 93 % of
-// studies, whatever the noise, the ratio and the design, with and without the stopping rule, and where somebody looks after every
-// round and stops as soon as it does not.
+// TestCoverage proves the package's promise: the interval of the ratio contains the truth in at least 93 % of studies. This holds
+// for each noise, ratio and design here, with and without the stopping rule. It also holds where somebody looks after every round and
+// stops as soon as the interval misses.
 func TestCoverage(t *testing.T) {
 	const studies = 4000
 	type cell struct {
@@ -267,7 +267,7 @@ func TestCoverageEnds(t *testing.T) {
 		d         design
 		low, high float64 // the share that is seen
 	}{
-		// It holds in spite of much skew or of rare disturbances that strike both alike, and moderate skew on one alone.
+		// The promise holds with strong skew or rare disturbances that strike both treatments alike, and with moderate skew on only one treatment.
 		{iid("log-normal, 131 %", lognormal(1)), 2, design{10, 10, 1, 0, false}, 0.93, 1},
 		{iid("one trial in 30 disturbed", disturbed(30, 1)), 2, design{5, 5, 1, 0, false}, 0.93, 1},
 		{alone("log-normal, 20 %", lognormal(0.2)), 1.3, design{3, 3, 1, 0, false}, 0.93, 1},
@@ -278,11 +278,12 @@ func TestCoverageEnds(t *testing.T) {
 		{alone("log-normal, 131 %", lognormal(1)), 1.3, design{10, 10, 1, 0, false}, 0.75, 0.9},
 		{alone("one trial in 30 disturbed", disturbed(30, 1)), 1.3, design{5, 5, 1, 0, false}, 0, 0.9},
 		{alone("one trial in 30 disturbed", disturbed(30, 1)), 1.3, design{30, 30, 1, 0, false}, 0, 0.9},
-		// Stalls of one alone: few rounds have not seen them, and a study that ends when it is precise may have ended before them.
+		// Stalls of only one treatment. A study of few rounds has not seen them.
 		{alone("one trial in 20 a fifth longer", rarely(20, 0.2)), 1, design{5, 5, 1, 0, false}, 0.68, 0.77},
 		{alone("one trial in 20 a fifth longer", rarely(20, 0.2)), 1, design{20, 20, 1, 0, false}, 0.6, 0.7},
 		{alone("one trial in 35 held up", heldUp), 1, design{20, 20, 1, 0, false}, 0.91, 0.96},
 		{alone("one trial in 100 twice as long", rarely(100, 1)), 1, design{20, 20, 1, 0, false}, 0.15, 0.27},
+		// With a stopping rule: a study that ends when it is precise may end before the stalls come.
 		{alone("one trial in 20 a fifth longer", rarely(20, 0.2)), 1, design{5, 200, 1, 0.01, false}, 0.58, 0.7},
 		{alone("one trial in 100 twice as long", rarely(100, 1)), 1, design{5, 200, 1, 0.01, false}, 0.4, 0.52},
 		// A host that changes within a round by more than all other noise.
@@ -335,7 +336,7 @@ func TestTrialsAreNotRounds(t *testing.T) {
 	}
 	t.Logf("bootstrap over trials %.1f %%, Student's t over rounds %.1f %%", 100*float64(naive)/studies, 100*float64(ours)/studies)
 	if float64(naive)/studies > 0.7 {
-		t.Error("the bootstrap over trials is expected to be far too narrow")
+		t.Error("the bootstrap over trials must be far too narrow, and is not")
 	}
 	if float64(ours)/studies < promised {
 		t.Error("Student's t over rounds misses too often")

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// extended runs studies of twenty rounds without a rule, with a ratio's standard deviation of 2.5 % a round. As long as the answer at a margin of
-// 1 % is open, and extensions are left, as many rounds are added as are foreseen, times so many, or twenty where none are; all are read together.
+// extended runs studies of twenty rounds without a rule, with a ratio's standard deviation of 2.5 % a round. While the verdict at a margin of
+// 1 % is inconclusive and extensions are left, it adds rounds. It adds the foreseen number, or twenty where none is foreseen, multiplied by times. It
+// reads all rounds together.
 func extended(seed uint64, truth float64, extensions, times, studies int) (missed, wrong, decided, asked float64) {
 	const rounds, margin, sd = 20, 0.01, 0.0177
 	g := rand.New(rand.NewPCG(seed, 157))
@@ -45,8 +46,9 @@ func extended(seed uint64, truth float64, extensions, times, studies int) (misse
 	return missed, wrong, decided, asked
 }
 
-// TestExtensions: who runs more rounds because the answer was open, and reads all of them together, ends with an interval that misses in at most
-// 5 % of studies, however often that is done; as many rounds as are named are enough as often as not, and twice as many mostly.
+// TestExtensions extends studies whose verdict is inconclusive, and reads all rounds together. The last interval misses in at most 5 % of
+// studies, no matter how often a study is extended. The number of rounds that Tare names is enough in about half of the studies. Twice that number
+// is enough in most.
 func TestExtensions(t *testing.T) {
 	const studies, noise = 6000, 0.006 // two standard errors of 5 %
 	for i, truth := range []float64{1, 1.005, 1.00999, 1.01001, 1.02} {

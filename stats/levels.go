@@ -3,8 +3,8 @@ package stats
 import "math"
 
 // Levels are the variances of a ratio's noise on the two levels of a study, as shares of the ratio squared (Kalibera and Jones, 2013,
-// sections 6 and 7): that of a trial in each of the two guests, which more trials in a guest average away, and that of what a round's
-// guests have in common with no other round's, which only more rounds do.
+// sections 6 and 7). Trial is the variance of one trial in each of the two guests: more trials in a guest average it away. Guest is the variance
+// between rounds, from what the guests of one round share: only more rounds average it away.
 type Levels struct {
 	Trial, Guest float64
 	Error        float64 // standard error of Guest, which is estimated as a difference and may come out below zero
@@ -67,14 +67,15 @@ const (
 // MostTrials are the most that a guest is given.
 const MostTrials = 100
 
-// spared is the share of a trial that a guest must cost for more trials in fewer guests ever to follow from two hundred rounds: a Guest that
-// cannot be told from nothing counts as a tenth of Trial then. Below it nothing is spent on knowing Trial.
+// spared is the least cost of a guest, as a share of a trial's cost, at which two hundred rounds can lead to more trials in fewer guests. A Guest
+// variance that is indistinguishable from zero counts as a tenth of Trial then. Below this cost, Tare runs no trials to learn Trial.
 const spared = 0.2
 
-// Trials is how many trials in each guest make the ratio known soonest, from least to MostTrials, where making and removing a round's guests costs guests
-// and a trial in each of them costs trials, in one unit: √(guests/trials · Trial/Guest) (Kalibera and Jones, section 7). Until both are
-// known, they count as equal: √(guests/trials), and two at least. A guest that costs a hundred trials is then not made for one or two. A Guest that cannot be told from nothing counts as its standard error, so that it takes many rounds to
-// trust in many trials.
+// Trials returns how many trials in each guest make the ratio known soonest, from least to MostTrials. Making and removing a round's guests
+// costs guests, and a trial in each of them costs trials, in the same unit. The optimum is √(guests/trials · Trial/Guest) (Kalibera and Jones,
+// section 7). Until both variances are known, they count as equal: √(guests/trials), and at least two. So Tare does not make a guest that costs a
+// hundred trials for one or two trials. A Guest variance that is indistinguishable from zero counts as its standard error. Many trials are then
+// chosen only after many rounds.
 func (l Levels) Trials(guests, trials float64, least int) int {
 	switch {
 	case guests < spared*trials:

@@ -76,8 +76,8 @@ func (m machine) study(g *rand.Rand, ratio float64, rounds int, seconds float64,
 	return q, trials
 }
 
-// TestCoverageWithAllocation: an interval holds the ratio in 93 % of studies at least where the number of trials follows from what was measured
-// so far, where a rule stops them, and where somebody stops as soon as it does not.
+// TestCoverageWithAllocation chooses the number of trials from earlier measurements. An interval contains the ratio in at least 93 % of
+// studies, both where a rule stops them and where somebody stops as soon as the interval misses.
 func TestCoverageWithAllocation(t *testing.T) {
 	const studies, rounds = 1500, 40
 	sure := Confidence{Alpha: Alpha, Looks: rounds, Precision: 0.03, Floor: 5}
@@ -147,13 +147,14 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestAnInjectedPercentIsFound: of a command of 0.2 s that costs 1 % more, the interval lies above 1 within 60 s in nine of ten studies on a quiet
-// host, whoever looks after each round, and seldom on a busy one.
+// TestAnInjectedPercentIsFound measures a command of 0.2 s that costs 1 % more, and looks after each round. On a quiet host the interval lies
+// above 1 within 60 s in nine of ten studies. On a busy host it seldom does.
 //
-// The noise is that of a virtual machine with two CPUs that are threads of one core, measured with tare on 22 November 2026, a loop of 0.2 s
-// on bare metal. Quiet: of 70 guests of one trial 68 differed by 0.13 %, one trial was held up by 3 % and one by 10 %: a standard deviation of 1.2 %,
-// almost all of it theirs; it is tried as that and as a normal one. Busy, with other programs on the core's other thread: 22 guests of four
-// trials, which differed by 2.6 % in a guest, and guests by 0.5 %. To make, warm up and remove a guest took 0.24 s, a trial with its record 0.204 s.
+// Tare measured the noise on 22 November 2026, with a loop of 0.2 s on bare metal. The host was a virtual machine with two CPUs that are threads
+// of one core. Quiet: 70 guests ran one trial each. 68 of them differed by 0.13 %. One trial was held up by 3 % and one by 10 %. The standard deviation
+// is 1.2 %, almost all of it from these two. The test uses this noise and normal noise. Busy: other programs ran on the core's other thread, and 22
+// guests ran four trials each. Trials differed by 2.6 % within a guest, and guests differed by 0.5 %. Making, warming up and removing a guest took
+// 0.24 s. A trial with its record took 0.204 s.
 func TestAnInjectedPercentIsFound(t *testing.T) {
 	const studies, rounds = 1000, 200
 	sure := Confidence{Alpha: Alpha, Looks: rounds, Precision: 0.002, Floor: 3}

@@ -9,9 +9,10 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Percentile is the p-quantile (0 < p < 1) of a distribution of which the values are drawn one by one, each independently of the others, by the method of Hyndman and Fan's type 7, with an interval of 95 %
-// or more that assumes nothing of the distribution: two of the ordered values, by the binomial distribution of how many lie below the quantile (Hahn and Meeker,
-// Statistical Intervals, section 5.2). Where there are too few values for an end, it is infinite.
+// Percentile is the p-quantile (0 < p < 1) of a distribution from independent values, by the method of Hyndman and Fan's type 7. Its interval has a
+// confidence of 95 % or more and assumes nothing about the distribution. Its ends are two of the ordered values. The binomial distribution of
+// how many values lie below the quantile selects them (Hahn and Meeker, Statistical Intervals, section 5.2). With too few values for an end, that
+// end is infinite.
 func Percentile(values []float64, p float64) Estimate {
 	n := len(values)
 	e := Estimate{Value: math.NaN(), Low: math.NaN(), High: math.NaN(), N: n}
@@ -72,9 +73,10 @@ func Anytime(values []float64, p, alpha float64) Estimate {
 	return e
 }
 
-// Resemblance is how many consecutive values are worth one that is independent of the others: 1 and twice the sum of the correlations of their ranks over all
-// distances, up to the pair of distances at which these are no longer positive (Geyer, Practical Markov chain Monte Carlo, 1992). From few values it cannot be
-// known, so it is at least that of a first-order autoregression whose correlation is as large as it may well be. It is 1 where all values are equal.
+// Resemblance is how many consecutive values are worth one independent value. It is 1 plus twice the sum of the correlations of their ranks
+// over all distances. The sum ends at the pair of distances whose correlations are no longer positive (Geyer, Practical Markov chain Monte Carlo,
+// 1992). Few values cannot show it. So it is at least the resemblance of a first-order autoregression with the largest plausible correlation. It
+// is 1 where all values are equal.
 func Resemblance(values []float64) float64 {
 	n := len(values)
 	r := ranks(values)

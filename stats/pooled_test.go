@@ -22,8 +22,9 @@ func (a arm) round(g *rand.Rand, host float64) (s Sum) {
 
 func just(n int) func(*rand.Rand) int { return func(*rand.Rand) int { return n } }
 
-// TestPooledBaselineKeepsCoverage: the interval of a ratio to bare metal and its A/A control together misses in about 5 % of studies, with what slows whole
-// rounds, with guests that differ, with arms that did different numbers of trials, and where one arm is missing in some rounds. It is narrower than that to bare metal alone.
+// TestPooledBaselineKeepsCoverage takes the ratio to bare metal pooled with its A/A control. The ratio's interval misses in about 5 % of studies.
+// This holds where something slows whole rounds, where guests differ, where arms have different numbers of trials, and where some rounds lack one arm.
+// The interval is narrower than the one for the ratio to only bare metal.
 func TestPooledBaselineKeepsCoverage(t *testing.T) {
 	const studies = 8000
 	between := func(low, high int) func(*rand.Rand) int {

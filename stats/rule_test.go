@@ -142,8 +142,8 @@ func TestAAOfTheWholeRule(t *testing.T) {
 	})
 }
 
-// rule looks after each round of a study until a verdict is made at the margin of 1 % (precision 0), or until the ratio is known that precisely, or for
-// so long. missed: some interval that was looked at does not contain the ratio.
+// rule looks after each round of a study. With precision 0 it ends at a verdict for the margin of 1 %. Otherwise it ends when the ratio has that
+// precision. It ends after so many seconds at the latest. missed: at least one interval at a look does not contain the ratio.
 func (c rounds) rule(g *rand.Rand, interleaved bool, ratio, precision, seconds float64) (q Quotient, v Verdict, n int, missed bool) {
 	const most, floor = 200, 3
 	sure := Confidence{Alpha: Alpha, Looks: most, Precision: precision}
@@ -166,8 +166,8 @@ func (c rounds) rule(g *rand.Rand, interleaved bool, ratio, precision, seconds f
 	return q, v, n, missed
 }
 
-// TestErrorsOfTheWholeRule: whoever looks after each round until the verdict is made, or the ratio is known to ± 1 %, sees an interval that misses in at
-// most 5 % of studies, and ends with a wrong verdict in at most 5 %: where nothing differs, and where the truth is just below the margin.
+// TestErrorsOfTheWholeRule looks after each round until the verdict is decided, or the ratio is known to ± 1 %. At most 5 % of studies show an
+// interval that misses, and at most 5 % end with a wrong verdict. This holds where nothing differs and where the truth is just below the margin.
 func TestErrorsOfTheWholeRule(t *testing.T) {
 	const studies = 1000
 	able := slices.DeleteFunc(slices.Clone(hosts), func(c rounds) bool { return strings.Contains(c.name, "20 %") || strings.Contains(c.name, ", 5 %") })
@@ -217,8 +217,8 @@ func TestAnInjectedPercentByTheWholeRule(t *testing.T) {
 	})
 }
 
-// TestStallsOfTheWholeRule: where the third guest alone stalls, and six stalls or more are to be expected among the trials that the rule waits for, at most 10 % of studies
-// end with an interval that misses. Rarer ones are missed more often, and Rarest says so.
+// TestStallsOfTheWholeRule lets only the third guest stall. With six or more expected stalls among the trials that the rule waits for, at most
+// 10 % of studies end with an interval that misses. Studies miss rarer stalls more often, and Rarest says so.
 func TestStallsOfTheWholeRule(t *testing.T) {
 	const studies = 1000
 	for i, c := range []struct{ every, size float64 }{{2, 0.12}, {LeastTrials / 6.0, 0.12}, {LeastTrials / 6.0, 1}, {5, 0.3}, {20, 0.3}, {35, 0.12}} {

@@ -34,10 +34,10 @@ func leaves(seed uint64, p, correlation, own float64, series int) float64 {
 	return float64(out) / float64(series)
 }
 
-// Consecutive runs of one guest resemble each other. The interval of their median, and of their 95th percentile, is once without it in at most 5 % of series,
-// however often one looks, up to a correlation of 0.7 from one run to the next. At 0.9 it is in more, and the last two cases say in how many: where a fifth of
-// what varies is each run's own, few runs do not show how slowly the rest changes. Counted as independent, runs left it in 12, 63 and 97 % of series at 0.3,
-// 0.7 and 0.9.
+// Consecutive runs of one guest resemble each other. Up to a correlation of 0.7 between neighbouring runs, at most 5 % of series ever have an
+// interval that misses, no matter how often one looks. This holds for the median and for the 95th percentile. At 0.9 more series miss, and the last
+// two cases say how many. Where a fifth of the variance is each run's own, few runs do not show how slowly the rest changes. If runs counted as
+// independent, 12, 63 and 97 % of series would miss at 0.3, 0.7 and 0.9.
 func TestQuantilesOfRunsThatResembleEachOther(t *testing.T) {
 	const series = 400
 	for _, c := range []struct{ p, correlation, own, most float64 }{
@@ -51,7 +51,7 @@ func TestQuantilesOfRunsThatResembleEachOther(t *testing.T) {
 	}
 }
 
-// Runs that are independent of each other count nearly as many as they are, and runs that resemble each other as few as they are worth.
+// Independent runs count for nearly their number. Runs that resemble each other count for as few as they are worth.
 func TestWhatRunsAreWorth(t *testing.T) {
 	g := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []struct{ correlation, low, high float64 }{{0, 1, 1.4}, {0.5, 2.4, 4.2}, {0.7, 4.2, 8}} {

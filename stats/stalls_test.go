@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// stalling runs studies of a treatment of which one trial in so many takes longer by a share, beside a steady one, one trial a round of 0.2 s, until
-// the ratio is known to ± 1 %, and gives how often the last interval misses, how often it does though the rarest stall that the run could have seen is
-// added at its upper end, and how many rounds it took.
+// stalling runs studies of a treatment that stalls and a steady treatment, with one trial of 0.2 s a round. One of so many trials (every) takes
+// longer, by a share (size). A study ends when its ratio is known to ± 1 %. missed is how often the last interval misses. hidden is how often it misses even
+// with the rarest visible stall added at its upper end. took is the number of rounds.
 func stalling(seed uint64, every, size, base float64, rounds, trials, studies int) (missed, hidden, took float64) {
 	const cap, precision, seconds = 200, 0.01, 0.2
 	g := rand.New(rand.NewPCG(seed, 35))
@@ -38,8 +38,8 @@ func stalling(seed uint64, every, size, base float64, rounds, trials, studies in
 	return missed, hidden, took
 }
 
-// TestRareStalls: a study that ends when its ratio is precise misses in at most 10 % where one treatment alone stalls, if six stalls or more are
-// to be expected among the trials that a side does at least. Of rarer ones Rarest says which might not have been seen.
+// TestRareStalls lets only one treatment stall, in studies that end when the ratio is precise. At most 10 % of them miss if six or more stalls are
+// expected in the least number of trials of a side. Rarest says which rarer stalls a study may not have seen.
 func TestRareStalls(t *testing.T) {
 	const studies = 400
 	for i, c := range []struct {

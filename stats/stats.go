@@ -24,28 +24,29 @@
 // (1977): each look's interval is Student's t at 1 − 0.05/K, where K is how many independent looks those are worth, which
 // resemble each other: 8 at twenty rounds, 15 at a hundred.
 //
-// Where the rule is a precision, looking at a ratio ends with the first interval that is as narrow ([Confidence.Precision]). That
-// one is made at 98 %, as if it were the only one, and those before it, together, at 97 %, where looking may end from three rounds on; at 96.6 % and
-// 98.4 % where it may from twenty rounds on, because of more rounds fewer are alike by luck. When a study ends then follows from how far its rounds
-// scatter and not from their ratio, of which normal noise says nothing by its scatter (Chow and Robbins, "On the asymptotic theory of fixed-width
-// sequential confidence intervals for the mean", 1965), except that it may have been narrow by luck: from three rounds on both
-// together miss in at most 5 % of studies (TestTheLastLook), after half as many rounds as with one boundary for all looks.
+// Where the rule is a precision, looking at a ratio ends with the first interval that is as narrow as asked ([Confidence.Precision]). If looking
+// may end from three rounds on, that last interval is made at 98 %, as if it were the only one. The intervals before it are together made at 97 %. If
+// looking may end only from twenty rounds on, the two levels are 96.6 % and 98.4 %, because more rounds are less often alike by luck. The end of a
+// study then depends on the scatter of its rounds and not on their ratio. With normal noise the scatter says nothing about the ratio (Chow and
+// Robbins, "On the asymptotic theory of fixed-width sequential confidence intervals for the mean", 1965). One exception remains: the interval may
+// be narrow by luck. From three rounds on, both levels together miss in at most 5 % of studies (TestTheLastLook). Studies end after half as many
+// rounds as with one boundary for all looks.
 //
-// A study without a rule has intervals that are looked at once. Where somebody runs more rounds because of what the first said, and reads all
-// of them together, that is another look, and the number of rounds followed from what was seen. The interval over m such parts is made at
-// 1 − 0.05/m² ([Confidence.Extensions]). Of all intervals over two parts or more, however many there are, any misses in at most 3.2 % of
-// studies, which is 0.05·(1/4 + 1/9 + …). Pocock's boundary for m looks is too narrow there, because it takes the number of rounds as
-// fixed: with five extensions 10 % of studies end with an interval that misses, in place of 16 % without any correction and 5 % with this one.
+// The intervals of a study without a rule are looked at once. Somebody may run more rounds because of the first result, and read all rounds
+// together. This is another look, and its number of rounds depends on the first result. The interval over m such parts is made at 1 − 0.05/m²
+// ([Confidence.Extensions]). In at most 3.2 % of studies any interval over two or more parts misses, no matter how many parts there are: this is
+// 0.05·(1/4 + 1/9 + …). Pocock's boundary for m looks is too narrow there, because it assumes a fixed number of rounds. With five extensions and
+// Pocock's boundary, 10 % of studies end with an interval that misses. Without a correction 16 % do, and with this one 5 %.
 //
-// Sequences that hold for ever were weighed. Those of bounded variables (betting, empirical Bernstein; Waudby-Smith and Ramdas,
-// 2024) need bounds, which times do not have, and are wide beside them after ten rounds. Student's t with Lai's mixture (Wang and
-// Ramdas, 2025) gives intervals a sixth wider at twenty rounds, which is 40 % more rounds, and none before the fourth round.
+// Two kinds of sequences that hold for ever were considered. Sequences for bounded variables (betting, empirical Bernstein; Waudby-Smith and
+// Ramdas, 2024) need bounds, which times do not have. After ten rounds they are wide compared with these intervals. Student's t with Lai's mixture
+// (Wang and Ramdas, 2025) gives intervals a sixth wider at twenty rounds, which costs 40 % more rounds. It gives none before the fourth round.
 //
 // # Stalls
 //
-// A host that stalls makes some rounds slow that have nothing to do with a platform. Nothing is dropped: they are in the means, and make the
-// intervals wider. Beside a ratio stands [Robust], which hardly moves with them; where it is outside of the ratio's interval, a few rounds
-// have made that ratio.
+// A host that stalls makes some rounds slow for reasons unrelated to a platform. Nothing is dropped: slow rounds count in the means and widen the
+// intervals. Next to a ratio stands [Robust], which slow rounds hardly move. Where it lies outside the ratio's interval, a few rounds have made
+// that ratio.
 //
 // # What this does not hold for
 //
@@ -54,10 +55,10 @@
 // in three disturbed, guests that differ, and drift over the rounds that slows both treatments alike. It does not
 // hold (TestCoverageEnds has the figures) where
 //
-//   - a skewed noise or a rare disturbance strikes one of the two treatments alone: 91 % where its spread is 50 % and
-//     rounds are five, 85 % at a spread of 130 % and ten rounds, 60 % where one trial in thirty takes three times as
+//   - skewed noise or a rare disturbance strikes only one of the two treatments. Coverage is 91 % at a spread of 50 % and five
+//     rounds, and 85 % at a spread of 130 % and ten rounds. It is 60 % where one trial in thirty takes three times as
 //     long. Few rounds have mostly not seen the slow value that the mean contains, and no interval knows of it. A rule that ends a study when
-//     its ratio is precise ends it when no stall has come yet: after few rounds, 64 % where one trial in twenty takes a fifth longer. So such
+//     its ratio is precise ends it before a stall comes: after few rounds, 64 % where one trial in twenty takes a fifth longer. So such
 //     a rule waits for [LeastTrials] on each side (TestRareStalls), and [Rarest] says which stalls they cannot exclude;
 //   - the host changes from one half of a round to the other by more than all other noise. Which treatment came
 //     first is then all that differs, and with n rounds the same one comes first in all of them once in 2^(n−1):
@@ -697,8 +698,8 @@ func (q Quotient) PreciseRounds(precision float64, c Confidence) int {
 	return foresee(q.N, max(q.High-q.Value, q.Value-q.Low)/c.made(q), precision*math.Abs(q.Value), to)
 }
 
-// Foresee is about how many values in all would make half an interval as narrow at confidence c, where n of them make it half wide at the
-// confidence made, if they stayed as scattered; 0 where that is more than [MostRounds].
+// Foresee estimates how many values in all would make half an interval as narrow as narrow at confidence c. Now n values make it half wide, at the
+// confidence made. The estimate assumes that the scatter stays the same. It is 0 where it would be more than [MostRounds].
 func Foresee(n int, half float64, made Confidence, narrow float64, c Confidence) int {
 	return foresee(n, half/made.critical(n), narrow, c)
 }

@@ -146,15 +146,15 @@ func TestLooksAreWorth(t *testing.T) {
 	}
 }
 
-// Where looking ends with the first interval that is as precise as asked, the share of studies of normal noise with any interval that misses is as
-// promised too, however far their rounds scatter and whatever the fewest and the most are; and they are over after far fewer rounds.
+// Looking ends with the first interval that is as precise as asked. With normal noise, the share of studies with any interval that misses stays as
+// promised. This holds for every scatter of rounds, and for every least and greatest number of rounds. The studies end after far fewer rounds.
 func TestTheLastLook(t *testing.T) {
 	const studies = 20_000
 	g := rand.New(rand.NewPCG(1965, 1945))
 	for _, d := range [][2]int{{2, 10}, {3, 20}, {3, 200}, {4, 60}, {5, 10}, {5, 30}, {5, 200}, {7, 30}, {10, 12}, {10, 60}, {10, 200}, {20, 24}, {20, 60}, {20, 200}, {30, 100}, {50, 200}} {
 		floor, cap := d[0], d[1]
 		last, one := Confidence{Alpha: Alpha, Looks: cap, Precision: 1, Floor: floor}, Sure(cap)
-		// By the number of rounds, because the loop asks tens of millions of times. Bounds are those of one side.
+		// Tables by the number of rounds, because the loop asks tens of millions of times. Bounds are one-sided.
 		ending, before, alone := make([]float64, cap+1), make([]float64, cap+1), make([]float64, cap+1)
 		endingBound, beforeBound := make([]float64, cap+1), make([]float64, cap+1)
 		for n := 2; n <= cap; n++ {

@@ -32,8 +32,8 @@ func TestVerdictOfBounds(t *testing.T) {
 	}
 }
 
-// TestVerdictsAreSeldomWrong: whatever the truth and the margin, at most 5 % of verdicts are wrong, and 6.5 % where the truth is at the margin and the
-// margin is a third of the standard error. Of things that do not differ at most 5 % are called slower or faster.
+// TestVerdictsAreSeldomWrong: for each truth and margin, at most 5 % of verdicts are wrong. At most 6.5 % are wrong where the truth is at the margin
+// and the margin is a third of the standard error. At most 5 % of verdicts call equal treatments slower or faster.
 func TestVerdictsAreSeldomWrong(t *testing.T) {
 	const studies, rounds, sd, noise = 20000, 20, 0.01, 0.004
 	for _, margin := range []float64{0, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02} {

@@ -14,7 +14,7 @@ import (
 func TestUnknownClaims(t *testing.T) {
 	r := running{out: filepath.Join(t.TempDir(), "R")}
 	err := r.run(t.Context(), &studyfile.Spec{Name: "mine", Claims: []string{"pining"}}, nil, false)
-	if err == nil || !strings.Contains(err.Error(), `study mine: claims: there are no claims of "pining"; expected one of: `) {
+	if err == nil || !strings.Contains(err.Error(), `study mine: claims: there are no claims of "pining": must be one of `) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -211,9 +211,9 @@ func (a *adviser) chooseFigure() error {
 					known = append(known, m.Name)
 				}
 			case strings.HasSuffix(m.Unit, "/s"):
-				why = fmt.Errorf("a rate (%s): higher values are better, but its workload does not say so (better: higher)", m.Unit)
+				why = fmt.Errorf("a rate (%s) whose workload does not say that higher is better (better: higher)", m.Unit)
 			case m.Unit == "1" && m != g.metric:
-				why = errors.New("a count, which says nothing of what a choice is worth")
+				why = errors.New("a count, which cannot rank configurations")
 			case !slices.Contains(known, m.Name):
 				known = append(known, m.Name)
 			}

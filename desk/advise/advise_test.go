@@ -283,8 +283,8 @@ func TestFurtherFigure(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	for metric, want := range map[string]string{
-		"requests_per_second": "a rate (1/s): higher values are better, but its workload does not say so (better: higher): must be one of execution time, p99",
-		"errors":              `--metric "errors" is a count, which says nothing of what a choice is worth: must be one of execution time, p99`,
+		"requests_per_second": "a rate (1/s) whose workload does not say that higher is better (better: higher): must be one of execution time, p99",
+		"errors":              `--metric "errors" is a count, which cannot rank configurations: must be one of execution time, p99`,
 		"p42":                 `--metric "p42" was not measured: must be one of execution time, p99`,
 	} {
 		if _, err := readAll([]string{dir}, Options{Metric: metric}); err == nil || !strings.Contains(err.Error(), want) {

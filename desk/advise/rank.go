@@ -14,7 +14,7 @@ import (
 // layers is how many layers stand between the work and the host. Of two choices that are not distinguishable, the one with fewer layers is better.
 var layers = map[string]int{notebook.BM: 0, notebook.CN: 1, notebook.VM: 2, notebook.VMCN: 3}
 
-// worst is the worse end of a choice's interval, which decides its rank. Lower is better for every metric: it changes the sign if necessary.
+// worst returns the end of a choice's interval that ranks it. Lower is better, whatever the metric.
 func (r *Ranking) worst(c Choice) float64 {
 	if r.Metric.MoreIsBetter() {
 		return -c.Low
@@ -22,7 +22,7 @@ func (r *Ranking) worst(c Choice) float64 {
 	return c.High
 }
 
-// estimated is a choice's value, likewise.
+// estimated returns a choice's value. Lower is better, whatever the metric.
 func (r *Ranking) estimated(c Choice) float64 {
 	if r.Metric.MoreIsBetter() {
 		return -c.Value

@@ -290,7 +290,7 @@ func (s setting) Nodes() (nodes [][]int, err error) {
 	return nodes, nil
 }
 
-// Beside are the CPUs for what of a VM is no vCPU: the host's others, where it has any. So it was measured.
+// Beside returns the CPUs for a VM's threads other than vCPUs: the host's other CPUs, if it has any. The VM was measured so.
 func (s setting) Beside() []int {
 	if len(s.Others) == 0 {
 		return s.CPUs

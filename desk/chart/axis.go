@@ -124,7 +124,7 @@ func changeSpan(marks []Mark, no float64) (low, high float64) {
 	return low - pad, high + pad
 }
 
-// list is the layout of figures that have a line for each mark: names on the left, on the right what is said of each, and
+// list is the layout of figures that have a line for each mark: names on the left, on the right the words for each, and
 // between them a plot with one axis.
 type list struct {
 	axis      string // what the values are, with their unit

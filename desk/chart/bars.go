@@ -1,6 +1,6 @@
 package chart
 
-// Bars is a bar for each mark, all on one axis that starts at 0.
+// Bars is a figure with one bar for each mark, side by side on one axis that starts at 0.
 type Bars struct {
 	Axis      string
 	Low, High float64

@@ -33,7 +33,7 @@ const (
 const light colour = "-light"
 
 // rgb are the colours in files. Those of the platforms are Okabe and Ito's, which people with any of the common kinds of
-// colour blindness tell apart; and nothing is shown by colour alone.
+// colour blindness tell apart; and colour is never the only sign of a difference.
 var rgb = map[colour]string{
 	paper: "#ffffff", ink: "#1b1f23", muted: "#57606a", grid: "#dfe3e8",
 	notebook.BM: "#6e6e6e", notebook.CN: "#0072b2", notebook.VM: "#d55e00", notebook.VMCN: "#009e73", other: "#cc79a7",
@@ -206,7 +206,7 @@ func fit(s string, size, room float64) string {
 	return "…"
 }
 
-// within bounds a place; what is no number lies at the first bound.
+// within limits v to low and high; NaN becomes low.
 func within(v, low, high float64) float64 {
 	if math.IsNaN(v) {
 		return low

@@ -71,7 +71,7 @@ func fallOf(a *Account, k float64) *Fall {
 		if part.Key == explain.Unexplained {
 			b.style.platform = other
 		}
-		// Readers compare the parts of an overhead, so no part has many more decimals than the overhead.
+		// Readers compare the parts of one overhead: none gets many more decimals than the overhead.
 		b.Words = words.Signed(words.PlusMinus(k*e.Value, k*e.Low, k*e.High, d+1))
 		at += e.Value
 		w.Bars = append(w.Bars, b)

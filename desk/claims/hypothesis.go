@@ -202,7 +202,7 @@ func (s *Share) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// Region is the interval that a hypothesis allows: Low −Inf is no lower bound, High +Inf no upper one.
+// Region is the interval that a hypothesis allows: Low is −Inf without a lower bound, High is +Inf without an upper bound.
 type Region struct{ Low, High float64 }
 
 func atLeast(f float64) Region { return Region{f, math.Inf(1)} }

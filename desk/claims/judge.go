@@ -721,7 +721,7 @@ func (n *node) share(alpha float64, yes bool) float64 {
 	return alpha / float64(max(able-n.needs(yes)+1, 1))
 }
 
-// holds says what the node's logic makes of what is said of its comparisons: whether it is shown (yes), or refuted.
+// holds says what the node's logic makes of the verdicts of its comparisons: whether it is shown (yes), or refuted.
 func (n *node) holds(alpha float64, yes bool, said func(c *comparison, alpha float64) bool) bool {
 	switch n.kind {
 	case leaf:

@@ -78,7 +78,7 @@ func Shipped(study string) ([]Claim, error) {
 		all = append(all, cs...)
 	}
 	if all == nil {
-		return nil, fmt.Errorf("there are no claims of %q; expected one of: %s", study, strings.Join(studies, ", "))
+		return nil, fmt.Errorf("there are no claims of %q: must be one of %s", study, strings.Join(studies, ", "))
 	}
 	return all, nil
 }

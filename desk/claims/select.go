@@ -152,8 +152,8 @@ func (j *judge) pairs(of, to Selector) (all []pair) {
 	return withoutEmulated(all)
 }
 
-// withoutEmulated leaves out emulated pairs where a pair without emulation exists. Emulated pairs without such a pair stay: the verdict names them as its
-// reason, or they decide a claim about the guest's own memory.
+// withoutEmulated drops emulated pairs where any pair was not emulated. If all were, it keeps them: the verdict names emulation
+// as its reason, and a guest's own memory is decided all the same.
 func withoutEmulated(all []pair) []pair {
 	emulated := func(p pair) bool { return !p.x.Representative || p.y != nil && !p.y.Representative }
 	if slices.ContainsFunc(all, func(p pair) bool { return !emulated(p) }) {

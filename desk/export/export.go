@@ -46,7 +46,7 @@ func FormatOf(name string) (Format, error) {
 			return f, nil
 		}
 	}
-	return Format{}, fmt.Errorf("unknown format %q: expected one of %s", name, strings.Join(Names(), ", "))
+	return Format{}, fmt.Errorf("unknown format %q: must be one of %s", name, strings.Join(Names(), ", "))
 }
 
 // Names are those of the formats.

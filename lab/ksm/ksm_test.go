@@ -180,7 +180,7 @@ func TestRefused(t *testing.T) {
 			if err := errors.Join(os.Remove(tree.path(sleep)), os.Symlink(os.DevNull, tree.path(sleep))); err != nil {
 				t.Error(err)
 			}
-		}, notebook.KSMPaper, `ROOT/sleep_millisecs says "", "10" was written`},
+		}, notebook.KSMPaper, `ROOT/sleep_millisecs says "" after "10" was written`},
 	} {
 		tree := plant(t, nil)
 		if c.change != nil {

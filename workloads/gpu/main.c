@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "apps.h"
 #include "device.h"
@@ -20,7 +21,8 @@ void fail(const char *format, ...)
 	fputs("gpu: ", stderr);
 	vfprintf(stderr, format, args);
 	fputc('\n', stderr);
-	exit(1);
+	fflush(NULL);
+	_exit(1); // exit would remove a driver whose threads may still compile kernels, and some then crash
 }
 
 double now(void)
