@@ -61,7 +61,7 @@ type Ranking struct {
 	Port   int // where the workload's service listens; 0: it has none
 }
 
-// Comparison is another choice against the first: the other's value over the first's.
+// Comparison compares another choice with the first: the other choice's value over the first choice's.
 type Comparison struct {
 	Choice  int // index in Ranking.Choices
 	Against stats.Quotient
@@ -71,23 +71,23 @@ type Comparison struct {
 type Choice struct {
 	Rank      int
 	Treatment notebook.Treatment
-	Value     float64 // what is ranked, by the worse end of its interval: High, or Low where more is better
+	Value     float64 // the ranked value; the worse end of its interval decides: High, or Low where higher is better
 	Ratio     float64 // the metric over bare metal's at this size
-	Span              // the intervals of the two
-	Predicted bool    // by the model, not measured
-	Tied      bool    // it is the leader by its worse end, or not distinguishable from it
-	Near      bool    // tied, and Value is not beyond the leader's worse end: simplicity decides among these
-	// All are the intervals that hold for all choices of the ranking at once (Bonferroni), and so for the one that the data choose.
+	Span              // the intervals of Value and Ratio
+	Predicted bool    // predicted by the model, not measured
+	Tied      bool    // the leader, or not distinguishable from the leader
+	Near      bool    // tied, and Value is not beyond the leader's worse end: simplicity decides among such choices
+	// All are intervals that hold for all choices of the ranking at once (Bonferroni), and so for the choice with the best value.
 	All Span
-	// Against is Value over the leader's, with an interval that is corrected for the number of pairs of choices: the data choose the leader.
+	// Against is Value over the leader's. The data choose the leader, so the interval is corrected for the number of pairs of choices.
 	Against stats.Quotient
-	CPUs    []int        // of the host, that its guests could use; of a prediction none
-	Doubts  []data.Doubt // what has to be known when choosing it
+	CPUs    []int        // the host's CPUs that its guests could use; none for a prediction
+	Doubts  []data.Doubt // warnings for whoever chooses it
 	Leads   bool         // its interval's worse end is the best
-	row     *data.Row    // with the values of what is ranked; nil where predicted
-	weight  float64      // that these are multiplied by
+	row     *data.Row    // has the ranked values; nil for a prediction
+	weight  float64      // factor of these values
 
-	share func(of int) Span // each of so many that hold at once
+	share func(of int) Span // intervals for this many choices at once
 }
 
 // Span are the intervals of a choice's Value and of its Ratio.

@@ -21,7 +21,7 @@ type Claim struct {
 	Group       string      `yaml:"-" json:"group"`                               // the part of the paper: "FFmpeg (section III-B1)"
 	ID          string      `yaml:"id" json:"id" jsonschema:"required"`           // unique in the file: "ffmpeg-i-a"
 	Place       string      `yaml:"place" json:"place" jsonschema:"required"`     // where the paper says it: "III-B1 (i), Figure 3"
-	Finding     string      `yaml:"finding" json:"finding" jsonschema:"required"` // the finding in other words than the paper's
+	Finding     string      `yaml:"finding" json:"finding" jsonschema:"required"` // the finding, in our own words
 	Published   *Published  `yaml:"published,omitempty" json:"published"`         // the paper's own number, if it has one
 	Tolerance   string      `yaml:"tolerance,omitempty" json:"tolerance"`         // why the hypothesis' bounds are where they are
 	PaperCHR    float64     `yaml:"paper_chr,omitempty" json:"-"`                 // CHR of the paper's containers, if the finding is about small ones and names no CHR; otherwise 0
@@ -30,7 +30,7 @@ type Claim struct {
 	Hypothesis  Hypothesis  `yaml:"hypothesis" json:"-" jsonschema:"required"`
 }
 
-// Exclusion is what a paper leaves out of its findings, and why: it has no part in a verdict.
+// Exclusion is what a paper excludes from its findings, and why. Verdicts do not use it.
 type Exclusion struct {
 	Selector `yaml:",inline"`
 	Why      string `yaml:"why" jsonschema:"required"`

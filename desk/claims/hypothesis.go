@@ -21,11 +21,11 @@ type Hypothesis struct {
 	All        []Hypothesis `yaml:"all,omitempty"`        // each of them
 	Any        []Hypothesis `yaml:"any,omitempty"`        // at least one of them
 	Most       []Hypothesis `yaml:"most,omitempty"`       // more than half of them
-	Value      *Value       `yaml:"value,omitempty"`      // of one treatment
+	Value      *Value       `yaml:"value,omitempty"`      // a value of one treatment
 	Ratio      *Pair        `yaml:"ratio,omitempty"`      // one treatment over another
 	Difference *Pair        `yaml:"difference,omitempty"` // one treatment minus another
-	Removed    *Pair        `yaml:"removed,omitempty"`    // the share of the overhead over bare metal of "of" that "to" does not have
-	Part       *Part        `yaml:"part,omitempty"`       // the share of a difference that is the difference of another metric
+	Removed    *Pair        `yaml:"removed,omitempty"`    // the share of the overhead of "of" that "to" does not have
+	Part       *Part        `yaml:"part,omitempty"`       // the share of a difference that another metric's difference explains
 	Gain       *Gain        `yaml:"gain,omitempty"`       // a ratio over the same ratio of other treatments
 	Trend      *Trend       `yaml:"trend,omitempty"`      // how a value, a ratio or a difference changes along an axis
 	Unrecorded string       `yaml:"unrecorded,omitempty"` // why nothing that Tare records can test it

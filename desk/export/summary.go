@@ -36,10 +36,10 @@ type AnswerRow struct {
 	Unit        string          `json:"unit"`             // of the metric; empty or 1: none
 	Better      notebook.Better `json:"better,omitempty"` // which values of the metric are better: lower, higher or none; absent: lower
 	Emulated    bool            `json:"emulated"`         // a VM without KVM: its times do not represent a VM's cost
-	Rounds      int             `json:"rounds"`           // in which at least one run succeeded
+	Rounds      int             `json:"rounds"`           // rounds with at least one successful run
 	Guests      int             `json:"guests"`           // processes, containers or VMs that gave at least one run
 	Trials      int             `json:"trials"`           // measured runs, without warm-ups and traced runs
-	Failed      int             `json:"failed"`           // of them
+	Failed      int             `json:"failed"`           // measured runs that failed
 	Mean        stats.Number    `json:"mean"`             // of the metric, in its unit
 	MeanLow     stats.Number    `json:"mean_low"`         // lower end of the mean's interval
 	MeanHigh    stats.Number    `json:"mean_high"`        // upper end of the mean's interval

@@ -24,19 +24,19 @@ type Verdict string
 
 const (
 	Found      Verdict = "found"       // Low and High are known: the smallest suitable CHR is between them
-	NotReached Verdict = "not reached" // even the largest CHR measured has more overhead than is borne
-	NotDecided Verdict = "not decided" // the largest CHR is neither shown to be suitable nor excluded
-	NoAnswer   Verdict = "no answer"   // nothing was measured, or nothing was fitted
+	NotReached Verdict = "not reached" // even the largest measured CHR has more overhead than the tolerance
+	NotDecided Verdict = "not decided" // the data neither show nor exclude that the largest CHR is suitable
+	NoAnswer   Verdict = "no answer"   // no measurement or no fit
 )
 
-// Suitable is the smallest CHR from which the overhead stays under the tolerance, among the sizes measured, for this
-// and every larger one.
+// Suitable is the smallest CHR for which the overhead is below the tolerance. The overhead of every larger measured size
+// must be below it too.
 type Suitable struct {
 	Verdict   Verdict
-	Low       float64 // the smallest CHR that is not excluded; NaN where NotReached or NoAnswer
-	High      float64 // the smallest CHR that is shown; NaN where none is
-	OrLess    bool    // Low is the smallest CHR measured: it may well be less
-	HostCores int     // that it is worked out for, where the core count matters beside CHR (Separated); else 0
+	Low       float64 // the smallest CHR that the data do not exclude; NaN for NotReached and NoAnswer
+	High      float64 // the smallest CHR that the data show to be suitable; NaN: none
+	OrLess    bool    // Low is the smallest measured CHR; the true value may be less
+	HostCores int     // the host's cores, where the core count matters in addition to CHR (Separated); otherwise 0
 	Fitted    bool    // by the fit, not by the rows
 }
 
@@ -44,7 +44,7 @@ func noAnswer(fitted bool) Suitable {
 	return Suitable{Verdict: NoAnswer, Low: math.NaN(), High: math.NaN(), Fitted: fitted}
 }
 
-// step is what is known at one CHR.
+// step is the result at one CHR.
 type step struct {
 	chr             float64
 	shown, excluded bool // that its overhead is within the tolerance

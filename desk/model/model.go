@@ -51,15 +51,15 @@ type Overhead struct {
 	// both.
 	Separated bool
 	PTO       Param // overhead where the container is the host; where Separated, on such a host of very many cores
-	PerCPU    Param // κ: cores' worth of time that each CPU of the host beyond the instance's own costs
-	Fixed     Param // δ: cores' worth of time that the platform takes whatever the size
-	PSO       Param // the size term at Smallest: what being so small adds to the ratio
+	PerCPU    Param // κ: cost of each CPU of the host beyond the instance's own, in cores' worth of time
+	Fixed     Param // δ: cost of the platform at any size, in cores' worth of time
+	PSO       Param // the size term at Smallest: what this small size adds to the ratio
 
-	Smallest Point   // measured, of the least CHR: the overhead is expected to be largest here
-	SizeP    float64 // of the test that there is no size term
-	Size     Finding // what that test and the sign of PSO say
-	Misfit   float64 // standard deviation of what sizes do beside the form, in units of the ratio
-	DF       int     // points less parameters: by how many the misfit is known
+	Smallest Point   // the measured point with the lowest CHR, where the largest overhead is likely
+	SizeP    float64 // p-value of the test for a size term
+	Size     Finding // the result of this test and of the sign of PSO
+	Misfit   float64 // standard deviation of sizes from the form, in units of the ratio
+	DF       int     // degrees of freedom of Misfit: points less parameters
 
 	Left     []Left  // each size predicted from the others
 	LeftRMS  float64 // root mean square of their relative errors; NaN where none
@@ -69,13 +69,13 @@ type Overhead struct {
 	Predicted Suitable // by the fit: Verdict is Unknown where there is none
 	Paper     *Range   // the paper's suitable range for this workload; nil where it has none
 
-	Doubts []data.Doubt // what has to be known when reading it
+	Doubts []data.Doubt // warnings for the reader
 
-	Tolerance float64 // of overhead, that Measured and Predicted are for
+	Tolerance float64 // the overhead that Measured and Predicted tolerate
 	alpha     float64
 	form      form
 	line      *line     // nil where there is no fit
-	unsure    []float64 // CHR of rows that were measured and do not count
+	unsure    []float64 // CHR of measured rows that do not count
 }
 
 // Param is a parameter with its interval.

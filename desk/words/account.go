@@ -109,7 +109,7 @@ func Account(s *data.Summary, a *explain.Account) string {
 		return fmt.Sprintf("%s took %s %s than %s in its only round; one round has no interval.", subject, Duration(math.Abs(a.Overhead.Value)), more, than)
 	case !a.Significant() && metricDiffers(a):
 		r := a.Row
-		return fmt.Sprintf("%s: its trials took as long as those of %s, as they do where the load comes at a fixed rate, so an account of their time does not explain its %s, which is %s.",
+		return fmt.Sprintf("%s: its runs took as long as those of %s, as they do with a load at a fixed rate. An account of their time does not explain its %s, which is %s.",
 			subject, than, Plain(Caption(r.Metric.Name)), Times(r.Quotient(), "bare metal's"))
 	case !a.Significant():
 		return fmt.Sprintf("%s is not distinguishable from %s: its overhead is within the noise (%s).", subject, than, between(a.Overhead)) + trust(a)

@@ -15,9 +15,9 @@ func TestKindsAreTheHandlersOrder(t *testing.T) {
 		seen
 		want Kind
 	}{
-		{"a write to memory of nobody's", seen{SizeBefore: 1, After: there | writable | dirty, Flags: anon}, Anonymous},
-		{"a read of it", seen{SizeBefore: 1, After: there, Flags: anon}, Anonymous},
-		{"2 MiB of it at once", seen{SizeBefore: 512, After: there | writable | dirty, SizeAfter: 512, Flags: anon}, Anonymous},
+		{"a write to untouched memory", seen{SizeBefore: 1, After: there | writable | dirty, Flags: anon}, Anonymous},
+		{"a read of untouched memory", seen{SizeBefore: 1, After: there, Flags: anon}, Anonymous},
+		{"2 MiB of untouched memory at once", seen{SizeBefore: 512, After: there | writable | dirty, SizeAfter: 512, Flags: anon}, Anonymous},
 		{"a read of a file", seen{SizeBefore: 1, After: there, Flags: file}, Read},
 		{"a write to a private file", seen{SizeBefore: 1, After: there | writable | dirty, Flags: file}, CopyOnWrite},
 		{"a write to a shared file", seen{SizeBefore: 1, After: there | writable | dirty, Flags: all}, Shared},

@@ -231,13 +231,13 @@ func TestInterruptsAreRestored(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put(7, "3", "3")      // for the CPU that goes alone
-	put(8, "0-3", "3")    // for any, and there it is
-	put(9, "0-1", "0")    // elsewhere
-	put(10, "0-3", "")    // a kernel that does not say where
+	put(7, "3", "3")      // only for the CPU that goes offline
+	put(8, "0-3", "3")    // for any CPU, and it is on the one that goes offline
+	put(9, "0-1", "0")    // on another CPU
+	put(10, "0-3", "")    // the kernel does not say on which CPU
 	put(11, "2-3", "2")   // goes away during the test
-	put(12, "3", "3")     // becomes one that the kernel manages
-	put(13, "nobody", "") // comes later, in what a journal says
+	put(12, "3", "3")     // becomes managed by the kernel
+	put(13, "nobody", "") // appears later, in a journal's text
 	if err := os.WriteFile(filepath.Join(folder, "default_smp_affinity"), []byte("f\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

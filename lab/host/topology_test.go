@@ -321,7 +321,7 @@ func TestChooseCPUs(t *testing.T) {
 		{"whole cores of both nodes before second threads", smt(), "0-15", 8, "8-15"},
 		{"then second threads, but not of CPU 0's core", smt(), "0-15", 10, "6-15"},
 		{"everything", smt(), "0-15", 16, "0-15"},
-		{"the thread beside CPU 0 comes last", smt(), "0-3,8-11", 3, "9-11"},
+		{"the second thread of CPU 0's core comes last", smt(), "0-3,8-11", 3, "9-11"},
 		{"a node with room, though its numbers are lower", smt(), "0-3,6-7", 4, "0-3"},
 		{"one socket when no node has room", split(), "0-7", 4, "4-7"},
 		{"one socket, though another has as much room", split(), "0-1,3-5,7", 3, "4-5,7"},
@@ -334,7 +334,7 @@ func TestChooseCPUs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Whatever the order in which a record lists them.
+		// The order of CPUs in a record has no effect.
 		slices.Reverse(h.CPUs)
 		got, err := chooseCPUs(h.CPUs, allowed, c.n)
 		if err != nil || notebook.FormatCPUList(got) != c.want || !slices.IsSorted(got) {

@@ -23,12 +23,12 @@ import (
 
 // A store's folder:
 //
-//	kept.v1/sha256-HEX/root      a tree, never changed once it is here
-//	kept.v1/sha256-HEX/tree.json what is known of it (record)
-//	kept.v1/sha256-HEX/diskN.ext4 its disk, once somebody wanted one
-//	index/HEX.json               from what was asked for to a digest (entry)
-//	locks/HEX                    held by whoever builds that, so that others wait and share
-//	tmp/NAME, tmp/NAME.lock      a build under way, and the lock that its process holds while it lives
+//	kept.v1/sha256-HEX/root       a tree, which never changes here.
+//	kept.v1/sha256-HEX/tree.json  the tree's description (record).
+//	kept.v1/sha256-HEX/diskN.ext4 the tree's disk, if a guest has needed one.
+//	index/HEX.json                the digest for a request (entry).
+//	locks/HEX                     a lock for the process that builds a request's tree, so that others wait and share.
+//	tmp/NAME, tmp/NAME.lock       a running build, and the lock that its process holds while it lives.
 //
 // A tree is built in tmp, and one rename moves it into kept.v1 with its tree.json inside.
 const (

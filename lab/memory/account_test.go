@@ -70,14 +70,14 @@ func TestTable61(t *testing.T) {
 func TestAccount(t *testing.T) {
 	m := makeSnapshot(4)
 	m.add(100, 10, anonymous, 0, 0)     // a's own
-	m.add(200, 4, anonymous, 0, 0, 1)   // of a's two processes
-	m.add(300, 6, ofFile, 0, 0, 1, 2)   // of a and b
-	m.add(400, 3, ofFile, 0, 2)         // b's own, of a file
-	m.add(500, 2, ofFile, 0, 2, 3)      // of b and the host
-	m.add(600, 5, kpfZeroPage, 0, 0)    // in no RSS
-	m.add(0, 7, flagSwapped, 0, 1)      // in no memory
-	m.add(700, 1, kpfKSM|kpfAnon, 0, 2) // one of KSM's
-	m.Pages[len(m.Pages)-1].Count = 3   // which others have that were not scanned
+	m.add(200, 4, anonymous, 0, 0, 1)   // shared by a's two processes
+	m.add(300, 6, ofFile, 0, 0, 1, 2)   // shared by a and b
+	m.add(400, 3, ofFile, 0, 2)         // b's own, from a file
+	m.add(500, 2, ofFile, 0, 2, 3)      // shared by b and the host
+	m.add(600, 5, kpfZeroPage, 0, 0)    // not in RSS
+	m.add(0, 7, flagSwapped, 0, 1)      // not in memory
+	m.add(700, 1, kpfKSM|kpfAnon, 0, 2) // merged by KSM
+	m.Pages[len(m.Pages)-1].Count = 3   // other processes, which were not scanned, have it too
 	m.add(800, 2, anonymous|flagMapped|kpfCompoundHead, 0, 3)
 	all := m.Account([]Guest{guest("a", 0, 1), guest("b", 2)})
 	a, b, host := all[0], all[1], all[2]

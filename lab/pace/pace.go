@@ -62,11 +62,11 @@ func uncollected() (undo func()) {
 	}
 }
 
-// first lets this thread run before everything in the ordinary scheduling class, and this program's other threads, which make the
-// calls, before most of that (nice -20), until the returned function is called. On a busy host, and an engine under load keeps a
-// host busy, an ordinary thread that wakes up waits milliseconds for its turn. Each thread needs some microseconds for a call, and
-// what it starts is ordinary. Threads that start later are ordinary too. Without the permission the threads wait; the caller
-// measures how late a call is in any case.
+// first lets this thread run before everything in the ordinary scheduling class. This program's other threads, which make the calls,
+// run before most of that class (nice -20). Both hold until the caller calls undo. An engine under load keeps a host busy, and on a
+// busy host an ordinary thread that wakes up waits milliseconds for its turn. Each thread needs some microseconds for a call, and
+// the processes that it starts are ordinary. Threads that start later are ordinary too. Without the permission the threads wait; the
+// caller measures how late a call is in any case.
 func first() (undo func()) {
 	runtime.LockOSThread()
 	self := unix.Gettid()

@@ -48,11 +48,11 @@ type Order struct {
 	UID         uint32        `json:"uid,omitempty"`
 	GID         uint32        `json:"gid,omitempty"`
 	Groups      []uint32      `json:"groups,omitempty"`       // supplementary groups, at most MaxGroups
-	Timeout     time.Duration `json:"timeout"`                // after it, everything that the order started is killed
+	Timeout     time.Duration `json:"timeout"`                // then the ruler kills everything that the order started
 	OutputLimit int           `json:"output_limit"`           // bytes of stdout and of stderr to keep, from the end
 	KeepScratch bool          `json:"keep_scratch,omitempty"` // do not empty ScratchDir first (a check after its trial)
-	Times       int           `json:"times,omitempty"`        // run it this often, one process straight after the other, as long as it succeeds; 0: once
-	Tracers     []string      `json:"probes,omitempty"`       // those of notebook.TracerNames that trace inside the guest; only a VM's ruler can
+	Times       int           `json:"times,omitempty"`        // number of runs, one immediately after the other, until one fails; 0: once
+	Tracers     []string      `json:"probes,omitempty"`       // the notebook.TracerNames that trace inside the guest; only a VM's ruler can do so
 
 	// Remains: look for files that earlier runs with Remains have left in the same guest, and that this one finds.
 	Remains bool `json:"remains,omitempty"`

@@ -36,15 +36,15 @@ type counters struct {
 	missing           reasons
 }
 
-// counts are those of one source. Two readings are compared source by source, so that a guest that is gone or elsewhere is noticed,
-// and not taken for a difference.
+// counts are the counts of one source. Tare compares two readings source by source. It thus notices a guest that has ended or moved,
+// and does not read that as a difference.
 type counts struct {
 	tracer, from string
 	n            map[string]uint64 // by the figure's name; times, whose names end in "_s", in ns
 	sparse       bool              // omit figures that did not change
 }
 
-// reasons say, by tracer, why something could not be counted, or is not only the guest's.
+// reasons say, by tracer, why a count is missing or is not only the guest's.
 type reasons map[string][]*notebook.Message
 
 func (r reasons) add(tracer string, why *notebook.Message) {

@@ -12,21 +12,21 @@ import (
 func TestSentencesOfMessages(t *testing.T) {
 	say := notebook.Say
 	cold := say("not-cached", "want", "cold", "share", 0.6, "of_mib", 12)
-	const uncached = "the page cache was not cold: it had 60 % of the 12 MiB that it reads; what other programs have mapped stays, and what memory has no room for goes"
+	const uncached = "the page cache was not cold: it had 60 % of the 12 MiB that it reads; pages that other programs have mapped stay, and pages that do not fit in memory go"
 	showtest.Say(t,
 		showtest.Sentence{Of: cold, Want: uncached},
 		showtest.Sentence{Of: say("before-restore", "cause", cold), Want: "before its restore " + uncached},
 		showtest.Sentence{Of: say("no-login", "within", 2*time.Minute), Want: "no login prompt on its console in 2m0s"},
-		showtest.Sentence{Of: say("no-first-answer"), Want: "its first useful answer was not seen"},
+		showtest.Sentence{Of: say("no-first-answer"), Want: "Tare did not see its first useful answer"},
 		showtest.Sentence{Of: say("saving", "cause", "EOF"), Want: "saving it: EOF"},
 		showtest.Sentence{Of: say("cache-before-restore", "cause", "EOF"), Want: "the page cache before its restore: EOF"},
 		showtest.Sentence{Of: say("restoring", "cause", "EOF"), Want: "restoring it: EOF"},
 		showtest.Sentence{Of: say("restored-silent", "cause", "EOF"), Want: "the restored guest does not answer: EOF"},
 		showtest.Sentence{Of: say("after-restore", "cause", "EOF"), Want: "after its restore: EOF"},
 		showtest.Sentence{Of: say("leaving-token", "cause", "EOF"), Want: "leaving a token in its memory: EOF"},
-		showtest.Sentence{Of: say("not-continued", "cause", say("token-changed", "has", "b\n", "had", "a")), Want: `it did not go on where it was: its memory has "b\n" where "a" was`},
-		showtest.Sentence{Of: say("order-ended-later"), Want: "the order that was in progress when it was saved was ended by its ruler afterwards"},
-		showtest.Sentence{Of: say("token-found"), Want: "a file in its memory had the random text that was written there before it was saved"},
+		showtest.Sentence{Of: say("not-continued", "cause", say("token-changed", "has", "b\n", "had", "a")), Want: `it did not continue where it was: its memory has "b\n" where "a" was`},
+		showtest.Sentence{Of: say("order-ended-later"), Want: "its ruler ended the order that was in progress when Tare saved it"},
+		showtest.Sentence{Of: say("token-found"), Want: "a file in its memory had the random text that Tare wrote there before saving it"},
 		showtest.Sentence{Of: say("saved-by-criu"), Want: "CRIU, driven by runc; its memory is read whole before it goes on, and its network is connected anew"},
 		showtest.Sentence{Of: say("saved-by-qemu"), Want: "QEMU's migration stream to a file, which is read whole before the machine goes on"},
 	)

@@ -1,24 +1,24 @@
 //go:build linux
 
-// Package layers puts a container together one layer of isolation after the other, so that what each costs can be told
-// apart (the isolation ladder; paper "pinning", section VI: "overhead by isolation level"). A guest has the layer that its
-// spec names and all layers below it in notebook.Rungs. The lowest stands on what package bare makes, and nothing else of a
-// guest changes on the way up:
+// Package layers makes a container from one layer of isolation after the other, so that a study can measure the cost of each
+// layer (the isolation ladder; paper "pinning", section VI: "overhead by isolation level"). A guest has the layer that its
+// spec names and all layers below it in notebook.Rungs. The lowest layer adds to a process of package bare. Each layer changes
+// only this:
 //
-//	cgroup        a cgroup of its own in every hierarchy, with bare metal's CPU set; it counts, and limits nothing else
-//	quota         a CPU quota of the instance's cores
-//	memory        the memory limit, without swap in addition
-//	uts, ipc      UTS and IPC namespaces; the UTS namespace with its own host name
-//	pid           a PID namespace with the ruler as first process, and its own /proc
-//	mount         a mount namespace, with pivot_root in place of chroot
-//	network       a network namespace with only the loopback, and its own /sys; below it the guest has the host's network
-//	seccomp       Docker's default filter (config.Seccomp)
-//	capabilities  those that Docker leaves a container by default (config.Capabilities), the bounding set too
-//	overlay       a writable layer over the image, in place of the read-only image with separate writable folders
-//	bridge        a virtual cable to the bridge of the spec's network
+//	cgroup        its own cgroup in every hierarchy, with bare metal's CPU set; it counts, and limits nothing else.
+//	quota         a CPU quota of the instance's cores.
+//	memory        the memory limit, without additional swap.
+//	uts, ipc      UTS and IPC namespaces; the UTS namespace has its own host name.
+//	pid           a PID namespace with the ruler as first process, and its own /proc.
+//	mount         a mount namespace, with pivot_root in place of chroot.
+//	network       a network namespace with only the loopback, and its own /sys; lower layers have the host's network.
+//	seccomp       Docker's default filter (config.Seccomp).
+//	capabilities  the capabilities that Docker's containers have by default (config.Capabilities), also as bounding set.
+//	overlay       a writable layer over the image, in place of the read-only image with separate writable folders.
+//	bridge        a virtual cable to the bridge of the spec's network.
 //
-// Limits and names are those of the engines' containers, so that an OCI runtime's container is one more rung: what then
-// differs is the engine's own (a device list for its cgroup, masked paths, its programs that stay).
+// The engines' containers have the same limits and names, so an OCI runtime's container is one more rung. Only the engine's
+// own parts then differ: a device list for its cgroup, masked paths, and programs that keep running.
 package layers
 
 import (

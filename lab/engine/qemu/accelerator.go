@@ -77,14 +77,14 @@ func installed(ctx context.Context, name string) notebook.Capability {
 	return c
 }
 
-// What to do where KVM is of another kind than a guest needs.
+// Advice for hosts whose KVM is not the kind that a guest needs.
 const (
 	useHardware = "use a host whose KVM uses the CPU's virtualization (where this host is itself a guest, ask for nested virtualization), or allow emulation with --accel tcg"
 	useNamed    = "a kernel made for such a KVM may boot: `tare doctor --vm-kernel FILE` tries it, and --accel " + notebook.KVMEmulated + " --vm-kernel FILE uses it, marked as emulated"
 )
 
 // try reports whether guests run with an accelerator, by booting one that says hello and powers off. On some hosts /dev/kvm exists
-// and makes a machine and a vCPU, but never runs one. On others it runs only some kernels, and not in the way of a VM.
+// and makes a machine and a vCPU, but never runs one. On others it runs only some kernels, and not as a VM.
 func (d *Driver) try(ctx context.Context, accelerator string) notebook.Capability {
 	answer := func(a notebook.Answer, why, do string) notebook.Capability {
 		return notebook.Capability{Name: accelerator, Answer: a, Why: why, Do: do}

@@ -11,17 +11,17 @@ import (
 	record "tare/notebook/kinds/capacity"
 )
 
-// ascent is a search for a capacity: it says which rate comes next and how long that rate is held. It depends only on the results
+// ascent is a search for a capacity: it says which rate comes next and how long the step at that rate lasts. It depends only on the results
 // of the steps.
 //
-// A step may miss the objective by chance because the host stalls, or meet it by chance because it had few requests. So a miss is
-// repeated, and two of three steps at a rate decide. After the first decided miss, every rate needs two steps that agree, also
-// where the first meets the objective, and each step is held until enough requests were sent. If all rates below a miss meet the
-// objective, the missed rate is tried again.
+// A step may miss the objective by chance because the host stalls, or meet it by chance because it had few requests. So the search
+// repeats a miss, and two of three steps at a rate decide. After the first decided miss, every rate needs two steps that agree, even
+// if the first meets the objective. Each step then lasts until it has sent enough requests. If all rates below a miss meet the
+// objective, the search tries the missed rate again.
 //
-// Where an earlier search has found about where the capacity is, the search begins there. It looks for a rate that meets the objective
-// and one that misses it with strides that grow, first of 5 %, and halves what lies between them until that is 5 % too. Every rate
-// needs two steps that agree.
+// If an earlier search found an approximate capacity, the search begins there. It looks for a rate that meets the objective and one
+// that misses it. Its strides grow from 5 %. It then halves the interval between the two rates until that is 5 % too. Every rate needs
+// two steps that agree.
 type ascent struct {
 	record.Config
 	start  int           // where an earlier search found the capacity, less half a stride; 0: nothing is known

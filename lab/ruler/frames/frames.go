@@ -27,8 +27,8 @@ const (
 	Slab                  // the kernel's small objects
 	Tables                // page tables
 	Reserved              // reserved since the start: the kernel's image and its list of frames, and the firmware's
-	Kernel                // another use by the kernel that it does not tell, or free frames that its CPUs keep in reserve
-	Given                 // given back to the host, by a balloon
+	Kernel                // another use of the kernel, which it does not disclose, or free frames that its CPUs keep in reserve
+	Given                 // a balloon has given it back to the host
 	Kinds                 // number of kinds
 )
 
