@@ -91,18 +91,17 @@ func Claim(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
+// leftFor is how long a lock is tried again whose process is gone. A child that it forked just before has the lock until it runs its
+// program.
+const leftFor = 5 * time.Second
+
 func claim(f *os.File) error {
-	locked, err := TryLock(f)
+	locked, pid, err := tryClaim(f)
+	for began := time.Now(); err == nil && !locked && gone(pid) && time.Since(began) < leftFor; locked, pid, err = tryClaim(f) {
+		time.Sleep(lockPoll)
+	}
 	if err != nil {
 		return err
-	}
-	text, err := io.ReadAll(io.LimitReader(f, 32))
-	if err != nil {
-		return err
-	}
-	pid := strings.Trim(string(text), "\x00\n ") // a power failure can leave zeros
-	if _, err := strconv.ParseUint(pid, 10, 32); pid != "" && err != nil {
-		return fmt.Errorf("%s is not a lock of Tare: it does not hold a process ID; move it away", f.Name())
 	}
 	switch {
 	case locked:
@@ -115,6 +114,28 @@ func claim(f *os.File) error {
 		pid = "(not known)"
 	}
 	return &HeldError{Path: f.Name(), By: pid}
+}
+
+// tryClaim tries to take the lock, and returns the process ID in the file.
+func tryClaim(f *os.File) (locked bool, pid string, err error) {
+	if locked, err = TryLock(f); err != nil {
+		return false, "", err
+	}
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, 32))
+	if err != nil {
+		return false, "", err
+	}
+	pid = strings.Trim(string(text), "\x00\n ") // a power failure can leave zeros
+	if _, err := strconv.ParseUint(pid, 10, 32); pid != "" && err != nil {
+		return false, "", fmt.Errorf("%s is not a lock of Tare: it does not hold a process ID; move it away", f.Name())
+	}
+	return locked, pid, nil
+}
+
+// gone reports whether no process has the ID.
+func gone(pid string) bool {
+	n, err := strconv.Atoi(pid)
+	return err == nil && n > 0 && errors.Is(syscall.Kill(n, 0), syscall.ESRCH)
 }
 
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }

@@ -5,10 +5,13 @@ package durable
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"tare/internal/require"
 )
@@ -84,6 +87,37 @@ func TestAnOldLockIsTaken(t *testing.T) {
 			t.Fatalf("%q: %v", held, err)
 		}
 		f.Close()
+	}
+}
+
+// A process that was killed may leave its lock for a moment to a child that it had just forked. Claim waits for that, and not for a
+// process that lives.
+func TestTheLockOfADeadProcess(t *testing.T) {
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for pid, want := range map[int]bool{dead.Process.Pid: true, os.Getpid(): false} {
+		root := folder(t, t.TempDir())
+		path := filepath.Join(root.Name(), "lock")
+		if err := os.WriteFile(path, []byte(strconv.Itoa(pid)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		child, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if locked, err := TryLock(child); !locked || err != nil {
+			t.Fatal(locked, err)
+		}
+		time.AfterFunc(4*lockPoll, func() { child.Close() })
+		f, err := Claim(root, "lock")
+		if held := (*HeldError)(nil); (err == nil) != want || err != nil && !errors.As(err, &held) {
+			t.Errorf("the lock of process %d: %v", pid, err)
+		}
+		if err == nil {
+			f.Close()
+		}
 	}
 }
 
