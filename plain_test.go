@@ -35,7 +35,6 @@ const longSentence = 32
 var notPlainYet = map[string]int{
 	"desk/model":                   1,
 	"desk/terminal":                3,
-	"desk/words":                   10,
 	"lab/cgroup":                   1,
 	"lab/engine/conformance/probe": 1,
 	"lab/engine/qemu":              1,

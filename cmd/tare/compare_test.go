@@ -71,9 +71,9 @@ func TestCompare(t *testing.T) {
 	var told struct {
 		Differences []string
 		Changes     []struct {
-			Treatment, Answer string
-			Relative          bool
-			Ratio, Low, High  float64
+			Treatment, Verdict string
+			Relative           bool
+			Ratio, Low, High   float64
 		}
 		Host []struct{ Treatment string }
 	}
@@ -84,7 +84,7 @@ func TestCompare(t *testing.T) {
 	if err != nil || told.Differences == nil || len(told.Changes) != 1 || len(told.Host) != 1 || told.Host[0].Treatment != "bm large" {
 		t.Fatalf("%v: %s", err, said)
 	}
-	if x := told.Changes[0]; x.Treatment != "cn crun pinned large" || !x.Relative || x.Answer != "slower" || !(x.Low < 1.05 && x.High > 1.05 && x.Low < x.Ratio) {
+	if x := told.Changes[0]; x.Treatment != "cn crun pinned large" || !x.Relative || x.Verdict != "slower" || !(x.Low < 1.05 && x.High > 1.05 && x.Low < x.Ratio) {
 		t.Errorf("%+v", x)
 	}
 	if svg, err := os.ReadFile(out); err != nil || !bytes.Contains(svg, []byte("<svg")) {

@@ -59,7 +59,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 			t.Fatal(err)
 		}
 	}
-	if _, errs, status := h.run("workload", "import", "harmonic-1.0.0", "--out", "imported"); status == 0 || !strings.Contains(errs, "harmonic.c is not there: fetch it from http://example.org/harmonic.c") {
+	if _, errs, status := h.run("workload", "import", "harmonic-1.0.0", "--out", "imported"); status == 0 || !strings.Contains(errs, "harmonic.c is missing: fetch it from http://example.org/harmonic.c") {
 		t.Errorf("without what it downloads: exit status %d, %s", status, errs)
 	}
 	if said := h.must("workload", "import", "harmonic-1.0.0", "--files", "downloads", "--out", "imported"); !strings.Contains(said, "imported is the workload harmonic: Harmonic 1.0.") {

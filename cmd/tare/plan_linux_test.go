@@ -81,7 +81,7 @@ func TestAPlanNeedsNoRoot(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, want := range []string{"configurations  ", "not tried       ", "only a guest can tell", "as root         the work on bare metal", "Nothing was started."} {
+	for _, want := range []string{"configurations  ", "not tried       ", "only a running guest can tell", "as root         the work on bare metal", "Nothing was started."} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in:\n%s", want, out)
 		}

@@ -14,11 +14,11 @@ import (
 	"tare/stats"
 )
 
-// Sentences about accounts are made by rules. A part is named as a cause only where its interval excludes 0 though it was
-// picked from all of them (explain.Part.Cause), a metric that the baseline has too only where their difference does; a share
-// is of the overhead, and there is none where the overhead is not significant.
+// Sentences about time breakdowns follow rules. A part is named as a cause only where its interval excludes 0, after a correction for picking
+// it from all parts (explain.Part.Cause). A metric that the baseline has too is named only where the interval of their difference excludes 0. A
+// share is a share of the overhead. There is no share where the overhead is not significant.
 
-// parts are the categories of an account in words: as they are labelled, and as what an overhead is attributed to.
+// parts has words for each category of a time breakdown: its label, and its name as a cause of overhead.
 var parts = map[string]struct{ label, cause string }{
 	explain.User:         {"running user", "running its own code"},
 	explain.System:       {"running system", "the kernel running for it"},
@@ -38,7 +38,7 @@ var parts = map[string]struct{ label, cause string }{
 // Part labels a category of an account, by its key: "waiting for a core".
 func Part(key string) string { return cmp.Or(parts[key].label, key) }
 
-// Against says what an account's baseline is: "bare metal", "bare metal with 1 core", "a CPU set". Empty: there is none.
+// Against names the baseline of a time breakdown: "bare metal", "bare metal with 1 core", "a CPU set". Empty: there is none.
 func Against(a *explain.Account) string {
 	if a.Baseline == nil {
 		return ""
@@ -65,26 +65,32 @@ func AccountPlace(a *explain.Account) string {
 	return p
 }
 
-// evidence is a metric that says how a part came about: of those that differ significantly from the baseline's, the first.
+// evidence lists metrics that show how a part came about. A sentence uses the first one that differs significantly from the baseline's.
 var evidence = []struct {
 	part, of string
 	say      string // with the value, and the baseline's
 }{
+	// Migrations: the costliest first.
 	{explain.User, "node_migrations", "threads were moved to another NUMA node %s times per trial, against %s"},
 	{explain.User, "cache_migrations", "threads were moved to a core with another cache %s times per trial, against %s"},
+	// Migrations to any core.
 	{explain.User, "migrations", "threads were moved to another core %s times per trial, against %s"},
+
 	{explain.System, "cgroup_s", "by samples, cgroup accounting took %s s per trial, against %s s"},
 	{explain.System, "minor_faults", "%s page faults per trial, against %s"},
 	{explain.System, "switches", "%s context switches per trial, against %s"},
+
 	{explain.Core, "preemptions", "threads had to leave their core %s times per trial, against %s"},
+
 	{explain.IO, "major_faults", "%s page faults per trial that had to read, against %s"},
 	{explain.IO, "read_bytes", "%s bytes were read per trial, against %s"},
 	{explain.IO, "written_bytes", "%s bytes were written per trial, against %s"},
+
 	{explain.Waiting, "waits", "threads waited %s times per trial, against %s"},
 	{explain.Hypervisor, "steal_s", "the hypervisor under this machine took %s s per trial, against %s s"},
 }
 
-// Account says an account in plain words.
+// Account describes a time breakdown in plain words.
 func Account(s *data.Summary, a *explain.Account) string {
 	switch {
 	case a.Baseline == nil:
@@ -109,7 +115,7 @@ func Account(s *data.Summary, a *explain.Account) string {
 		return fmt.Sprintf("%s took %s %s than %s in its only round; one round has no interval.", subject, Duration(math.Abs(a.Overhead.Value)), more, than)
 	case !a.Significant() && metricDiffers(a):
 		r := a.Row
-		return fmt.Sprintf("%s: its runs took as long as those of %s, as they do with a load at a fixed rate. An account of their time does not explain its %s, which is %s.",
+		return fmt.Sprintf("%s: its runs took as long as those of %s, as under any load with a fixed rate. A breakdown of their time does not explain its %s, which is %s.",
 			subject, than, Plain(Caption(r.Metric.Name)), Times(r.Quotient(), "bare metal's"))
 	case !a.Significant():
 		return fmt.Sprintf("%s is not distinguishable from %s: its overhead is within the noise (%s).", subject, than, between(a.Overhead)) + trust(a)
@@ -123,7 +129,7 @@ func Account(s *data.Summary, a *explain.Account) string {
 	return subject + ": " + causes(a) + "." + trust(a)
 }
 
-// comparison says an account of the slower of two provisionings against the faster, in plain words.
+// comparison describes in plain words why the slower of two provisionings takes longer than the faster one.
 func comparison(s *data.Summary, a *explain.Account) string {
 	slower := limitNames[a.Row.Treatment.Provisioning]
 	faster := *a.Row

@@ -8,7 +8,7 @@ import (
 	"tare/stats"
 )
 
-// A check says whether chance explains it, alone and over all places of its host.
+// The text of a check says whether chance explains it, for its own place and for all places of its host.
 func TestCheck(t *testing.T) {
 	for _, x := range []struct {
 		a    data.AACheck
@@ -18,8 +18,8 @@ func TestCheck(t *testing.T) {
 		{data.AACheck{Ratio: 1.02, Low: 1.01, High: 1.03, Verdict: data.Holds, Places: 40, Factor: 1}, "1.02 (1.01 to 1.03), which excludes 1, as one such interval in 20 does by chance; over 40 places, chance explains that; it could not have detected less than ± 1.0 %"},
 		{data.AACheck{Ratio: 1, Low: 0.99, High: 1.01, Verdict: data.Narrow, Places: 40, Factor: 1.6, Untrusted: []string{"a"}}, "1.00 (0.99 to 1.01), which contains 1; but over 40 places bare metal differs from itself by 1.6 times what such intervals allow; 1 treatment is not to be trusted"},
 		{data.AACheck{Ratio: 1.02, Low: 1.01, High: 1.03, Verdict: data.Misses, Places: 1, Factor: 1}, "1.02 (1.01 to 1.03), which excludes 1: the host was too unsteady, or this is the one run in 20 in which it happens by chance"},
-		{data.AACheck{Ratio: 1.02, Low: 1.01, High: 1.03, Verdict: data.Misses, Places: 40, Factor: 1}, "1.02 (1.01 to 1.03), which excludes 1 by more than chance explains over 40 places: the host was too unsteady, or this is the one run in 20 in which it happens by chance"},
 		{data.AACheck{Verdict: data.NotKnown}, "not known: too few rounds, or too unsteady ones, for an interval"},
+		{data.AACheck{Ratio: 1.02, Low: 1.01, High: 1.03, Verdict: data.Misses, Places: 40, Factor: 1}, "1.02 (1.01 to 1.03), which excludes 1 by more than chance explains over 40 places: the host was too unsteady, or this is the one run in 20 in which it happens by chance"},
 	} {
 		if got := Check(x.a); got != x.want {
 			t.Errorf("%s: %q\nwant %q", x.a.Verdict, got, x.want)

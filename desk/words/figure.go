@@ -119,7 +119,7 @@ func ChangeMarks(c *compare.Comparison, perCent bool) string {
 	return said
 }
 
-// ChangeMark gives a change's answer, which its mark does not show.
+// ChangeMark returns the verdict on a change, which the change's mark does not show.
 func ChangeMark(c *compare.Comparison, x compare.Change) string {
 	if x.Answer == "" {
 		return "which is " + whose(c)
@@ -128,8 +128,8 @@ func ChangeMark(c *compare.Comparison, x compare.Change) string {
 }
 
 // RadarAxes says how to read a radar chart.
-const RadarAxes = "Each axis is one metric, from 0 in the middle to 1, the best of all treatments; the farther out, the better. Of a metric of which less is better, its axis has the inverse: the best over the treatment’s own. " +
-	"Intervals are in the table below; what was emulated is in it alone."
+const RadarAxes = "Each axis is one metric, from 0 in the middle to 1, the best of all treatments; the farther out, the better. For a metric where lower is better, the axis has the inverse: the best value divided by the treatment’s own. " +
+	"Intervals are in the table below; emulated treatments are only in the table."
 
 // NotMeasured says which treatments were not measured, and why; empty if all were measured.
 func NotMeasured(s *data.Summary, gaps []data.LeftOut) string {

@@ -34,7 +34,7 @@ func Machine(m notebook.Machine) string {
 		pages, Count(m.Sockets, "socket"), Count(m.Threads, "thread"), Count(m.Nodes, "NUMA node")) + vhost + devices
 }
 
-// Machines says of each VM that was made otherwise than usual how it did against the usual one.
+// Machines compares each VM with an unusual machine with the same VM with the usual machine.
 func Machines(s *data.Summary) (all []string) {
 	for _, r := range s.Rows {
 		q, ok := s.OfUsual(r)

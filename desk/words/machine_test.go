@@ -10,7 +10,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// A VM that is made otherwise is told of against the usual one, of the same size and provisioning; and not more is said than is known.
+// Machines compares an unusual VM with the usual one of the same size and provisioning. It claims no more than the trials show.
 func TestMachines(t *testing.T) {
 	f := notebooktest.New(4).Add("bm large", 1).Add("vm qemu vanilla kvm large", 3).Add("vm qemu pinned kvm large", 2)
 	f.Noise = 1e-4

@@ -92,13 +92,17 @@ func TestSentencesOfMessages(t *testing.T) {
 		{say("neighbour-ended", "neighbour", 2, "cause", "EOF"), "neighbour 2 ended: EOF"},
 		{say("neighbours-unread", "cause", "EOF"), "what its neighbours do cannot be read: EOF"},
 		{say("neighbour-idle", "neighbour", 2, "of", 3, "cause", say("did-nothing")), "neighbour 2 of 3 was not busy: it neither ran nor moved a byte"},
+
 		{say("moved-little", "bytes", 4096, "in_s", time.Second), "it moved 4096 bytes to and from disks in 1 s"},
 		{say("ran-little", "ran_s", 0.12345, "waited_s", 0.0, "of_s", time.Second, "cores", 0.5), "it ran for 0.123 s and was ready to for 0 s, of 1 s on 0.5 cores"},
 		{say("of-load", "cause", say("left-cgroup", "cpus", "1")), "its load: one of its processes left the cgroup in which the kernel holds it to CPUs 1"},
+
 		{say("cpu-set-changed", "cpus", "1"), "its CPU set was changed or removed while it ran, so it could use other CPUs than 1"},
 		{say("other-cpus-used", "used_s", 0.25, "cpus", "1"), "it used 0.25 s of CPU time on other CPUs than 1"},
+
 		{say("too-much-cpu-time", "cpus", "1"), "it used more CPU time than CPUs 1 have in the time that it took"},
 		{say("cpus-unproven", "cpus", "1", "why", say("cpus-online-now", "cpus", "0-1")), "it cannot be shown that it stayed on CPUs 1: the host has CPUs 0-1 online now"},
+
 		{say("prepared-for-little", "label", "w{n=60}", "share", 0.0112, "trials", 23, "chosen", true, "param", "n", "length", 1778, "fair", 0.2),
 			"w{n=60}: its trials are 1.1 % of the time that its guests take; 23 in a guest (trials: 23, or --until, with which Tare chooses) or longer work (n: 1778) would make it 20 %"},
 		{say("prepared-for-little", "label", "w", "share", 0.022, "trials", 12, "chosen", false, "param", "", "length", nil, "fair", 0.2),
@@ -107,17 +111,23 @@ func TestSentencesOfMessages(t *testing.T) {
 			"w: its trials are 2.8e-08 % of the time that its guests take; longer work (n: 3) would make it 20 %"},
 		{say("prepared-for-little", "label", "w", "share", 2.8e-10, "trials", nil, "chosen", true, "param", "n", "length", nil, "fair", 0.2),
 			"w: its trials are 2.8e-08 % of the time that its guests take"},
+
 		{say("trials-vary", "label", "w", "spread", 0.15, "width", 0.0601, "wanted", 0.006, "margin", 0.01, "rounds", 40, "advice", say("length-would-do", "param", "n", "length", "600", "then", nil)),
-			"w: its trials vary by 15 % on bare metal, so ratios to it would be known to about ± 6 % when the study ends, not ± 0.6 %, which the margin of 1 % takes; n: 600 would do; about 40 rounds would do"},
+			"w: its trials vary by 15 % on bare metal; ratios to it would be known to about ± 6 % when the study ends, not ± 0.6 %, which the margin of 1 % takes; n: 600 would do; about 40 rounds would do"},
 		{say("trials-vary", "label", "w", "spread", 0.15, "width", 0.06, "wanted", 0.006, "margin", 0, "rounds", 0, "advice", say("length-chosen", "param", "n", "length", "600", "asked", "60", "then", 0.012)),
-			"w: its trials vary by 15 % on bare metal, so ratios to it would be known to about ± 6 % when the study ends, not ± 0.6 %; n is 600 here, and not 60, for about ± 1.2 %"},
+			"w: its trials vary by 15 % on bare metal; ratios to it would be known to about ± 6 % when the study ends, not ± 0.6 %; n is 600 here, and not 60, for about ± 1.2 %"},
+
 		{say("length-would-do", "param", "n", "length", "600", "then", 0.012), "n: 600 would bring about ± 1.2 %"},
+
 		{say("longer-hardly-helps", "then", 0.05, "times", 10), "longer work would hardly help, because the host's noise changes slowly (± 5 % at 10 times the length)"},
 		{say("longer-would-bring", "then", 0.05, "times", 10), "10 times the length would bring about ± 5 %"},
+
 		{say("nothing-compared", "rounds", 2, "minutes", 3), "nothing can be compared: an interval needs 2 rounds; a time budget 3 min longer would do"},
 		{say("given-up", "treatment", "w cn", "rounds", 2, "cause", exit), "w cn: given up after 2 rounds in which every trial failed: exit status 3: no such file"},
+
 		{say("counter-fell", "figure", "lo.sent_bytes", "from", "network net:[1]", "was", 220, "is", 100), "lo.sent_bytes of network net:[1] fell from 220 to 100"},
 		{say("counter-gone", "from", "cpu.stat"), "cpu.stat was there before the trial and not after it"},
+
 		{say("times-in-steps-by-cpu", "figures", []string{"interrupt_s", "steal_s"}, "step", 10*time.Millisecond), "interrupt_s and steal_s in steps of 10ms for each CPU"},
 		{say("part-left-out", "what", "stacks", "bytes", 2<<20, "most", 1<<20), "its stacks were left out: with them 2097152 bytes were to be sent, and the host takes 1048576"},
 		{say("tracer-not-attached", "on", "sched_switch", "cause", "device busy"), "it cannot attach to sched_switch: device busy"},

@@ -112,7 +112,7 @@ func Metric(m notebook.Metric) string {
 	return join(", ", []string{Plain(Caption(m.Name)), Plain(m.Unit), Direction(m)})
 }
 
-// Direction says which values of a metric are better where it is not less, as everybody expects of a time; else it is empty.
+// Direction says which values of a metric are better. It is empty where lower is better, as readers assume for a time.
 func Direction(m notebook.Metric) string {
 	switch {
 	case m.MoreIsBetter():
@@ -123,12 +123,12 @@ func Direction(m notebook.Metric) string {
 	return ""
 }
 
-// CostOf says what a cost is of a metric of which more is better, to be read with figures that are costs and no ratios of it.
+// CostOf defines the cost for a metric where higher is better. It goes with figures that show costs and not ratios of the metric.
 func CostOf(m notebook.Metric) string {
 	return "where a cost is the " + Plain(Caption(m.Name)) + " below over its own (" + Direction(m) + ")"
 }
 
-// Online says how many of its host's CPUs were online for a row, where that must be said; else it is empty.
+// Online says how many of its host's CPUs were online for a row. It is empty where readers need not know.
 func Online(s *data.Summary, r *data.Row) string {
 	of, say := s.Online(r.HostID, r.Treatment.Workload, r.HostCores)
 	switch {

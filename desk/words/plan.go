@@ -165,7 +165,7 @@ func about(s notebook.Span) string {
 var units = []struct {
 	name  string
 	s     float64
-	least float64 // from which it is used, in seconds
+	least float64 // shortest time that is written in this unit, in seconds
 }{{"days", 86400, 2 * 86400}, {"h", 3600, 2 * 3600}, {"min", 60, 90}, {"s", 1, 0}}
 
 // Time writes a span of seconds outwards, in whole units: "40 s to 3 min", "6 to 14 min".

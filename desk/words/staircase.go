@@ -20,10 +20,10 @@ var layers = map[string]string{
 	notebook.VM: "VM", notebook.VMCN: "container in VM",
 }
 
-// Layer says the name of a layer of isolation, or of what stands beside them, in words: "control group".
+// Layer names a layer of isolation, bare metal, or a VM in words: "control group".
 func Layer(name string) string { return cmp.Or(layers[name], name) }
 
-// LadderRung says a rung's name in words: "control group", "docker container".
+// LadderRung names a rung in words: "control group", "docker container".
 func LadderRung(r *ladder.Rung) string {
 	name := strings.TrimSuffix(r.Name, strings.Join(append([]string{""}, r.Apart...), " "))
 	switch r.Kind {

@@ -159,18 +159,18 @@ func figures(places [][]*data.Row) (all []notebook.Metric) {
 	return all
 }
 
-// tally is what there is at one place.
+// tally counts the rows at one place.
 type tally struct {
 	trials, good int
-	ranked       []*data.Row // with an interval to be ranked by
-	open         int         // without one
-	unbounded    bool        // some of these for want of bounds
-	lonely       bool        // there is nothing to compare with
-	alone        bool        // beside the baseline there is nothing that ran
-	failed       string      // what failed of the baseline, to follow a sentence; empty: too little to say
+	ranked       []*data.Row // rows that can be ranked: they have an interval
+	open         int         // rows that cannot be ranked: they have no interval
+	unbounded    bool        // some of the open rows lack bounds
+	lonely       bool        // no row has a baseline
+	alone        bool        // only the baseline ran
+	failed       string      // failures of the baseline, to follow a sentence; empty: too few to mention
 }
 
-// tallied counts what there is at one place.
+// tallied counts the rows at one place.
 func tallied(rows []*data.Row, named func(*data.Row) string) tally {
 	t := tally{lonely: true, alone: true}
 	for _, r := range rows {
