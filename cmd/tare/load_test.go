@@ -58,7 +58,7 @@ design: {rounds: {floor: 2, cap: 2}, trials: 1, warmups: 0, timeout: 1m}
 	m.Kill()
 	m.Serve()
 	<-done
-	if status != 1 || !strings.Contains(errs, "1 trials failed") {
+	if status != 1 || !strings.Contains(errs, "1 runs failed") {
 		t.Errorf("exit status %d: %s", status, errs)
 	}
 	failed, networks := 0, map[string]bool{}
