@@ -82,30 +82,14 @@ func brokenLink(from, link string) string {
 
 func TestLinksOfDocumentsResolve(t *testing.T) {
 	found := 0
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != "." && (d.Name()[0] == '.' || d.Name() == "bin"):
-			return filepath.SkipDir
-		case filepath.Ext(path) != ".md":
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		for _, link := range links(string(text)) {
+	eachText(t, []string{".md"}, func(path, text string) {
+		for _, link := range links(text) {
 			found++
 			if wrong := brokenLink(path, link); wrong != "" {
 				t.Errorf("%s: link (%s): %s", path, link, wrong)
 			}
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if found == 0 {
 		t.Error("no document has a link: the test checks nothing")
 	}

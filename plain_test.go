@@ -118,6 +118,29 @@ func foreign(path, text string) (all []string) {
 	return all
 }
 
+// eachText calls do for each file of the project with one of the extensions.
+func eachText(t *testing.T, extensions []string, do func(path, text string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != "." && (d.Name()[0] == '.' || slices.Contains([]string{"bin", "dist", "out"}, d.Name())):
+			return filepath.SkipDir
+		case d.IsDir() || !slices.Contains(extensions, filepath.Ext(path)):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err == nil {
+			do(path, string(text))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestForeignTextIsFound(t *testing.T) {
 	for text, want := range map[string]int{
 		"// A list was expected.":                                                               1,
@@ -139,27 +162,13 @@ func TestForeignTextIsFound(t *testing.T) {
 // No folder has more places that are not plain English than before.
 func TestTextIsPlain(t *testing.T) {
 	found := map[string][]string{}
-	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && (slices.Contains([]string{"testdata", "bin", "dist", "out"}, d.Name()) || len(d.Name()) > 1 && strings.HasPrefix(d.Name(), ".")) {
-			return filepath.SkipDir
-		}
-		if d.IsDir() || path == "plain_test.go" || !slices.Contains([]string{".go", ".md", ".tmpl", ".gohtml", ".yaml", ".c", ".h", ".js"}, filepath.Ext(path)) {
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
+	eachText(t, []string{".go", ".md", ".tmpl", ".gohtml", ".yaml", ".c", ".h", ".js"}, func(path, text string) {
 		folder := filepath.Dir(path)
-		found[folder] = append(found[folder], foreign(path, string(text))...)
-		return nil
+		if path == "plain_test.go" || slices.Contains(strings.Split(folder, "/"), "testdata") {
+			return
+		}
+		found[folder] = append(found[folder], foreign(path, text)...)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for folder, places := range found {
 		switch most := notPlainYet[folder]; {
 		case len(places) > most:

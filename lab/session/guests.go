@@ -239,8 +239,8 @@ func (l *Lab) divide(t notebook.Treatment) (guest, load []int, err error) {
 	return guest, load, nil
 }
 
-// apart are those of all on which a load disturbs a guest with the CPUs its the least. They are on none of the guest's cores, whose
-// other threads would take from the guest, unless the host has no more cores. They are at most half of the host's CPUs, so that a guest
+// apart chooses CPUs of all for a load, so that it disturbs a guest on the CPUs its as little as possible. They are on none of the guest's
+// cores, whose other threads would take from the guest, unless the host has no more cores. They are at most half of the host's CPUs, so that a guest
 // with a quota has some to choose from.
 func apart(cpus []notebook.CPU, all, its []int) []int {
 	cores := map[int]bool{}
@@ -249,27 +249,26 @@ func apart(cpus []notebook.CPU, all, its []int) []int {
 			cores[c.Core] = true
 		}
 	}
-	var other, beside []int
+	var other, beside []notebook.CPU
 	for _, c := range cpus {
 		switch {
 		case !slices.Contains(all, c.ID) || slices.Contains(its, c.ID):
 		case cores[c.Core]:
-			beside = append(beside, c.ID)
+			beside = append(beside, c)
 		default:
-			other = append(other, c.ID)
+			other = append(other, c)
 		}
 	}
 	if len(other) == 0 {
 		other = beside
 	}
-	core := map[int]int{}
-	for _, c := range cpus {
-		core[c.ID] = c.Core
+	slices.SortFunc(other, func(a, b notebook.CPU) int { return cmp.Or(cmp.Compare(b.Core, a.Core), cmp.Compare(b.ID, a.ID)) })
+	var load []int
+	for _, c := range other[:min(len(other), max(len(all)/2, 1))] {
+		load = append(load, c.ID)
 	}
-	slices.SortFunc(other, func(a, b int) int { return cmp.Or(cmp.Compare(core[b], core[a]), cmp.Compare(b, a)) })
-	other = other[:min(len(other), max(len(all)/2, 1))]
-	slices.Sort(other)
-	return other
+	slices.Sort(load)
+	return load
 }
 
 // cpus are the CPUs of a guest of the treatment, if it is bound to any.

@@ -88,16 +88,8 @@ func (r *Request) check() error {
 	return nil
 }
 
-const agent = "User-Agent: tare" // unless the user gives another
-
 // bodiless are the methods whose requests say nothing of a body where they have none (RFC 9110, section 8.6).
 var bodiless = []string{"GET", "HEAD", "DELETE", "OPTIONS"}
-
-// named reports whether a header has this name.
-func named(header, name string) bool {
-	own, _, _ := strings.Cut(header, ":")
-	return strings.EqualFold(own, name)
-}
 
 // putInto puts the request into the workload that sends it, in the form that its load reads: the method, a line feed, and what follows
 // a request's first line.
@@ -115,16 +107,21 @@ func (r *Request) putInto(w *workload.Workload, base string) error {
 			return fmt.Errorf("body of the request: %w", err)
 		}
 	}
-	text := []byte(r.method() + "\n")
-	for _, h := range append([]string{agent}, r.Headers...) {
+	var headers []byte
+	ownAgent := false
+	for _, h := range r.Headers {
 		name, value, err := header(h)
 		if err != nil {
 			return err
 		}
-		if h != agent || !slices.ContainsFunc(r.Headers, func(h string) bool { return named(h, name) }) {
-			text = fmt.Appendf(text, "%s: %s\r\n", name, value)
-		}
+		ownAgent = ownAgent || strings.EqualFold(name, "User-Agent")
+		headers = fmt.Appendf(headers, "%s: %s\r\n", name, value)
 	}
+	text := []byte(r.method() + "\n")
+	if !ownAgent {
+		text = append(text, "User-Agent: tare\r\n"...)
+	}
+	text = append(text, headers...)
 	if len(body) > 0 || !slices.Contains(bodiless, r.method()) {
 		text = fmt.Appendf(text, "Content-Length: %d\r\n", len(body))
 	}
