@@ -37,8 +37,8 @@ func TestWhatAnIdleCostCovers(t *testing.T) {
 
 // A missing or unreadable record is not an error: the host is measured again.
 func TestReadIdle(t *testing.T) {
-	file := filepath.Join(t.TempDir(), idleFile)
 	for text, want := range map[string]bool{"": false, "{": false, `{"kernel":"6.1","guests":3}`: true} {
+		file := filepath.Join(t.TempDir(), idleFile)
 		if text != "" {
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
