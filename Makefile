@@ -53,8 +53,8 @@ cross:
 cuda:
 	@scripts/cuda
 
-# The tracers' BPF objects, the JSON schemas of files that people write, and golden files from what the code prints now: review the difference before you commit it.
+# The tracers' BPF objects, the JSON schemas of files that people write, docs/reference.md, and golden files from what the code prints now: review the difference before you commit it.
 generate:
 	@scripts/generate
 	CGO_ENABLED=0 $(GO) test $$(git grep -l '"tare/internal/golden"' -- 'desk/*_test.go' 'lab/*_test.go' 'schemas/*_test.go' | xargs dirname | sort -u | sed 's|^|./|') -update
-	CGO_ENABLED=0 $(GO) test ./cmd/tare -run '^TestSamplesAreReadAsBefore$$' -update
+	CGO_ENABLED=0 $(GO) test ./cmd/tare -run '^Test(SamplesAreReadAsBefore|ReferenceIsCurrent)$$' -update

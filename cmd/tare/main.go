@@ -102,9 +102,9 @@ func rootCommand() *cobra.Command {
 		Long: `Tare runs the same workload from the same root filesystem on bare metal (bm), in a container (cn), in a VM (vm)
 and in a container in a VM (vmcn). It limits CPUs by a quota (vanilla) or by a fixed CPU set (pinned), and interleaves
 the runs in random order. It reports the overhead of each platform with 95 % intervals.`,
-		Example: `  sudo tare doctor                 what this host supports
-  sudo tare run quick --out R      measure
-  tare summary R                   print the answer again, on any machine, without root`,
+		Example: `  sudo tare doctor                 # what this host supports
+  sudo tare run quick --out R      # measure
+  tare summary R                   # print the answer again, on any machine, without root`,
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,25 +22,59 @@ func manCommand() *cobra.Command {
 		}}
 }
 
-// writePages writes the man pages of a command and its subcommands into a folder.
-func writePages(c *cobra.Command, dir string) error {
+// manual is the help of a command, for man pages and for docs/reference.md.
+type manual struct {
+	name                        string // tare-study-list
+	short, usage, long, example string
+	options                     []option
+	above, below                []string // names of the command above it, and of its subcommands
+}
+
+// option is a flag of a command.
+type option struct{ name, placeholder, usage, byDefault string }
+
+// manuals are the manuals of a command and of its subcommands. Hidden commands have none.
+func manuals(c *cobra.Command) (all []manual) {
 	if c.Hidden || c.Name() == "help" {
 		return nil
 	}
-	name := strings.ReplaceAll(c.CommandPath(), " ", "-")
-	if err := os.WriteFile(filepath.Join(dir, name+".1"), []byte(manPage(c, name)), 0o644); err != nil {
-		return err
+	pageName := func(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
+	m := manual{name: pageName(c), short: c.Short, usage: c.UseLine(), long: c.Long, example: c.Example}
+	c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		o := option{name: "--" + f.Name}
+		if o.placeholder, o.usage = pflag.UnquoteUsage(f); !slices.Contains([]string{"", "0", "0s", "false", "[]"}, f.DefValue) {
+			o.byDefault = f.DefValue
+		}
+		m.options = append(m.options, o)
+	})
+	if c.HasParent() {
+		m.above = []string{pageName(c.Parent())}
 	}
-	for _, below := range c.Commands() {
-		if err := writePages(below, dir); err != nil {
+	all = []manual{m}
+	for _, sub := range c.Commands() {
+		if of := manuals(sub); len(of) > 0 {
+			all[0].below = append(all[0].below, of[0].name)
+			all = append(all, of...)
+		}
+	}
+	return all
+}
+
+// writePages writes the man pages of a command and its subcommands into a folder.
+func writePages(c *cobra.Command, dir string) error {
+	for _, m := range manuals(c) {
+		if err := os.WriteFile(filepath.Join(dir, m.name+".1"), []byte(m.troff()), 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// manPage is the help of a command as troff source.
-func manPage(c *cobra.Command, name string) string {
+// troff is the manual as the source of a man page.
+func (m manual) troff() string {
 	var page strings.Builder
 	section := func(title, text string, verbatim bool) {
 		if text = strings.Trim(text, "\n"); text == "" {
@@ -53,32 +88,26 @@ func manPage(c *cobra.Command, name string) string {
 		}
 		fmt.Fprintf(&page, ".SH %s\n%s\n", title, text)
 	}
-	fmt.Fprintf(&page, ".TH %s 1 \"\" \"tare %s\"\n", strings.ToUpper(troff(name)), number)
-	section("NAME", name+" - "+c.Short, false)
-	section("SYNOPSIS", c.UseLine(), false)
-	section("DESCRIPTION", c.Long, false)
-	var flags strings.Builder
-	c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Name == "help" {
-			return
+	fmt.Fprintf(&page, ".TH %s 1 \"\" \"tare %s\"\n", strings.ToUpper(troff(m.name)), number)
+	section("NAME", m.name+" - "+m.short, false)
+	section("SYNOPSIS", m.usage, false)
+	section("DESCRIPTION", m.long, false)
+	for i, o := range m.options {
+		if i == 0 {
+			page.WriteString(".SH OPTIONS\n")
 		}
-		placeholder, usage := pflag.UnquoteUsage(f)
-		fmt.Fprintf(&flags, ".TP\n%s\n%s\n", strings.TrimSpace(troff("--"+f.Name)+" "+troff(placeholder)), troff(usage))
-	})
-	if flags.Len() > 0 {
-		fmt.Fprintf(&page, ".SH OPTIONS\n%s", flags.String())
-	}
-	section("EXAMPLES", c.Example, true)
-	var below []string
-	for _, sub := range c.Commands() {
-		if !sub.Hidden && sub.Name() != "help" {
-			below = append(below, strings.ReplaceAll(sub.CommandPath(), " ", "-")+"(1)")
+		usage := o.usage
+		if o.byDefault != "" {
+			usage += " (default: " + o.byDefault + ")"
 		}
+		fmt.Fprintf(&page, ".TP\n%s\n%s\n", strings.TrimSpace(troff(o.name+" "+o.placeholder)), troff(usage))
 	}
-	if c.HasParent() {
-		below = append([]string{strings.ReplaceAll(c.Parent().CommandPath(), " ", "-") + "(1)"}, below...)
+	section("EXAMPLES", m.example, true)
+	var others []string
+	for _, name := range slices.Concat(m.above, m.below) {
+		others = append(others, name+"(1)")
 	}
-	section("SEE ALSO", strings.Join(below, ", "), false)
+	section("SEE ALSO", strings.Join(others, ", "), false)
 	return page.String()
 }
 
