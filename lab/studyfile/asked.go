@@ -172,7 +172,13 @@ func (s *Spec) seeking(u Until) *Spec {
 }
 
 // HostCode names the parts of the study that run as root on this host, outside containers and VMs.
-func (a *Asked) HostCode() []string { return a.Spec.hostCode(a.Works, a.LoadFrom()) }
+func (a *Asked) HostCode() []string {
+	kept := slices.DeleteFunc(slices.Clone(a.Works), func(w Work) bool {
+		only, chosen := a.Choices.Only[byWorkload]
+		return chosen && w.Workload.Name != only
+	})
+	return a.Spec.hostCode(kept, a.LoadFrom())
+}
 
 // withoutHostCode refuses a study that would run something as root on this host, if the user forbids that.
 func (a *Asked) withoutHostCode() error {

@@ -54,3 +54,21 @@ func TestHostCode(t *testing.T) {
 		}
 	}
 }
+
+// A workload that --only leaves out runs nothing on the host.
+func TestHostCodeOfChosenWorkloads(t *testing.T) {
+	text := "name: host-code\nworkloads: [{name: cpu}, {name: httpd}]\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\n"
+	s, err := Parse("study.yaml", []byte(text), t.TempDir(), Known{withKernels(), known.Kinds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for only, most := range map[string]int{"cpu": 1, "httpd": 3} {
+		a, err := s.Ask(workloads.FS, Choices{Only: Only{byWorkload: only}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.HostCode(); len(got) != most {
+			t.Errorf("--only workload=%s: %q; want %d parts", only, got, most)
+		}
+	}
+}
