@@ -72,6 +72,8 @@ const (
 	Tare   Thing = "tare"
 	Image  Thing = "image"
 
+	GuestKernel Thing = "VMs' kernel"
+
 	Setting    Thing = "setting"
 	Mitigation Thing = "mitigation"
 	Version    Thing = "version"
@@ -96,12 +98,17 @@ func From(old, new *data.Summary, margin float64) (*Comparison, error) {
 		if r.Treatment.AA { // it checks the host, and is bare metal once more
 			continue
 		}
-		i := slices.IndexFunc(new.Rows, func(n *data.Row) bool { return same(r, n) })
+		i := counterpart(r, old.Rows, new.Rows)
 		if i < 0 {
 			c.Gone = append(c.Gone, r)
 			continue
 		}
 		taken[new.Rows[i]] = true
+		if x, y := r.Treatment.Kernel, new.Rows[i].Treatment.Kernel; x != y {
+			if d := (Differs{GuestKernel, "", cmp.Or(x, usual), cmp.Or(y, usual)}); !slices.Contains(c.Differences, data.Doubt(d)) {
+				c.Differences = append(c.Differences, d)
+			}
+		}
 		c.Changes = append(c.Changes, Change{Old: r, New: new.Rows[i], Answer: stats.Inconclusive})
 		for _, f := range r.Figures {
 			if n := slices.IndexFunc(new.Rows[i].Figures, func(n *data.Row) bool { return n.Metric == f.Metric }); n >= 0 {
@@ -115,7 +122,7 @@ func From(old, new *data.Summary, margin float64) (*Comparison, error) {
 		}
 	}
 	if len(c.Changes) == 0 {
-		return nil, fmt.Errorf("%s and %s have no treatment in common: the first has %s, the second %s", old.Folders[0].Dir, new.Folders[0].Dir, first(old), first(new))
+		return nil, fmt.Errorf("%s and %s have no configuration in common: the first has %s, the second %s", old.Folders[0].Dir, new.Folders[0].Dir, first(old), first(new))
 	}
 	c.split()
 	c.judge()
@@ -157,9 +164,41 @@ func first(s *data.Summary) string {
 	return s.Rows[0].Treatment.ID
 }
 
+// usual is the kernel of VMs for which none was named.
+const usual = "usual"
+
+// counterpart is the place of the row's treatment among those of the second folder; -1: it is not there. A VM's kernel may be what changed
+// between the folders. So VMs that differ only by their kernel belong together, where each folder has one of them.
+func counterpart(r *data.Row, old, new []*data.Row) int {
+	if i := slices.IndexFunc(new, func(n *data.Row) bool { return same(r, n) }); i >= 0 {
+		return i
+	}
+	found, before, after := -1, 0, 0
+	for _, o := range old {
+		if sameButKernel(r, o) {
+			before++
+		}
+	}
+	for i, n := range new {
+		if sameButKernel(r, n) {
+			found = i
+			after++
+		}
+	}
+	if before != 1 || after != 1 {
+		return -1
+	}
+	return found
+}
+
 // same says whether two rows are of the same treatment, on whatever host and of whatever image.
 func same(a, b *data.Row) bool {
+	return a.Treatment.Kernel == b.Treatment.Kernel && sameButKernel(a, b)
+}
+
+func sameButKernel(a, b *data.Row) bool {
 	x, y := a.Treatment, b.Treatment
+	x.Kernel, y.Kernel = "", ""
 	return x.SameWork(y) && x.Variant() == y.Variant() && x.Provisioning == y.Provisioning &&
 		x.Instance.SameSize(y.Instance) && x.AA == y.AA && x.HostCores == y.HostCores && a.Metric == b.Metric && data.SameMeasure(a, b)
 }

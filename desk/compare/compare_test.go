@@ -203,7 +203,32 @@ func TestFoldersThatCannotBeCompared(t *testing.T) {
 	if _, err := compare.From(read(t, folder(10, nil)), read(t, other), 0.01); err == nil || !strings.Contains(err.Error(), "compare needs two folders of one study") {
 		t.Error(err)
 	}
-	if _, err := compare.From(read(t, notebooktest.New(2).Add("bm large", 1)), read(t, notebooktest.New(2).Add("bm 2/4GB", 1)), 0.01); err == nil || !strings.Contains(err.Error(), "no treatment in common") {
+	if _, err := compare.From(read(t, notebooktest.New(2).Add("bm large", 1)), read(t, notebooktest.New(2).Add("bm 2/4GB", 1)), 0.01); err == nil || !strings.Contains(err.Error(), "no configuration in common") {
 		t.Error(err)
+	}
+}
+
+// A VM's kernel may be what changed. VMs that differ only by it are compared, unless a folder has several of them.
+func TestKernelsOfVMsAreCompared(t *testing.T) {
+	vms := func(kernels ...string) *data.Summary {
+		f := notebooktest.New(8)
+		for _, kernel := range kernels {
+			vm := notebooktest.Treatment("vm qemu kvm vanilla large")
+			vm.Kernel = kernel
+			vm.ID += " " + kernel
+			f.AddTreatment(vm, 2)
+		}
+		return read(t, f)
+	}
+	c := from(t, vms("6.1"), vms("6.12"), 0.01)
+	want := compare.Differs{What: compare.GuestKernel, Old: "6.1", New: "6.12"}
+	if len(c.Changes) != 1 || len(c.Gone)+len(c.Added) > 0 || !slices.Contains(c.Differences, data.Doubt(want)) {
+		t.Errorf("%d changes, %d gone, %d added, %v; want one change, of the VMs' kernel", len(c.Changes), len(c.Gone), len(c.Added), c.Differences)
+	}
+	if said := words.Doubt(want); said != "the VMs' kernel: 6.1 before, 6.12 after" {
+		t.Errorf("said: %q", said)
+	}
+	if c := from(t, vms("6.1", "6.6"), vms("6.6", "6.12"), 0.01); len(c.Changes) != 1 || len(c.Gone) != 1 || len(c.Added) != 1 {
+		t.Errorf("%d changes, %d gone, %d added; want one each", len(c.Changes), len(c.Gone), len(c.Added))
 	}
 }

@@ -52,7 +52,7 @@ func TestWeighedComparison(t *testing.T) {
 	if said := words.Changed(c, c.Changes[0]); !strings.Contains(said, " % more memory (") {
 		t.Error(said)
 	}
-	if _, err := compare.From(before, folder(3, 1, 1, 2), 0.01); err == nil || !strings.Contains(err.Error(), "no treatment in common") {
+	if _, err := compare.From(before, folder(3, 1, 1, 2), 0.01); err == nil || !strings.Contains(err.Error(), "no configuration in common") {
 		t.Errorf("guests among 8 were compared with guests among 2: %v", err)
 	}
 }
