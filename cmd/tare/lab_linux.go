@@ -49,8 +49,10 @@ func layersCommand() *cobra.Command {
 type running struct {
 	out, accel, format, input string
 	kernel                    string
-	explain, from, until      string
-	known                     studyfile.Until // what until asks for
+	explain, from             string
+	precision, decide, until  string
+	untilClaims               bool
+	known                     studyfile.Until // when the run ends, by the four flags above
 	tracers                   []string        // what explain names
 	seed                      uint64
 	rounds                    int
@@ -68,7 +70,11 @@ func (r *running) flags(c *cobra.Command) {
 	f.StringVar(&r.from, "load-from", "", "generate the load of services on another machine, as root by SSH key: `ssh://[USER@]HOST[:PORT]`")
 	f.Uint64Var(&r.seed, "seed", 0, "seed for the random order of configurations (default: random, and recorded)")
 	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: as the study says)")
-	f.StringVar(&r.until, "until", "", "stop when this is known: '±1%', 'decided at 2%', claims, or 'p95 < 1.5x' (see tare run --help)")
+	f.StringVar(&r.precision, "precision", "", "stop when every interval is within ± this `SHARE` of its ratio, such as 1%")
+	f.StringVar(&r.decide, "decide", "", "stop when each overhead is shown above, below or within this `MARGIN`: 2%, or the word margin for the study's")
+	f.BoolVar(&r.untilClaims, "until-claims", false, "stop when every claim of the study is decided that this host can test")
+	f.StringVar(&r.until, "until", "", "the older name of --precision, --decide and --until-claims")
+	f.Lookup("until").Hidden = true
 	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would end after this time, such as 10m")
 	f.BoolVar(&r.noHostCode, "no-host-code", false, "refuse bm and other workload code that would run as root here (docs/security.md)")
 	f.BoolVar(&r.plan, "plan", false, "print what the run would do and how long it would take; start nothing")
@@ -79,7 +85,7 @@ func (r *running) flags(c *cobra.Command) {
 }
 
 func (r *running) check(c *cobra.Command) error {
-	if err := notEmpty(c, "out", "input", "image", "explain", "until", "vm-kernel", "load-from"); err != nil {
+	if err := notEmpty(c, "out", "input", "image", "explain", "precision", "decide", "until", "vm-kernel", "load-from"); err != nil {
 		return err
 	}
 	if c.Flags().Changed("rounds") && r.rounds == 0 {
@@ -94,14 +100,8 @@ func (r *running) check(c *cobra.Command) error {
 	if r.budget < 0 {
 		return fmt.Errorf("--time-budget %v: must be a positive time, such as 10m", r.budget)
 	}
-	if r.until != "" {
-		var err error
-		if r.known, err = studyfile.ParseUntil(r.until, session.Known.Kinds); err != nil {
-			return fmt.Errorf("--until %w", err)
-		}
-		if r.rounds > 0 {
-			return errors.New("--until and --rounds: only one of them is allowed")
-		}
+	if err := r.ends(c); err != nil {
+		return err
 	}
 	if r.explain != "" {
 		var err error
@@ -110,6 +110,35 @@ func (r *running) check(c *cobra.Command) error {
 		}
 	}
 	return oneOf("--format", r.format, "table", "json")
+}
+
+// ends reads the flags that say when the run ends.
+func (r *running) ends(c *cobra.Command) (err error) {
+	var given []string
+	for _, name := range []string{"precision", "decide", "until-claims", "until", "rounds"} {
+		if c.Flags().Changed(name) {
+			given = append(given, "--"+name)
+		}
+	}
+	if len(given) > 1 {
+		return fmt.Errorf("%s: only one of them is allowed", strings.Join(given, " and "))
+	}
+	switch {
+	case r.precision != "":
+		r.known, err = studyfile.ParsePrecision(r.precision)
+	case r.decide != "":
+		r.known, err = studyfile.ParseDecide(r.decide)
+	case r.until != "":
+		if r.known, err = studyfile.ParseUntil(r.until, session.Known.Kinds); err == nil && !r.known.Seeks() {
+			fmt.Fprintf(c.ErrOrStderr(), "tare: --until %s is now %s\n", words.Shell(r.until), r.known.Flag())
+		}
+	default:
+		r.known.Claims = r.untilClaims
+	}
+	if err != nil {
+		return fmt.Errorf("%s %w", given[0], err)
+	}
+	return nil
 }
 
 func runCommand() *cobra.Command {
@@ -121,18 +150,17 @@ func runCommand() *cobra.Command {
 		Long: `Runs every configuration of a study once in each round, in random order, each time in a new process, container or VM. Tare
 records each run before the next begins. After an interrupt or a kill, the same command continues where it stopped.
 
---until replaces the study's number of rounds, for at most ` + fmt.Sprint(studyfile.UntilRounds) + ` rounds:
-  ±1%             until every interval is within ±1 % of its ratio
-  decided at 2%   until each overhead is shown to be at least 2 % more, at least 2 % less, or within 2 %
-  claims          until every claim is decided that this host can test
-  p95 < 1.5x      finds how many instances fit before the 95th percentile reaches 1.5 times its value with one
+--precision, --decide and --until-claims replace the study's number of rounds, for at most ` + fmt.Sprint(studyfile.UntilRounds) + ` rounds:
+  --precision 1%  until every interval is within ±1 % of its ratio
+  --decide 2%     until each overhead is shown to be at least 2 % more, at least 2 % less, or within 2 %
+  --until-claims  until every claim is decided that this host can test
 
 With --explain each configuration also runs as many traced runs, in random order among the others. Ratios come only from
 untraced runs. tare explain then shows where the time went, and what the tracers cost.`,
 		Example: `  sudo tare run quick --out R
   sudo tare run quick --explain --out R && tare explain R
-  sudo tare run quick --until 'decided at 2%' --time-budget 20m
-  sudo tare run pinning-small --until claims --time-budget 30m
+  sudo tare run quick --decide 2% --time-budget 20m
+  sudo tare run pinning-small --until-claims --time-budget 30m
   sudo tare run ./mine.yaml --only platform=cn,instance=large --time-budget 30m`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 2 && r.explain != "" {

@@ -37,7 +37,10 @@ func begun(f data.Folder) []string {
 }
 
 // measuringFlags are the options of run and bench that another folder, or another number of rounds, replaces.
-var measuringFlags = []string{"--out", "--rounds", "--until", "--seed", "--time-budget"}
+var measuringFlags = []string{"--out", "--rounds", "--precision", "--decide", untilClaims, "--until", "--seed", "--time-budget"}
+
+// untilClaims is the only one of the measuringFlags without a value.
+const untilClaims = "--until-claims"
 
 // with are the words of a command without the options that others replace, and with these.
 func with(args, without []string, more ...string) []string {
@@ -49,7 +52,7 @@ func with(args, without []string, more ...string) []string {
 		}
 		name, _, joined := strings.Cut(args[i], "=")
 		if slices.Contains(without, name) {
-			if !joined {
+			if !joined && name != untilClaims {
 				i++
 			}
 			continue
