@@ -57,7 +57,8 @@ type running struct {
 	seed                      uint64
 	rounds                    int
 	budget                    time.Duration
-	quiet, noHostCode, plan   bool
+	tuneHost, quiet, silent   bool // quiet is the older name of tuneHost
+	noHostCode, plan          bool
 }
 
 func (r *running) flags(c *cobra.Command) {
@@ -78,7 +79,10 @@ func (r *running) flags(c *cobra.Command) {
 	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would end after this time, such as 10m")
 	f.BoolVar(&r.noHostCode, "no-host-code", false, "refuse bm and other workload code that would run as root here (docs/security.md)")
 	f.BoolVar(&r.plan, "plan", false, "print what the run would do and how long it would take; start nothing")
-	f.BoolVar(&r.quiet, "quiet", false, "reduce the host's noise during the run (tare doctor --noise); settings are listed, then restored")
+	f.BoolVar(&r.tuneHost, "tune-host", false, "reduce the host's noise during the run (tare doctor --noise); settings are listed, then restored")
+	f.BoolVar(&r.quiet, "quiet", false, "the older name of --tune-host")
+	f.Lookup("quiet").Hidden = true
+	f.BoolVarP(&r.silent, "silent", "q", false, "print the answer, warnings and errors, but no progress")
 	f.StringVar(&r.explain, "explain", "", "also trace where the time goes, in additional runs: with kernel counters, with every event (--explain="+studyfile.ExplainDeep+
 		"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
 	f.Lookup("explain").NoOptDefVal = studyfile.ExplainByDefault
@@ -99,6 +103,10 @@ func (r *running) check(c *cobra.Command) error {
 	}
 	if r.budget < 0 {
 		return fmt.Errorf("--time-budget %v: must be a positive time, such as 10m", r.budget)
+	}
+	if r.quiet {
+		fmt.Fprintln(c.ErrOrStderr(), "tare: --quiet is now --tune-host, and keeps that meaning until 0.2.0; -q prints no progress")
+		r.tuneHost = true
 	}
 	if err := r.ends(c); err != nil {
 		return err
@@ -213,7 +221,7 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, only studyfile.
 	if err != nil {
 		return err
 	}
-	q := session.Request{Spec: spec, Choices: chosen, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:], Quiet: r.quiet}
+	q := session.Request{Spec: spec, Choices: chosen, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:], TuneHost: r.tuneHost}
 	if r.budget > 0 {
 		q.Deadline = began.Add(r.budget)
 	}
@@ -221,6 +229,9 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, only studyfile.
 		return r.showPlan(ctx, q, published)
 	}
 	show := newProgress(os.Stderr)
+	if r.silent {
+		show = silentProgress(os.Stderr)
+	}
 	defer show.end()
 	if onHost := asked.HostCode(); len(onHost) > 0 {
 		show.note("Runs as root on this host: " + strings.Join(onHost, ", ") + ".")
@@ -293,8 +304,10 @@ func (r *running) finish(run *study.Run, reason *notebook.Message, published []c
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "Report: %s\n", path)
-	if len(run.Plan.Study.Explain) > 0 {
+	if !r.silent {
+		fmt.Fprintf(os.Stderr, "Report: %s\n", path)
+	}
+	if len(run.Plan.Study.Explain) > 0 && !r.silent {
 		fmt.Fprintf(os.Stderr, "Where the time went: tare explain %s\n", r.out)
 	}
 	switch {
@@ -331,7 +344,7 @@ mode. For those, --vm-kernel FILE also tries a kernel that was made for this, as
 
 With --noise it tests instead which settings of the host make times vary. For 75 seconds a short command runs on one CPU while
 Tare changes and restores each setting that this host allows. It reports how much each setting narrows the interval of the
-command compared with itself. tare run --quiet applies the settings.`,
+command compared with itself. tare run --tune-host applies the settings.`,
 		Example: "  sudo tare doctor\n  sudo tare doctor --noise\n  sudo tare doctor --format json\n  sudo tare doctor --vm-kernel ./vmlinuz",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if noisy {
@@ -394,7 +407,7 @@ func describeCapabilities(all []notebook.Capability) error {
 func cleanCommand() *cobra.Command {
 	return &cobra.Command{Use: "clean", Short: "Remove and restore what an interrupted run left behind", Args: nothing,
 		Long: `Undoes every change that a run recorded in its journal but could not undo: processes, VMs, mounts, cgroups, containers,
-folders, unfinished images, host settings of --quiet. It keeps results and finished images.`,
+folders, unfinished images, host settings of --tune-host. It keeps results and finished images.`,
 		Example: "  sudo tare clean",
 		RunE: func(c *cobra.Command, _ []string) error {
 			done, err := session.Clean(c.Context())

@@ -83,10 +83,11 @@ func TestOlderFlags(t *testing.T) {
 		"--until=decided at 2%": {"--decide=2%", "tare: --until 'decided at 2%' is now --decide 2%\n"},
 		"--until=decided":       {"--decide=margin", "tare: --until decided is now --decide margin\n"},
 		"--until=claims":        {"--until-claims", "tare: --until claims is now --until-claims\n"},
+		"--quiet":               {"--tune-host", "tare: --quiet is now --tune-host, and keeps that meaning until 0.2.0; -q prints no progress\n"},
 	} {
 		was, said, err := flagsOf(older)
 		is, nothing, err2 := flagsOf(now[0])
-		if err != nil || err2 != nil || was.known != is.known || !is.known.Asked() || said != now[1] || nothing != "" {
+		if err != nil || err2 != nil || was.known != is.known || was.tuneHost != is.tuneHost || was.silent || !is.known.Asked() && !is.tuneHost || said != now[1] || nothing != "" {
 			t.Errorf("%s: %+v, %q, %v; %s: %+v, %q, %v", older, was.known, said, err, now[0], is.known, nothing, err2)
 		}
 	}

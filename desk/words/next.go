@@ -50,14 +50,18 @@ func with(args, without []string, more ...string) []string {
 			rest = args[i:]
 			break
 		}
-		name, _, joined := strings.Cut(args[i], "=")
+		arg := args[i]
+		if arg == "--quiet" { // its older name, in older folders
+			arg = "--tune-host"
+		}
+		name, _, joined := strings.Cut(arg, "=")
 		if slices.Contains(without, name) {
 			if !joined && name != untilClaims {
 				i++
 			}
 			continue
 		}
-		all = append(all, args[i])
+		all = append(all, arg)
 	}
 	return append(append(all, more...), rest...)
 }
