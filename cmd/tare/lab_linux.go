@@ -45,113 +45,8 @@ func layersCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error { return exit(layers.Main(args)) }}
 }
 
-// running holds the flags of the commands that measure.
-type running struct {
-	out, accel, format, input string
-	kernel                    string
-	explain, from             string
-	precision, decide, until  string
-	untilClaims               bool
-	known                     studyfile.Until // when the run ends, by the four flags above
-	tracers                   []string        // what explain names
-	seed                      uint64
-	rounds                    int
-	budget                    time.Duration
-	tuneHost, quiet, silent   bool // quiet is the older name of tuneHost
-	noHostCode, plan          bool
-}
-
-func (r *running) flags(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&r.out, "out", "", "results folder; continues an unfinished run of the same study (default tare-STUDY-TIME)")
-	f.StringVar(&r.accel, "accel", "auto", "accelerator of VMs: auto, kvm, or an emulation, which is never ranked: kvm-emulated or tcg")
-	f.StringVar(&r.kernel, "vm-kernel", "", "kernel of VMs: `FILE`, a bzImage or vmlinux (default: the study's, else the host's, else Debian's)")
-	f.StringVar(&r.format, "format", "table", "output format: table or json")
-	f.StringVar(&r.input, "input", "", "input file, instead of the workload's own")
-	f.StringVar(&r.from, "load-from", "", "generate the load of services on another machine, as root by SSH key: `ssh://[USER@]HOST[:PORT]`")
-	f.Uint64Var(&r.seed, "seed", 0, "seed for the random order of configurations (default: random, and recorded)")
-	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: as the study says)")
-	f.StringVar(&r.precision, "precision", "", "stop when every interval is within ± this `SHARE` of its ratio, such as 1%")
-	f.StringVar(&r.decide, "decide", "", "stop when each overhead is shown above, below or within this `MARGIN`: 2%, or the word margin for the study's")
-	f.BoolVar(&r.untilClaims, "until-claims", false, "stop when every claim of the study is decided that this host can test")
-	f.StringVar(&r.until, "until", "", "the older name of --precision, --decide and --until-claims")
-	f.Lookup("until").Hidden = true
-	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would end after this time, such as 10m")
-	f.BoolVar(&r.noHostCode, "no-host-code", false, "refuse bm and other workload code that would run as root here (docs/security.md)")
-	f.BoolVar(&r.plan, "plan", false, "print what the run would do and how long it would take; start nothing")
-	f.BoolVar(&r.tuneHost, "tune-host", false, "reduce the host's noise during the run (tare doctor --noise); settings are listed, then restored")
-	f.BoolVar(&r.quiet, "quiet", false, "the older name of --tune-host")
-	f.Lookup("quiet").Hidden = true
-	f.BoolVarP(&r.silent, "silent", "q", false, "print the answer, warnings and errors, but no progress")
-	f.StringVar(&r.explain, "explain", "", "also trace where the time goes, in additional runs: with kernel counters, with every event (--explain="+studyfile.ExplainDeep+
-		"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
-	f.Lookup("explain").NoOptDefVal = studyfile.ExplainByDefault
-}
-
-func (r *running) check(c *cobra.Command) error {
-	if err := notEmpty(c, "out", "input", "image", "explain", "precision", "decide", "until", "vm-kernel", "load-from"); err != nil {
-		return err
-	}
-	if c.Flags().Changed("rounds") && r.rounds == 0 {
-		return errors.New("--rounds 0: must be at least 1")
-	}
-	if err := oneOf("--accel", r.accel, "auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG); err != nil {
-		return err
-	}
-	if r.rounds < 0 || r.rounds > studyfile.MostRounds {
-		return fmt.Errorf("--rounds %d: must be from 1 to %d", r.rounds, studyfile.MostRounds)
-	}
-	if r.budget < 0 {
-		return fmt.Errorf("--time-budget %v: must be a positive time, such as 10m", r.budget)
-	}
-	if r.quiet {
-		fmt.Fprintln(c.ErrOrStderr(), "tare: --quiet is now --tune-host, and keeps that meaning until 0.2.0; -q prints no progress")
-		r.tuneHost = true
-	}
-	if err := r.ends(c); err != nil {
-		return err
-	}
-	if r.explain != "" {
-		var err error
-		if r.tracers, err = studyfile.ParseExplain(r.explain); err != nil {
-			return err
-		}
-	}
-	return oneOf("--format", r.format, "table", "json")
-}
-
-// ends reads the flags that say when the run ends.
-func (r *running) ends(c *cobra.Command) (err error) {
-	var given []string
-	for _, name := range []string{"precision", "decide", "until-claims", "until", "rounds"} {
-		if c.Flags().Changed(name) {
-			given = append(given, "--"+name)
-		}
-	}
-	if len(given) > 1 {
-		return fmt.Errorf("%s: only one of them is allowed", strings.Join(given, " and "))
-	}
-	switch {
-	case r.precision != "":
-		r.known, err = studyfile.ParsePrecision(r.precision)
-	case r.decide != "":
-		r.known, err = studyfile.ParseDecide(r.decide)
-	case r.until != "":
-		if r.known, err = studyfile.ParseUntil(r.until, session.Known.Kinds); err == nil && !r.known.Seeks() {
-			fmt.Fprintf(c.ErrOrStderr(), "tare: --until %s is now %s\n", words.Shell(r.until), r.known.Flag())
-		}
-	default:
-		r.known.Claims = r.untilClaims
-	}
-	if err != nil {
-		return fmt.Errorf("%s %w", given[0], err)
-	}
-	return nil
-}
-
 func runCommand() *cobra.Command {
 	var r running
-	var only string
 	c := &cobra.Command{
 		Use:   "run STUDY|FILE",
 		Short: "Run a study: a shipped one, or a file of your own",
@@ -163,12 +58,15 @@ records each run before the next begins. After an interrupt or a kill, the same 
   --decide 2%     until each overhead is shown to be at least 2 % more, at least 2 % less, or within 2 %
   --until-claims  until every claim is decided that this host can test
 
+--platforms, --size, --provisioning and --network take the place of what the study names. --only keeps a part of it.
+
 With --explain each configuration also runs as many traced runs, in random order among the others. Ratios come only from
 untraced runs. tare explain then shows where the time went, and what the tracers cost.`,
 		Example: `  sudo tare run quick --out R
   sudo tare run quick --explain --out R && tare explain R
   sudo tare run quick --decide 2% --time-budget 20m
   sudo tare run pinning-small --until-claims --time-budget 30m
+  sudo tare run quick --platforms host,container:crun --size 2/2GB
   sudo tare run ./mine.yaml --only platform=cn,instance=large --time-budget 30m`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 2 && r.explain != "" {
@@ -182,24 +80,32 @@ untraced runs. tare explain then shows where the time went, and what the tracers
 			if err := r.check(c); err != nil {
 				return err
 			}
-			o, err := studyfile.ParseOnly(only)
+			spec, err := r.study(args[0])
 			if err != nil {
 				return err
 			}
-			spec, err := studyfile.Load(studies.FS, args[0], session.Known)
-			if err != nil {
-				return err
-			}
-			return r.run(c.Context(), spec, o, c.Flags().Changed("seed"))
+			return r.run(c.Context(), spec, c.Flags().Changed("seed"))
 		},
 	}
-	r.flags(c)
-	c.Flags().StringVar(&only, "only", "", "keep bare metal and the configurations with these values: KEY=VALUE,… with "+strings.Join(studyfile.OnlyKeys(), ", "))
+	r.flags(c, "", "")
 	return c
 }
 
+// study reads a study, and puts in place of its own what the flags name.
+func (r *running) study(name string) (*studyfile.Spec, error) {
+	placing, err := r.placing()
+	if err != nil {
+		return nil, err
+	}
+	spec, err := studyfile.Load(studies.FS, name, session.Known)
+	if err != nil {
+		return nil, err
+	}
+	return spec, spec.Put(placing, session.Known)
+}
+
 // run measures and prints the result.
-func (r *running) run(ctx context.Context, spec *studyfile.Spec, only studyfile.Only, seedChosen bool) (err error) {
+func (r *running) run(ctx context.Context, spec *studyfile.Spec, seedChosen bool) (err error) {
 	began := time.Now()
 	if r.out == "" {
 		r.out = fmt.Sprintf("tare-%s-%s", spec.Name, began.Format("20060102-150405"))
@@ -215,7 +121,7 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, only studyfile.
 		return err
 	}
 	chosen := studyfile.Choices{
-		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Until: r.known, Only: only, Accel: r.accel, Kernel: r.kernel, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers, NoHostCode: r.noHostCode,
+		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Until: r.known, Only: r.kept, Accel: r.accel, Kernel: r.kernel, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers, NoHostCode: r.noHostCode,
 	}
 	asked, err := spec.Ask(workloads.FS, chosen)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // An unknown set of claims would fail the report after all measurements, so the run refuses it first.
 func TestUnknownClaims(t *testing.T) {
 	r := running{out: filepath.Join(t.TempDir(), "R")}
-	err := r.run(t.Context(), &studyfile.Spec{Name: "mine", Claims: []string{"pining"}}, nil, false)
+	err := r.run(t.Context(), &studyfile.Spec{Name: "mine", Claims: []string{"pining"}}, false)
 	if err == nil || !strings.Contains(err.Error(), `study mine: claims: there are no claims of "pining": must be one of `) {
 		t.Errorf("got %v", err)
 	}
@@ -28,7 +28,7 @@ func TestAMissingInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := running{out: filepath.Join(t.TempDir(), "R"), input: "none.mp4"}
-	if err := r.run(t.Context(), spec, nil, false); err == nil || err.Error() != "--input none.mp4: there is no such file" {
+	if err := r.run(t.Context(), spec, false); err == nil || err.Error() != "--input none.mp4: there is no such file" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -68,7 +68,7 @@ func flagsOf(args ...string) (r running, said string, err error) {
 	var b strings.Builder
 	c := &cobra.Command{Use: "run"}
 	c.SetErr(&b)
-	r.flags(c)
+	r.flags(c, "", "")
 	if err := c.ParseFlags(args); err != nil {
 		return r, "", err
 	}

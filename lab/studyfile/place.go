@@ -149,10 +149,17 @@ func (s *Spec) placesOf(word string) (all []Place) {
 		}
 		all = []Place{p}
 	}
-	if named {
-		for i := range all {
-			all[i].Engines = Values{engine}
-		}
+	if !named {
+		return all
 	}
-	return all
+	with := slices.DeleteFunc(slices.Clone(all), func(p Place) bool {
+		return !slices.ContainsFunc(s.engines(p), func(choice string) bool { return slices.Contains(strings.Split(choice, "|"), engine) })
+	})
+	if len(with) == 0 {
+		with = all[:1]
+	}
+	for i := range with {
+		with[i].Engines = Values{engine}
+	}
+	return with
 }
