@@ -187,7 +187,7 @@ func itself(ctx context.Context, dir string) error {
 // report prints the result of each way. The error says that Tare missed a limit.
 func report(rounds []tried, where spent) (broken error) {
 	needs, widest := typical(rounds)
-	for way, name := range []string{"tare run --until", "hyperfine, in its own order", "hyperfine, in turn by script"} {
+	for way, name := range []string{"tare run --precision", "hyperfine, in its own order", "hyperfine, in turn by script"} {
 		n, misses := 0, 0
 		for _, r := range rounds {
 			for _, t := range r[way] {
@@ -409,7 +409,7 @@ func (s *spinner) study(ctx context.Context, until string, most time.Duration) (
 	if until == "" {
 		args = append(args, "--rounds", "1")
 	} else {
-		args = append(args, "--until", until, "--time-budget", most.String())
+		args = append(args, "--precision", until, "--time-budget", most.String())
 	}
 	began := time.Now()
 	if said, err := exec.CommandContext(ctx, "bin/tare", args...).CombinedOutput(); err != nil {

@@ -37,6 +37,22 @@ const (
 // Platforms are all of these.
 var Platforms = []string{BM, CN, VM, VMCN}
 
+// PlatformWords are the words for a platform that users may write: its name, or the word that PlatformNamed reads.
+var PlatformWords = []string{BM, CN, VM, VMCN, "host", "container", "vm-container"}
+
+// PlatformNamed is the name of the platform that a user's word stands for. Any other word it returns as it is.
+func PlatformNamed(word string) string {
+	switch word {
+	case "host":
+		return BM
+	case "container":
+		return CN
+	case "vm-container":
+		return VMCN
+	}
+	return word
+}
+
 // HasMachine reports whether the guests of a platform are virtual machines, or run in them.
 func HasMachine(platform string) bool { return platform == VM || platform == VMCN }
 

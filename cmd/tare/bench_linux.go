@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,19 +14,16 @@ import (
 	"tare/lab/session"
 	"tare/lab/studyfile"
 	"tare/lab/workload"
-	"tare/notebook"
 	"tare/yamlfile"
 )
 
 // benching holds the flags of bench.
 type benching struct {
 	running
-	image, platforms, instances                       string
-	networks, provisioning                            string
+	image                                             string
 	container, compose, serves                        string
 	service                                           int // the port
 	rate                                              int
-	limited                                           bool // the container or Compose file limits CPUs
 	argv                                              bool // the user gave a command
 	load, objective, neighbours                       string
 	prepare                                           string
@@ -69,7 +64,7 @@ and variables write sh -c '…'. The results folder records the values of --env,
 container. --compose FILE --service NAME takes them from a Compose file. Flags take precedence. Tare prints a line for each
 setting that it cannot take over. docs/bench.md shows a complete service, step by step.`,
 		Example: `  sudo tare bench -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
-  sudo tare bench --image ./my-oci-layout --platforms bm,cn --instances large,0.5/1GB -- /app/work
+  sudo tare bench --image ./my-oci-layout --platforms bm,cn --size large,0.5/1GB -- /app/work
   sudo tare bench --image ./stream --metric 'triad=^Triad: +([0-9.]+),MB/s,higher' -- /stream
   sudo tare bench --image ./cuda --device nvidia.com/gpu=0 --platforms bm,cn -- /app/train
   sudo tare bench --image nginx:alpine --service 80 --load / --objective p99=50ms
@@ -89,7 +84,7 @@ setting that it cannot take over. docs/bench.md shows a complete service, step b
 			if err != nil {
 				return err
 			}
-			return b.run(c.Context(), spec, nil, b.set("seed"))
+			return b.run(c.Context(), spec, b.set("seed"))
 		},
 	}
 	b.flags(c)
@@ -97,7 +92,7 @@ setting that it cannot take over. docs/bench.md shows a complete service, step b
 }
 
 func (b *benching) flags(c *cobra.Command) {
-	b.running.flags(c)
+	b.running.flags(c, "bm,cn,vm,vmcn", "1/1GB")
 	f := c.Flags()
 	f.StringVar(&b.image, "image", "", "registry reference, OCI layout folder, docker save archive, or Docker daemon image")
 	f.StringArrayVar(&b.metrics, "metric", nil, "compare a printed number, not the time: `NAME=EXPRESSION,UNIT,higher`, or lower, or none (repeatable)")
@@ -116,10 +111,6 @@ func (b *benching) flags(c *cobra.Command) {
 	f.IntVar(&b.rate, "rate", 0, "send this many requests a second and measure response times, not the capacity")
 	f.StringVar(&b.objective, "objective", "p99=100ms", "what the service must meet: `METRIC=TIME`, a metric that its load prints")
 	f.StringVar(&b.neighbours, "neighbours", "none", "busy neighbours to compare: `LIST` of none, cpu:1, io:2, cpu:1+io:1, or cpu:4/core to fill the host")
-	f.StringVar(&b.platforms, "platforms", "bm,cn,vm,vmcn", "platforms: bm, cn, vm, vmcn; name an engine after a colon: cn:crun")
-	f.StringVar(&b.instances, "instances", "1/1GB", "sizes: CPUs/memory such as 0.5/1GB, or names: large, xlarge, …")
-	f.StringVar(&b.networks, "network", "", "networks of containers and VMs to compare: `LIST` of "+strings.Join(notebook.Networks, ", "))
-	f.StringVar(&b.provisioning, "provisioning", "both", "CPU limit: quota (as docker run --cpus), set (as --cpuset-cpus), both, or whole (none, with --instances host)")
 }
 
 // spec makes the study of the user's own command.
@@ -145,10 +136,13 @@ func (b *benching) spec(ctx context.Context, argv []string) (*studyfile.Spec, er
 			return nil, err
 		}
 	}
-	if spec.Platforms, err = b.places(); err != nil {
+	placing, err := b.placing()
+	if err != nil {
 		return nil, err
 	}
-	spec.Instances = strings.Split(b.instances, ",")
+	if err := spec.Put(placing, session.Known); err != nil {
+		return nil, err
+	}
 	return spec, spec.Complete(session.Known)
 }
 
@@ -301,49 +295,4 @@ func (b *benching) put(use *studyfile.Use) error {
 		use.Command[i] = strings.ReplaceAll(a, "{input}", "{work}/"+use.Input)
 	}
 	return nil
-}
-
-// provisionings are the values of --provisioning, and the provisionings that each stands for.
-var provisionings = map[string][]string{
-	"quota": {notebook.Vanilla}, "cpus": {notebook.Vanilla}, notebook.Vanilla: {notebook.Vanilla},
-	"set": {notebook.Pinned}, "cpuset": {notebook.Pinned}, "cpuset-cpus": {notebook.Pinned}, notebook.Pinned: {notebook.Pinned},
-	"both": {notebook.Vanilla, notebook.Pinned}, notebook.Whole: {notebook.Whole},
-}
-
-// places are the platforms of the study, with engines, networks and CPU limits.
-func (b *benching) places() (all []studyfile.Place, err error) {
-	var limits []string
-	for _, word := range strings.Split(b.provisioning, ",") {
-		of, ok := provisionings[word]
-		if !ok {
-			return nil, fmt.Errorf("--provisioning %q: must be quota, set, both or whole (also %s)", word, strings.Join(slices.Sorted(maps.Keys(provisionings)), ", "))
-		}
-		limits = append(limits, of...)
-	}
-	var networks []string
-	if b.networks != "" {
-		networks = strings.Split(b.networks, ",")
-	}
-	for _, n := range networks {
-		if !slices.Contains(notebook.Networks, n) {
-			return nil, fmt.Errorf("--network %q: must be one of %s", n, strings.Join(notebook.Networks, ", "))
-		}
-	}
-	for _, p := range strings.Split(b.platforms, ",") {
-		name, engine, named := strings.Cut(p, ":")
-		place := studyfile.Place{Platform: name}
-		if named {
-			place.Engines = []string{engine}
-		} else if usual := session.Engines.Usual(name); len(usual) > 1 {
-			place.Engines = []string{strings.Join(usual, "|")} // the first engine that the host supports
-		}
-		if name != notebook.BM {
-			place.Networks = networks
-			if b.set("provisioning") || b.limited {
-				place.Provisioning = limits
-			}
-		}
-		all = append(all, place)
-	}
-	return all, nil
 }

@@ -642,7 +642,7 @@ instances: [1/512MB]
 claims: [network]
 design: {rounds: {floor: 3, cap: 6}, trials: 1, warmups: 1, timeout: 1m}
 `)
-	args := []string{"run", "./requests.yaml", "--only", "provisioning=pinned", "--until", "claims", "--out", "R"}
+	args := []string{"run", "./requests.yaml", "--only", "provisioning=pinned", "--until-claims", "--out", "R"}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := h.command(ctx, args...)
@@ -746,8 +746,9 @@ func TestBadInputIsOneLine(t *testing.T) {
 		{"unknown instance", []string{"bench", "--instances", "huge", "--", "true"}, `unknown instance "huge"`},
 		{"unknown flag", []string{"run", "quick", "--fast"}, "unknown flag: --fast"},
 		{"unknown accelerator", []string{"run", "quick", "--accel", "xen"}, `--accel "xen"`},
-		{"an end that is none", []string{"run", "quick", "--until", "soon"}, `--until "soon": must be ±1% (or 1%), 'decided at 2%', claims, or 'p95 < 1.5x', with p10 to p99 and more than 1x`},
-		{"two ends", []string{"run", "quick", "--until", "±1%", "--rounds", "3"}, "--until and --rounds: only one of them is allowed"},
+		{"an end that is none", []string{"run", "quick", "--until", "soon"}, `--until "soon": use --precision 1%, --decide 2% or --until-claims`},
+		{"a precision that is none", []string{"run", "quick", "--precision", "soon"}, `--precision "soon": must be a percentage such as 1%`},
+		{"two ends", []string{"run", "quick", "--precision", "1%", "--rounds", "3"}, "--precision and --rounds: only one of them is allowed"},
 		{"no command", []string{"bench"}, "names no command"},
 		{"image without the command", []string{"bench", "--image", h.image, "--platforms", "bm,cn:crun|runc", "--", "nosuchcommand"}, "nosuchcommand"},
 		{"command that fails", []string{"bench", "--image", h.image, "--platforms", "bm", "--", "false"}, "exit status 1"},

@@ -45,94 +45,28 @@ func layersCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error { return exit(layers.Main(args)) }}
 }
 
-// running holds the flags of the commands that measure.
-type running struct {
-	out, accel, format, input string
-	kernel                    string
-	explain, from, until      string
-	known                     studyfile.Until // what until asks for
-	tracers                   []string        // what explain names
-	seed                      uint64
-	rounds                    int
-	budget                    time.Duration
-	quiet, noHostCode, plan   bool
-}
-
-func (r *running) flags(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&r.out, "out", "", "results folder; continues an unfinished run of the same study (default tare-STUDY-TIME)")
-	f.StringVar(&r.accel, "accel", "auto", "accelerator of VMs: auto, kvm, or an emulation, which is never ranked: kvm-emulated or tcg")
-	f.StringVar(&r.kernel, "vm-kernel", "", "kernel of VMs: `FILE`, a bzImage or vmlinux (default: the study's, else the host's, else Debian's)")
-	f.StringVar(&r.format, "format", "table", "output format: table or json")
-	f.StringVar(&r.input, "input", "", "input file, instead of the workload's own")
-	f.StringVar(&r.from, "load-from", "", "generate the load of services on another machine, as root by SSH key: `ssh://[USER@]HOST[:PORT]`")
-	f.Uint64Var(&r.seed, "seed", 0, "seed for the random order of configurations (default: random, and recorded)")
-	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: as the study says)")
-	f.StringVar(&r.until, "until", "", "stop when this is known: '±1%', 'decided at 2%', claims, or 'p95 < 1.5x' (see tare run --help)")
-	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would end after this time, such as 10m")
-	f.BoolVar(&r.noHostCode, "no-host-code", false, "refuse bm and other workload code that would run as root here (docs/security.md)")
-	f.BoolVar(&r.plan, "plan", false, "print what the run would do and how long it would take; start nothing")
-	f.BoolVar(&r.quiet, "quiet", false, "reduce the host's noise during the run (tare doctor --noise); settings are listed, then restored")
-	f.StringVar(&r.explain, "explain", "", "also trace where the time goes, in additional runs: with kernel counters, with every event (--explain="+studyfile.ExplainDeep+
-		"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
-	f.Lookup("explain").NoOptDefVal = studyfile.ExplainByDefault
-}
-
-func (r *running) check(c *cobra.Command) error {
-	if err := notEmpty(c, "out", "input", "image", "explain", "until", "vm-kernel", "load-from"); err != nil {
-		return err
-	}
-	if c.Flags().Changed("rounds") && r.rounds == 0 {
-		return errors.New("--rounds 0: must be at least 1")
-	}
-	if err := oneOf("--accel", r.accel, "auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG); err != nil {
-		return err
-	}
-	if r.rounds < 0 || r.rounds > studyfile.MostRounds {
-		return fmt.Errorf("--rounds %d: must be from 1 to %d", r.rounds, studyfile.MostRounds)
-	}
-	if r.budget < 0 {
-		return fmt.Errorf("--time-budget %v: must be a positive time, such as 10m", r.budget)
-	}
-	if r.until != "" {
-		var err error
-		if r.known, err = studyfile.ParseUntil(r.until, session.Known.Kinds); err != nil {
-			return fmt.Errorf("--until %w", err)
-		}
-		if r.rounds > 0 {
-			return errors.New("--until and --rounds: only one of them is allowed")
-		}
-	}
-	if r.explain != "" {
-		var err error
-		if r.tracers, err = studyfile.ParseExplain(r.explain); err != nil {
-			return err
-		}
-	}
-	return oneOf("--format", r.format, "table", "json")
-}
-
 func runCommand() *cobra.Command {
 	var r running
-	var only string
 	c := &cobra.Command{
 		Use:   "run STUDY|FILE",
 		Short: "Run a study: a shipped one, or a file of your own",
 		Long: `Runs every configuration of a study once in each round, in random order, each time in a new process, container or VM. Tare
 records each run before the next begins. After an interrupt or a kill, the same command continues where it stopped.
 
---until replaces the study's number of rounds, for at most ` + fmt.Sprint(studyfile.UntilRounds) + ` rounds:
-  ±1%             until every interval is within ±1 % of its ratio
-  decided at 2%   until each overhead is shown to be at least 2 % more, at least 2 % less, or within 2 %
-  claims          until every claim is decided that this host can test
-  p95 < 1.5x      finds how many instances fit before the 95th percentile reaches 1.5 times its value with one
+--precision, --decide and --until-claims replace the study's number of rounds, for at most ` + fmt.Sprint(studyfile.UntilRounds) + ` rounds:
+  --precision 1%  until every interval is within ±1 % of its ratio
+  --decide 2%     until each overhead is shown to be at least 2 % more, at least 2 % less, or within 2 %
+  --until-claims  until every claim is decided that this host can test
+
+--platforms, --size, --provisioning and --network take the place of what the study names. --only keeps a part of it.
 
 With --explain each configuration also runs as many traced runs, in random order among the others. Ratios come only from
 untraced runs. tare explain then shows where the time went, and what the tracers cost.`,
 		Example: `  sudo tare run quick --out R
   sudo tare run quick --explain --out R && tare explain R
-  sudo tare run quick --until 'decided at 2%' --time-budget 20m
-  sudo tare run pinning-small --until claims --time-budget 30m
+  sudo tare run quick --decide 2% --time-budget 20m
+  sudo tare run pinning-small --until-claims --time-budget 30m
+  sudo tare run quick --platforms host,container:crun --size 2/2GB
   sudo tare run ./mine.yaml --only platform=cn,instance=large --time-budget 30m`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 2 && r.explain != "" {
@@ -146,24 +80,32 @@ untraced runs. tare explain then shows where the time went, and what the tracers
 			if err := r.check(c); err != nil {
 				return err
 			}
-			o, err := studyfile.ParseOnly(only)
+			spec, err := r.study(args[0])
 			if err != nil {
 				return err
 			}
-			spec, err := studyfile.Load(studies.FS, args[0], session.Known)
-			if err != nil {
-				return err
-			}
-			return r.run(c.Context(), spec, o, c.Flags().Changed("seed"))
+			return r.run(c.Context(), spec, c.Flags().Changed("seed"))
 		},
 	}
-	r.flags(c)
-	c.Flags().StringVar(&only, "only", "", "keep bare metal and the configurations with these values: KEY=VALUE,… with "+strings.Join(studyfile.OnlyKeys(), ", "))
+	r.flags(c, "", "")
 	return c
 }
 
+// study reads a study, and puts in place of its own what the flags name.
+func (r *running) study(name string) (*studyfile.Spec, error) {
+	placing, err := r.placing()
+	if err != nil {
+		return nil, err
+	}
+	spec, err := studyfile.Load(studies.FS, name, session.Known)
+	if err != nil {
+		return nil, err
+	}
+	return spec, spec.Put(placing, session.Known)
+}
+
 // run measures and prints the result.
-func (r *running) run(ctx context.Context, spec *studyfile.Spec, only studyfile.Only, seedChosen bool) (err error) {
+func (r *running) run(ctx context.Context, spec *studyfile.Spec, seedChosen bool) (err error) {
 	began := time.Now()
 	if r.out == "" {
 		r.out = fmt.Sprintf("tare-%s-%s", spec.Name, began.Format("20060102-150405"))
@@ -179,13 +121,13 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, only studyfile.
 		return err
 	}
 	chosen := studyfile.Choices{
-		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Until: r.known, Only: only, Accel: r.accel, Kernel: r.kernel, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers, NoHostCode: r.noHostCode,
+		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Until: r.known, Only: r.kept, Accel: r.accel, Kernel: r.kernel, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers, NoHostCode: r.noHostCode,
 	}
 	asked, err := spec.Ask(workloads.FS, chosen)
 	if err != nil {
 		return err
 	}
-	q := session.Request{Spec: spec, Choices: chosen, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:], Quiet: r.quiet}
+	q := session.Request{Spec: spec, Choices: chosen, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:], TuneHost: r.tuneHost}
 	if r.budget > 0 {
 		q.Deadline = began.Add(r.budget)
 	}
@@ -193,6 +135,9 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, only studyfile.
 		return r.showPlan(ctx, q, published)
 	}
 	show := newProgress(os.Stderr)
+	if r.silent {
+		show = silentProgress(os.Stderr)
+	}
 	defer show.end()
 	if onHost := asked.HostCode(); len(onHost) > 0 {
 		show.note("Runs as root on this host: " + strings.Join(onHost, ", ") + ".")
@@ -265,8 +210,10 @@ func (r *running) finish(run *study.Run, reason *notebook.Message, published []c
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "Report: %s\n", path)
-	if len(run.Plan.Study.Explain) > 0 {
+	if !r.silent {
+		fmt.Fprintf(os.Stderr, "Report: %s\n", path)
+	}
+	if len(run.Plan.Study.Explain) > 0 && !r.silent {
 		fmt.Fprintf(os.Stderr, "Where the time went: tare explain %s\n", r.out)
 	}
 	switch {
@@ -303,7 +250,7 @@ mode. For those, --vm-kernel FILE also tries a kernel that was made for this, as
 
 With --noise it tests instead which settings of the host make times vary. For 75 seconds a short command runs on one CPU while
 Tare changes and restores each setting that this host allows. It reports how much each setting narrows the interval of the
-command compared with itself. tare run --quiet applies the settings.`,
+command compared with itself. tare run --tune-host applies the settings.`,
 		Example: "  sudo tare doctor\n  sudo tare doctor --noise\n  sudo tare doctor --format json\n  sudo tare doctor --vm-kernel ./vmlinuz",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if noisy {
@@ -366,7 +313,7 @@ func describeCapabilities(all []notebook.Capability) error {
 func cleanCommand() *cobra.Command {
 	return &cobra.Command{Use: "clean", Short: "Remove and restore what an interrupted run left behind", Args: nothing,
 		Long: `Undoes every change that a run recorded in its journal but could not undo: processes, VMs, mounts, cgroups, containers,
-folders, unfinished images, host settings of --quiet. It keeps results and finished images.`,
+folders, unfinished images, host settings of --tune-host. It keeps results and finished images.`,
 		Example: "  sudo tare clean",
 		RunE: func(c *cobra.Command, _ []string) error {
 			done, err := session.Clean(c.Context())

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"tare/lab/studyfile"
 	"tare/notebook"
 )
@@ -13,7 +15,7 @@ import (
 // An unknown set of claims would fail the report after all measurements, so the run refuses it first.
 func TestUnknownClaims(t *testing.T) {
 	r := running{out: filepath.Join(t.TempDir(), "R")}
-	err := r.run(t.Context(), &studyfile.Spec{Name: "mine", Claims: []string{"pining"}}, nil, false)
+	err := r.run(t.Context(), &studyfile.Spec{Name: "mine", Claims: []string{"pining"}}, false)
 	if err == nil || !strings.Contains(err.Error(), `study mine: claims: there are no claims of "pining": must be one of `) {
 		t.Errorf("got %v", err)
 	}
@@ -26,7 +28,7 @@ func TestAMissingInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := running{out: filepath.Join(t.TempDir(), "R"), input: "none.mp4"}
-	if err := r.run(t.Context(), spec, nil, false); err == nil || err.Error() != "--input none.mp4: there is no such file" {
+	if err := r.run(t.Context(), spec, false); err == nil || err.Error() != "--input none.mp4: there is no such file" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -58,6 +60,39 @@ func TestFlagsOfARun(t *testing.T) {
 	got, err := studyfile.ParseExplain(runCommand().Flags().Lookup("explain").NoOptDefVal)
 	if err != nil || !slices.Equal(got, notebook.DefaultTracers) {
 		t.Errorf("--explain without a value: %q, %v", got, err)
+	}
+}
+
+// flagsOf reads the flags of a run, and returns what it prints about them.
+func flagsOf(args ...string) (r running, said string, err error) {
+	var b strings.Builder
+	c := &cobra.Command{Use: "run"}
+	c.SetErr(&b)
+	r.flags(c, "", "")
+	if err := c.ParseFlags(args); err != nil {
+		return r, "", err
+	}
+	err = r.check(c)
+	return r, b.String(), err
+}
+
+// Older flags keep their meaning, and name the flag to use now.
+func TestOlderFlags(t *testing.T) {
+	for older, now := range map[string][2]string{
+		"--until=±1%":           {"--precision=1%", "tare: --until '±1%' is now --precision 1%\n"},
+		"--until=decided at 2%": {"--decide=2%", "tare: --until 'decided at 2%' is now --decide 2%\n"},
+		"--until=decided":       {"--decide=margin", "tare: --until decided is now --decide margin\n"},
+		"--until=claims":        {"--until-claims", "tare: --until claims is now --until-claims\n"},
+		"--quiet":               {"--tune-host", "tare: --quiet is now --tune-host, and keeps that meaning until 0.2.0; -q prints no progress\n"},
+	} {
+		was, said, err := flagsOf(older)
+		is, nothing, err2 := flagsOf(now[0])
+		if err != nil || err2 != nil || was.known != is.known || was.tuneHost != is.tuneHost || was.silent || !is.known.Asked() && !is.tuneHost || said != now[1] || nothing != "" {
+			t.Errorf("%s: %+v, %q, %v; %s: %+v, %q, %v", older, was.known, said, err, now[0], is.known, nothing, err2)
+		}
+	}
+	if _, _, err := flagsOf("--precision", "1%", "--until-claims", "--rounds", "3"); err == nil || err.Error() != "--precision and --until-claims and --rounds: only one of them is allowed" {
+		t.Errorf("three flags: %v", err)
 	}
 }
 

@@ -129,8 +129,8 @@ func (b *benching) adopt(o *origin.Origin, use *studyfile.Use) (left []string, e
 	if err != nil {
 		return nil, err
 	}
-	if !b.set("instances") {
-		b.instances = size
+	if !b.set("size") {
+		b.sizes = size
 		left = append(left, more...)
 	}
 	if !b.set("provisioning") && (o.CPUSet != "" || o.Cores > 0) {
@@ -138,7 +138,6 @@ func (b *benching) adopt(o *origin.Origin, use *studyfile.Use) (left []string, e
 		if o.CPUSet != "" {
 			b.provisioning = "set"
 		}
-		b.limited = true
 	}
 	if b.service != 0 || len(o.Ports) == 0 {
 		return left, nil
@@ -199,11 +198,11 @@ func sizeOf(o *origin.Origin) (size string, notes []string, err error) {
 	}
 	if cores == 0 {
 		cores = usualCores
-		notes = append(notes, fmt.Sprintf("has no CPU limit: %d CPU is used; choose with --instances", usualCores))
+		notes = append(notes, fmt.Sprintf("has no CPU limit: %d CPU is used; choose with --size", usualCores))
 	}
 	if memory == 0 {
 		memory = usualMemory >> 20
-		notes = append(notes, fmt.Sprintf("has no memory limit: %d MB are used; choose with --instances", memory))
+		notes = append(notes, fmt.Sprintf("has no memory limit: %d MB are used; choose with --size", memory))
 	}
 	return fmt.Sprintf("%s/%dMB", strconv.FormatFloat(cores, 'f', -1, 64), memory), notes, nil
 }

@@ -23,6 +23,8 @@ type progress struct {
 	tty   bool
 	width int
 
+	silent bool // print warnings only
+
 	round     int
 	done, all int
 	left      string
@@ -37,13 +39,25 @@ func newProgress(w *os.File) *progress {
 	return &progress{w: w, tty: err == nil && os.Getenv("TERM") != "dumb", width: width, round: -1, failures: map[string]bool{}, ratios: map[string]string{}}
 }
 
+// silentProgress shows warnings only.
+func silentProgress(w *os.File) *progress {
+	return &progress{w: w, silent: true, failures: map[string]bool{}, ratios: map[string]string{}}
+}
+
 // Say implements session.Show: it names the long work under way before the rounds begin. On a terminal the next text replaces it.
 func (p *progress) Say(what string) {
 	if !p.tty {
-		p.note(what)
+		p.tell(what)
 		return
 	}
 	p.line(what + " …")
+}
+
+// tell prints a line that is not a warning.
+func (p *progress) tell(text string) {
+	if !p.silent {
+		p.note(text)
+	}
 }
 
 // note prints a line that stays. Guests can influence the text, so plain removes terminal commands from it.
@@ -78,14 +92,14 @@ func (p *progress) end() { p.wipe() }
 // Planned implements session.Show.
 func (p *progress) Planned(left []notebook.LeftOut, untraced map[string]string) {
 	for _, line := range slices.Concat(leftOut(left), notTraced(untraced)) {
-		p.note(line)
+		p.tell(line)
 	}
 }
 
 // Begins implements session.Show.
 func (p *progress) Begins(v notebook.Preview) {
 	for _, line := range words.Beginning(v) {
-		p.note(line)
+		p.tell(line)
 	}
 }
 
@@ -113,13 +127,13 @@ func notTraced(untraced map[string]string) (lines []string) {
 // Short implements session.Show.
 func (p *progress) Short(what *notebook.Message) { p.note("too short: " + words.Message(what)) }
 
-// Quiet implements session.Show.
-func (p *progress) Quiet(set []notebook.Setting, left []string) {
+// TunedHost implements session.Show.
+func (p *progress) TunedHost(set []notebook.Setting, left []string) {
 	if len(set) == 0 {
-		p.note("quiet: nothing to change on this host (tare doctor --noise)")
+		p.tell("tuned host: nothing to change on this host (tare doctor --noise)")
 	}
 	for _, text := range notebook.Said(set) {
-		p.note("quiet, until the run ends: " + text)
+		p.tell("tuned host, until the run ends: " + text)
 	}
 	for _, text := range left {
 		p.note("left as it is: " + text)
@@ -136,7 +150,7 @@ func (p *progress) Guest(round int, t notebook.Treatment, done, all int, atMost 
 	if left > 0 {
 		text = ", " + most + "about " + left.Round(time.Second).String() + " left"
 	}
-	if round != p.round && !p.tty {
+	if round != p.round && !p.tty && !p.silent {
 		fmt.Fprintf(p.w, "round %d: %d of %s%d guests done%s\n", round+1, done, most, all, text)
 	}
 	p.round, p.done, p.all, p.left, p.treatment = round, done, all, text, t

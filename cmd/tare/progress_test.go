@@ -76,3 +76,27 @@ func TestWhatIsPrintedIsNoCommandToATerminal(t *testing.T) {
 		}
 	}
 }
+
+// With -q only warnings are printed.
+func TestProgressIsSilent(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "screen")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := silentProgress(f)
+	bm := notebook.Treatment{ID: "w bm", Platform: "bm"}
+	p.Say("looking at the host")
+	p.Planned(nil, map[string]string{"io": "no BPF"})
+	p.TunedHost([]notebook.Setting{{Name: "governor", File: "f", From: "a", To: "b"}}, []string{"turbo: no file"})
+	p.Guest(0, bm, 0, 4, false, time.Minute)
+	p.GaveUp(bm, notebook.TextMessage("no memory"))
+	p.end()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := "left as it is: turbo: no file\ngiven up: w bm: every trial failed: no memory\n"
+	if shown, err := os.ReadFile(path); err != nil || string(shown) != want {
+		t.Errorf("%q, %v; want %q", shown, err, want)
+	}
+}

@@ -27,14 +27,14 @@ func force(t *testing.T, file string) string {
 	return text
 }
 
-// What --quiet sets is said, recorded and in force while the run lasts, and put back at its end, on an interrupt, and by `tare clean` after a
+// What --tune-host sets is said, recorded and in force while the run lasts, and put back at its end, on an interrupt, and by `tare clean` after a
 // kill.
 func TestQuietIsPutBack(t *testing.T) {
 	h := newHost(t)
 	const aslr, pages = "/proc/sys/kernel/randomize_va_space", "/sys/kernel/mm/transparent_hugepage/enabled"
 	before := map[string]string{aslr: force(t, aslr), pages: force(t, pages)}
 	need(t, before[aslr] != "0" && before[pages] != "never", "a host with random addresses and transparent huge pages")
-	args := []string{"bench", "--quiet", "--image", h.image, "--platforms", "bm", "--instances", "1/512MB", "--rounds", "3", "--out", "R", "--", "sleep", "0.3"}
+	args := []string{"bench", "--tune-host", "--image", h.image, "--platforms", "bm", "--instances", "1/512MB", "--rounds", "3", "--out", "R", "--", "sleep", "0.3"}
 	back := func(after string) {
 		t.Helper()
 		f, err := notebook.Read(filepath.Join(h.dir, "R"))
@@ -91,7 +91,7 @@ func TestQuietIsPutBack(t *testing.T) {
 		}
 		cmd.Wait()
 		for _, text := range notebook.Said(start.Quiet) {
-			if !strings.Contains(said.String(), "quiet, until the run ends: "+text+"\n") {
+			if !strings.Contains(said.String(), "tuned host, until the run ends: "+text+"\n") {
 				t.Errorf("%q is not said:\n%s", text, said.String())
 			}
 		}
@@ -113,7 +113,7 @@ func TestQuietIsPutBack(t *testing.T) {
 			t.Errorf("tare %s does not say %q:\n%s", strings.Join(args, " "), want, out)
 		}
 	}
-	says("was made quieter for the time of the run (--quiet): ", "summary", "R", "--verbose")
+	says("was made quieter for the time of the run (--tune-host): ", "summary", "R", "--verbose")
 	// Meanwhile something else is busy, which every trial's record has.
 	busy := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
 	if err := busy.Start(); err != nil {
@@ -137,6 +137,6 @@ func TestQuietIsPutBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	says("R2: in 2 of 2 rounds the host did much beside its guests", "summary", "R2", "--verbose")
-	says("with nothing set by --quiet, an earlier one with ", "summary", "R", "R2", "--verbose")
-	says("the settings of the host by --quiet: ", "compare", "R", "R2")
+	says("with nothing set by --tune-host, an earlier one with ", "summary", "R", "R2", "--verbose")
+	says("the settings of the host by --tune-host: ", "compare", "R", "R2")
 }

@@ -173,8 +173,8 @@ func (a *adviser) choose() error {
 		return fmt.Errorf("--workload %q was not measured: must be one of %s", a.o.Workload, strings.Join(labels, ", "))
 	}
 	delete(words, "")
-	for _, w := range a.o.Exclude {
-		if !words[w] {
+	for i, w := range a.o.Exclude {
+		if a.o.Exclude[i] = notebook.PlatformNamed(w); !words[a.o.Exclude[i]] {
 			return fmt.Errorf("--exclude %q: must be one of %s", w, strings.Join(slices.Sorted(maps.Keys(words)), ", "))
 		}
 	}

@@ -329,7 +329,7 @@ func TestChoosing(t *testing.T) {
 	if r := read(t, Options{Workload: "ffmpeg", Instance: "1/1GB"}, dir).Rankings[0]; len(r.Choices) != 1 || !strings.Contains(Why(r), "nothing else can be ranked") {
 		t.Errorf("%+v", r)
 	}
-	if r := read(t, Options{Workload: "ffmpeg", Instance: "2/8GB", Exclude: []string{"bm", "pinned", "vmcn"}}, dir).Rankings[0]; !slices.Equal(names(r), []string{"Docker with --cpus at large", "VM at large"}) {
+	if r := read(t, Options{Workload: "ffmpeg", Instance: "2/8GB", Exclude: []string{"host", "pinned", "vm-container"}}, dir).Rankings[0]; !slices.Equal(names(r), []string{"Docker with --cpus at large", "VM at large"}) {
 		t.Errorf("%q", names(r))
 	}
 	for want, o := range map[string]Options{

@@ -362,12 +362,16 @@ func (s *Selector) Allowed() map[string][]string {
 			allowed[c.of.Name] = c.of.Values
 		}
 	}
+	allowed[notebook.FactorPlatform.Name] = notebook.PlatformWords
 	return allowed
 }
 
 func (s *Selector) check() error {
 	if key, value, allowed := yamlfile.Refused(s); key != "" {
 		return within(wrong("%q: must be one of %s", value, strings.Join(allowed, ", ")), key)
+	}
+	for i, p := range s.Platform {
+		s.Platform[i] = notebook.PlatformNamed(p)
 	}
 	for _, c := range s.choices() {
 		for _, v := range *c.Values {

@@ -2,6 +2,7 @@ package claims
 
 import (
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -134,4 +135,24 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%d verdicts on %d claims", len(vs), len(all))
 		}
 	})
+}
+
+// Platforms may be named in users' words.
+func TestPlatformsInUsersWords(t *testing.T) {
+	const names = `
+paper: mine
+groups:
+- name: g
+  about: {workload: ffmpeg, platform: cn}
+  claims:
+  - {id: a, place: x, finding: f, hypothesis: {ratio: {to: {platform: [bm, vmcn]}, higher: 10%}}}
+`
+	want, err := Parse("c.yaml", []byte(names))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Parse("c.yaml", []byte(strings.NewReplacer("vmcn", "vm-container", "cn", "container", "bm", "host").Replace(names)))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
 }

@@ -22,6 +22,9 @@ func ParseReference(text string) (map[string]string, error) {
 		return keys, nil
 	}
 	set := func(key, value string) error {
+		if key == notebook.FactorPlatform.Name {
+			value = notebook.PlatformNamed(value)
+		}
 		if was, said := keys[key]; said {
 			return fmt.Errorf("%q names two values of %s, %s and %s; name one", text, key, was, value)
 		}
@@ -51,8 +54,8 @@ func ParseReference(text string) (map[string]string, error) {
 // setParts sets what the parts of an environment's name say. Errors quote the text.
 func setParts(text string, parts []string, set func(key, value string) error) error {
 	for part, word := range parts {
-		if part == 0 && !slices.Contains(notebook.Platforms, word) {
-			return fmt.Errorf("%q: unknown platform %q; allowed: %s, then an engine and a limit, such as cn:docker:set", text, word, strings.Join(notebook.Platforms, ", "))
+		if part == 0 && !slices.Contains(notebook.PlatformWords, word) {
+			return fmt.Errorf("%q: unknown platform %q; allowed: %s, then an engine and a limit, such as cn:docker:set", text, word, strings.Join(notebook.PlatformWords, ", "))
 		}
 		if word == "" {
 			return fmt.Errorf("%q has an empty part; allowed: PLATFORM[:ENGINE][:quota|set|whole], such as cn:docker:set", text)

@@ -19,6 +19,10 @@ func TestParseReference(t *testing.T) {
 		"cn:podman:set:host":  {"platform": "cn", "engine": "podman", "provisioning": "pinned", "network": "host"},
 		"vm:quota:kvm":        {"platform": "vm", "provisioning": "vanilla", "accelerator": "kvm"},
 		"cn,instance=1/1GB":   {"platform": "cn", "instance": "1/1GB"},
+		"container:docker":    {"platform": "cn", "engine": "docker"},
+		"host":                {"platform": "bm"},
+		"vm-container:host":   {"platform": "vmcn", "network": "host"},
+		"platform=container":  {"platform": "cn"},
 		"platform=cn,rate=10": {"platform": "cn", "rate": "10"},
 	} {
 		got, err := data.ParseReference(text)

@@ -104,7 +104,7 @@ func TestSentencesOfMessages(t *testing.T) {
 		{say("cpus-unproven", "cpus", "1", "why", say("cpus-online-now", "cpus", "0-1")), "it cannot be shown that it stayed on CPUs 1: the host has CPUs 0-1 online now"},
 
 		{say("prepared-for-little", "label", "w{n=60}", "share", 0.0112, "trials", 23, "chosen", true, "param", "n", "length", 1778, "fair", 0.2),
-			"w{n=60}: its trials are 1.1 % of the time that its guests take; 23 in a guest (trials: 23, or --until, with which Tare chooses) or longer work (n: 1778) would make it 20 %"},
+			"w{n=60}: its trials are 1.1 % of the time that its guests take; 23 in a guest (trials: 23, or --precision, with which Tare chooses) or longer work (n: 1778) would make it 20 %"},
 		{say("prepared-for-little", "label", "w", "share", 0.022, "trials", 12, "chosen", false, "param", "", "length", nil, "fair", 0.2),
 			"w: its trials are 2.2 % of the time that its guests take; 12 in a guest (trials: 12) would make it 20 %"},
 		{say("prepared-for-little", "label", "w", "share", 2.8e-10, "trials", nil, "chosen", true, "param", "n", "length", 3, "fair", 0.2),

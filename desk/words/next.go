@@ -37,7 +37,10 @@ func begun(f data.Folder) []string {
 }
 
 // measuringFlags are the options of run and bench that another folder, or another number of rounds, replaces.
-var measuringFlags = []string{"--out", "--rounds", "--until", "--seed", "--time-budget"}
+var measuringFlags = []string{"--out", "--rounds", "--precision", "--decide", untilClaims, "--until", "--seed", "--time-budget"}
+
+// untilClaims is the only one of the measuringFlags without a value.
+const untilClaims = "--until-claims"
 
 // with are the words of a command without the options that others replace, and with these.
 func with(args, without []string, more ...string) []string {
@@ -47,14 +50,18 @@ func with(args, without []string, more ...string) []string {
 			rest = args[i:]
 			break
 		}
-		name, _, joined := strings.Cut(args[i], "=")
+		arg := args[i]
+		if arg == "--quiet" { // its older name, in older folders
+			arg = "--tune-host"
+		}
+		name, _, joined := strings.Cut(arg, "=")
 		if slices.Contains(without, name) {
-			if !joined {
+			if !joined && name != untilClaims {
 				i++
 			}
 			continue
 		}
-		all = append(all, args[i])
+		all = append(all, arg)
 	}
 	return append(append(all, more...), rest...)
 }

@@ -336,17 +336,17 @@ func (r Report) Describe(w io.Writer) error {
 		}
 	}
 	if r.All != nil {
-		fmt.Fprintf(t, "all that --quiet sets\t\t%s\n", r.All)
+		fmt.Fprintf(t, "all that --tune-host sets\t\t%s\n", r.All)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for _, s := range r.Settings {
 		if s.Never != "" && s.Why == "" {
-			fmt.Fprintf(&b, "\n--quiet leaves alone: %s: %s.", s.Name, s.Never)
+			fmt.Fprintf(&b, "\n--tune-host leaves alone: %s: %s.", s.Name, s.Never)
 		}
 		if s.vms != "" && s.Why == "" {
-			fmt.Fprintf(&b, "\n--quiet leaves alone where a study has VMs: %s: %s.", s.Name, s.vms)
+			fmt.Fprintf(&b, "\n--tune-host leaves alone where a study has VMs: %s: %s.", s.Name, s.vms)
 		}
 	}
 	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")

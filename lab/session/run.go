@@ -29,7 +29,7 @@ type Request struct {
 	Deadline  time.Time // start nothing that would end after it; zero: none
 	Goal      study.Goal
 	Args      []string // arguments of the command, for the record
-	Quiet     bool     // make the host quiet during the run
+	TuneHost  bool     // make the host quiet during the run
 }
 
 // Show is told about the progress of a run.
@@ -43,8 +43,8 @@ type Show interface {
 	Begins(notebook.Preview)
 	// Short tells of work that is too short for this host's noise.
 	Short(what *notebook.Message)
-	// Quiet tells which settings were changed for the run, and which could be but were not.
-	Quiet(set []notebook.Setting, left []string)
+	// TunedHost tells which settings were changed for the run, and which could be but were not.
+	TunedHost(set []notebook.Setting, left []string)
 }
 
 // Run plans the study, runs what is not yet in the folder, and returns why it ended. Failed trials are not an error.
@@ -77,7 +77,7 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 	}
 	show.Planned(plan.Study.LeftOut, untraced)
 	start := notebook.Session{Time: time.Now().UTC(), Event: "start", Args: q.Args}
-	if q.Quiet {
+	if q.TuneHost {
 		vms := slices.ContainsFunc(plan.Study.Treatments, func(t notebook.Treatment) bool { return notebook.HasMachine(t.Platform) })
 		if l.quiet, err = noise.Host.Quieten(l.env.Journal, vms); err != nil {
 			return nil, nil, err
@@ -87,7 +87,7 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 		for _, f := range l.quiet.Left {
 			left = append(left, f.Name+": "+f.Why)
 		}
-		show.Quiet(l.quiet.Set, left)
+		show.TunedHost(l.quiet.Set, left)
 	}
 	notes, undo, err := plan.Set(l.env.Journal)
 	if err != nil {

@@ -34,7 +34,7 @@ func (g Goal) open(p *progress, b baselines, c costs, round int) (open []questio
 		return nil, false, err
 	}
 	if len(asked) == 0 && len(p.cells) == 0 {
-		return nil, false, fmt.Errorf("study %s: --until claims: this host cannot run the configurations that its claims compare", s.Name)
+		return nil, false, fmt.Errorf("study %s: --until-claims: this host cannot run the configurations that its claims compare", s.Name)
 	}
 	known = true
 	for _, a := range asked {

@@ -83,10 +83,10 @@ var busyWork = map[string]string{notebook.BusyCPU: "busy-cpu", notebook.BusyIO: 
 // LoadFrom is the machine that runs the study's loads, ssh://…; "": this host.
 func (a *Asked) LoadFrom() string { return cmp.Or(a.Choices.LoadFrom, a.Spec.LoadFrom) }
 
-// measured names what selects the kind of study: its key, or the --until that was chosen.
+// measured names what selects the kind of study: its key, or the objective that was chosen.
 func (a *Asked) measured() string {
 	if a.Choices.Until.Seeks() {
-		return fmt.Sprintf("--until '%s'", a.Choices.Until.objective)
+		return a.Choices.Until.Flag()
 	}
 	return a.Kind.Name
 }
@@ -95,10 +95,10 @@ func (a *Asked) measured() string {
 func (a *Asked) checkWorks() error {
 	s, ch := a.Spec, a.Choices
 	if ch.Until.Claims && len(s.Claims) == 0 {
-		return fmt.Errorf("study %s: --until claims: the study names no claims: add published ones to its file, such as claims: [pinning]", s.Name)
+		return fmt.Errorf("study %s: --until-claims: the study names no claims: add published ones to its file, such as claims: [pinning]", s.Name)
 	}
 	if u := ch.Until; u.config != nil && len(s.Measured) > 0 {
-		return fmt.Errorf("study %s: --until '%s' needs timed work, and the study measures %s instead: use a study that times its work", s.Name, u.objective, oneOf(keys(slices.Sorted(maps.Keys(s.Measured)))))
+		return fmt.Errorf("study %s: %s needs timed work, and the study measures %s instead: use a study that times its work", s.Name, u.Flag(), oneOf(keys(slices.Sorted(maps.Keys(s.Measured)))))
 	}
 	for _, u := range a.Works {
 		w := u.Workload

@@ -96,16 +96,16 @@ func TestKindRefusesChoices(t *testing.T) {
 	if _, err := Parse("s.yaml", []byte(strings.Replace(sizes, "{}", "[1]", 1)), ".", Known{kinds, registry}); err == nil || err.Error() != "s.yaml:6: sizes: how: must be a mapping" {
 		t.Errorf("%v", err)
 	}
-	u, err := ParseUntil(" p95 < 1.5x ", known.Kinds)
+	u, err := ParseLimit(" p95 < 1.5x ", known.Kinds)
 	if err != nil || !u.Seeks() {
 		t.Fatalf("%+v, %v", u, err)
 	}
 	k.cannot = nil
-	if _, err := s.Ask(workloads.FS, Choices{Until: u}); err == nil || !strings.Contains(err.Error(), "--until 'p95 < 1.5x' needs timed work, and the study measures sizes: instead") {
+	if _, err := s.Ask(workloads.FS, Choices{Until: u}); err == nil || !strings.Contains(err.Error(), "--limit 'p95 < 1.5x' needs timed work, and the study measures sizes: instead") {
 		t.Errorf("%v", err)
 	}
 	for _, text := range []string{"p95 < 1x", "p95 > 1.5x", "p5 < 2x", "p95 < 1.5", "mean < 2x"} {
-		if u, err := ParseUntil(text, known.Kinds); err == nil || !strings.Contains(err.Error(), ": must be ±1%") {
+		if u, err := ParseLimit(text, known.Kinds); err == nil || !strings.HasSuffix(err.Error(), ": must be an objective such as 'p95 < 1.5x', with p10 to p99 and more than 1x") {
 			t.Errorf("%q: %+v, %v", text, u, err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"tare/workloads"
 )
 
-// The margin of the design judges a study, and --until decided uses it. A share in the flag takes precedence.
+// The margin of the design judges a study, and --decide uses it. A share in the flag takes precedence.
 func TestMarginOfTheDesign(t *testing.T) {
 	const file = "name: x\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}, {platform: cn, engines: crun, provisioning: pinned}]\ninstances: 1/1GB\n" +
 		"design: {rounds: 3, margin: MARGIN, trials: 1, warmups: 0, timeout: 10s}\n"

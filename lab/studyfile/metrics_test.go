@@ -44,13 +44,13 @@ design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
 			t.Errorf("%+v, %+v", m, w.Also)
 		}
 		// A search for how many guests fit needs a metric that has to stay low.
-		u, err := ParseUntil("p95 < 1.5x", known.Kinds)
+		u, err := ParseLimit("p95 < 1.5x", known.Kinds)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = s.Ask(workloads.FS, Choices{Until: u})
-		if err == nil || !strings.Contains(err.Error(), "--until 'p95 < 1.5x': workload command has a copy where higher is better, but the search for how many guests fit needs a metric where lower is better") {
-			t.Errorf("--until 'p95 < 1.5x': %v", err)
+		if err == nil || !strings.Contains(err.Error(), "--limit 'p95 < 1.5x': workload command has a copy where higher is better, but the search for how many guests fit needs a metric where lower is better") {
+			t.Errorf("--limit 'p95 < 1.5x': %v", err)
 		}
 	}
 	if _, err := Parse("s.yaml", []byte(strings.Replace(commands, "name: command, command: [/stream], METRICS", "name: cpu, metrics: [{name: x, unit: s}]", 1)), ".", known); err == nil || !strings.Contains(err.Error(), "a workload has its metrics in its own file") {

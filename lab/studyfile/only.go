@@ -48,6 +48,9 @@ func ParseOnly(text string) (Only, error) {
 		if only[k] != "" {
 			return nil, fmt.Errorf("--only: %s is named twice: give one value for each key", k)
 		}
+		if k == notebook.FactorPlatform.Name {
+			v = notebook.PlatformNamed(v)
+		}
 		only[k] = v
 	}
 	return only, nil

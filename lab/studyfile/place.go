@@ -1,7 +1,9 @@
 package studyfile
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"tare/notebook"
 )
@@ -34,7 +36,7 @@ type Place struct {
 // Allowed implements yamlfile.Limited.
 func (Place) Allowed() map[string][]string {
 	return map[string][]string{
-		"platform": notebook.Platforms, "provisioning": notebook.Provisionings, "networks": notebook.Networks,
+		"platform": notebook.PlatformWords, "provisioning": notebook.Provisionings, "networks": notebook.Networks,
 		"other_cpus": {online, offline}, "other_memory": {free, withheld},
 		"isolation": append(slices.Clone(notebook.Rungs), allLayers, notebook.IsolationFull),
 	}
@@ -81,3 +83,83 @@ const (
 
 // allLayers stands for all of notebook.Rungs.
 const allLayers = "all"
+
+// Placing is what a command names in place of a study's own. An empty list keeps the study's.
+type Placing struct {
+	Platforms    []string // with an engine after a colon: cn:docker
+	Sizes        []string
+	Provisioning []string
+	Networks     []string
+}
+
+// Put gives the study what the command names. Of a platform that the study has, its other settings stay.
+func (s *Spec) Put(p Placing, known Known) error {
+	if len(p.Platforms)+len(p.Sizes)+len(p.Provisioning)+len(p.Networks) == 0 {
+		return nil
+	}
+	checked := s.where != ""     // a study without a file is not yet complete
+	s.known, s.where = known, "" // errors are about flags
+	if len(p.Sizes) > 0 {
+		s.Instances = p.Sizes
+		for i := range s.Workloads {
+			s.Workloads[i].Instances = nil
+		}
+	}
+	if len(p.Platforms) > 0 {
+		var places []Place
+		for _, word := range p.Platforms {
+			places = append(places, s.placesOf(word)...)
+		}
+		s.Platforms = places
+	}
+	for i := range s.Platforms {
+		of := &s.Platforms[i]
+		if of.Platform == notebook.BM {
+			continue
+		}
+		if len(p.Provisioning) > 0 {
+			of.Provisioning = p.Provisioning
+		}
+		if len(p.Networks) > 0 {
+			of.Networks = p.Networks
+		}
+	}
+	if !checked {
+		return nil
+	}
+	if wrong := s.validate(); wrong != nil {
+		return fmt.Errorf("study %s: %s", s.Name, wrong.text)
+	}
+	return nil
+}
+
+// placesOf are the places of a platform and, after a colon, an engine: the study's own, else one with the usual engines.
+func (s *Spec) placesOf(word string) (all []Place) {
+	name, engine, named := strings.Cut(word, ":")
+	name = notebook.PlatformNamed(name)
+	for _, p := range s.Platforms {
+		if p.Platform == name {
+			all = append(all, p)
+		}
+	}
+	if all == nil {
+		p := Place{Platform: name}
+		if usual := s.known.Engines.Usual(name); len(usual) > 1 {
+			p.Engines = Values{strings.Join(usual, "|")} // the first engine that the host supports
+		}
+		all = []Place{p}
+	}
+	if !named {
+		return all
+	}
+	with := slices.DeleteFunc(slices.Clone(all), func(p Place) bool {
+		return !slices.ContainsFunc(s.engines(p), func(choice string) bool { return slices.Contains(strings.Split(choice, "|"), engine) })
+	})
+	if len(with) == 0 {
+		with = all[:1]
+	}
+	for i := range with {
+		with[i].Engines = Values{engine}
+	}
+	return with
+}

@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"tare/notebook"
 	"tare/yamlfile"
 )
 
@@ -88,6 +89,9 @@ func (s *Spec) Measure(kind string, file any) error {
 }
 
 func (s *Spec) defaults() {
+	for i, p := range s.Platforms {
+		s.Platforms[i].Platform = notebook.PlatformNamed(p.Platform)
+	}
 	d := &s.Design
 	if d.Rounds.Floor == 0 {
 		d.Rounds.Floor = min(5, max(d.Rounds.Cap, 1))

@@ -63,3 +63,20 @@ func TestMistakesInRounds(t *testing.T) {
 		}
 	}
 }
+
+// Platforms may be named in users' words, in a file and in --only.
+func TestPlatformsInUsersWords(t *testing.T) {
+	const names = "name: mine\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}, {platform: cn}, {platform: vm}, {platform: vmcn}]\ninstances: [large]\n"
+	words := strings.NewReplacer("bm", "host", "vmcn", "vm-container", "cn", "container").Replace(names)
+	want, err := Parse("s.yaml", []byte(names), ".", known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Parse("s.yaml", []byte(words), ".", known)
+	if err != nil || !reflect.DeepEqual(got.Platforms, want.Platforms) {
+		t.Errorf("%+v, %v; want %+v", got.Platforms, err, want.Platforms)
+	}
+	if o, err := ParseOnly("platform=container"); err != nil || o["platform"] != "cn" {
+		t.Errorf("--only: %v, %v", o, err)
+	}
+}

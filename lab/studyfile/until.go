@@ -2,6 +2,7 @@ package studyfile
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -52,15 +53,32 @@ func (u Until) MarshalJSON() ([]byte, error) {
 // matter how often they are checked. A greater number would make every interval wider.
 const UntilRounds = 200
 
-var (
-	precise = regexp.MustCompile(`^\s*(?:±|\+/?-)?\s*([0-9.]+)\s*%\s*$`)
-	decided = regexp.MustCompile(`(?i)^\s*decided(?:\s+at\s+([0-9.]+)\s*%)?\s*$`)
-)
+var precise = regexp.MustCompile(`^\s*(?:±|\+/?-)?\s*([0-9.]+)\s*%\s*$`)
 
-// ParseUntil reads "±1%", also without the sign, "decided at 2%", "claims", or an objective of one of the kinds, such as "p95 <
-// 1.5x". "decided" without a share means the study's margin.
-func ParseUntil(text string, kinds measure.Registry) (u Until, err error) {
-	wrong := fmt.Errorf("%q: must be ±1%% (or 1%%), 'decided at 2%%', claims, or 'p95 < 1.5x', with p10 to p99 and more than 1x", text)
+// byStudy stands for the margin of the study's design.
+const byStudy = "margin"
+
+// ParsePrecision reads how wide intervals may be: 1%, or ±1%.
+func ParsePrecision(text string) (u Until, err error) {
+	if u.Precision, err = shareIn(text); err != nil {
+		return u, fmt.Errorf("%q: must be a percentage such as 1%%", text)
+	}
+	return u, nil
+}
+
+// ParseDecide reads a margin: 2%, or "margin" for the study's own.
+func ParseDecide(text string) (u Until, err error) {
+	if text == byStudy {
+		return Until{Margin: stats.Margin, ByStudy: true}, nil
+	}
+	if u.Margin, err = shareIn(text); err != nil {
+		return u, fmt.Errorf("%q: must be a percentage such as 2%%, or %s for the study's own margin", text, byStudy)
+	}
+	return u, nil
+}
+
+// ParseLimit reads an objective of one of the kinds, such as "p95 < 1.5x".
+func ParseLimit(text string, kinds measure.Registry) (Until, error) {
 	for i, k := range kinds {
 		if k.Seek == nil {
 			continue
@@ -69,27 +87,55 @@ func ParseUntil(text string, kinds measure.Registry) (u Until, err error) {
 			return Until{sought: &kinds[i], objective: strings.TrimSpace(text), config: c}, nil
 		}
 	}
-	if m := precise.FindStringSubmatch(text); m != nil {
-		if u.Precision, err = yamlfile.Share(m[1] + "%"); err != nil {
-			return u, wrong
-		}
-		return u, nil
-	}
-	if strings.EqualFold(strings.TrimSpace(text), "claims") {
+	return Until{}, fmt.Errorf("%q: must be an objective such as 'p95 < 1.5x', with p10 to p99 and more than 1x", text)
+}
+
+// ParseUntil reads the value of the older flag --until: "±1%", also without the sign, "decided at 2%", "decided", "claims", or an
+// objective.
+func ParseUntil(text string, kinds measure.Registry) (Until, error) {
+	word := strings.ToLower(strings.TrimSpace(text))
+	if word == "claims" {
 		return Until{Claims: true}, nil
 	}
-	m := decided.FindStringSubmatch(text)
-	if m == nil {
-		return u, wrong
+	if u, err := ParseLimit(text, kinds); err == nil {
+		return u, nil
 	}
-	u.Margin, u.ByStudy = stats.Margin, true
-	if m[1] != "" {
-		u.ByStudy = false
-		if u.Margin, err = yamlfile.Share(m[1] + "%"); err != nil {
-			return u, wrong
+	parse, rest := ParsePrecision, text
+	if after, ok := strings.CutPrefix(word, "decided"); ok {
+		parse, rest = ParseDecide, byStudy
+		if after != "" {
+			rest = strings.TrimPrefix(strings.TrimSpace(after), "at ")
 		}
 	}
+	u, err := parse(rest)
+	if err != nil {
+		return Until{}, fmt.Errorf("%q: use --precision 1%%, --decide 2%% or --until-claims", text)
+	}
 	return u, nil
+}
+
+// shareIn reads a percentage, with or without the sign of an interval.
+func shareIn(text string) (float64, error) {
+	m := precise.FindStringSubmatch(text)
+	if m == nil {
+		return 0, errors.New("not a percentage")
+	}
+	return yamlfile.Share(m[1] + "%")
+}
+
+// Flag is the flag that asks for u, as users write it.
+func (u Until) Flag() string {
+	switch {
+	case u.Seeks():
+		return fmt.Sprintf("--limit '%s'", u.objective)
+	case u.Claims:
+		return "--until-claims"
+	case u.ByStudy:
+		return "--decide " + byStudy
+	case u.Margin != 0:
+		return fmt.Sprintf("--decide %.4g%%", 100*u.Margin)
+	}
+	return fmt.Sprintf("--precision %.4g%%", 100*u.Precision)
 }
 
 // Decidable rejects what could never be decided: a study that compares nothing with bare metal.
@@ -100,5 +146,5 @@ func (u Until) Decidable(s notebook.Study) error {
 	if u.Margin == 0 || on(true) && on(false) {
 		return nil
 	}
-	return fmt.Errorf("study %s: --until decided: needs both bare metal and another platform to compare; for means that precise, use --until ±%.4g%%", s.Name, 100*u.Margin)
+	return fmt.Errorf("study %s: --decide: needs both bare metal and another platform to compare; for means that precise, use --precision %.4g%%", s.Name, 100*u.Margin)
 }

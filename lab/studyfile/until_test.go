@@ -14,7 +14,30 @@ func TestParseUntil(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "1", "±%", "0%", "101%", "decided at", "decided at x%", "decided at 0%", "claim", "claims at 1%", "1%%"} {
-		if u, err := ParseUntil(text, known.Kinds); err == nil || !strings.Contains(err.Error(), "'decided at 2%', claims, or 'p95 < 1.5x', with p10 to p99 and more than 1x") {
+		if u, err := ParseUntil(text, known.Kinds); err == nil || !strings.HasSuffix(err.Error(), ": use --precision 1%, --decide 2% or --until-claims") {
+			t.Errorf("%q: %+v, %v", text, u, err)
+		}
+	}
+}
+
+// Each of the flags in place of --until reads what Flag writes.
+func TestFlagsOfUntil(t *testing.T) {
+	for flag, parse := range map[string]func(string) (Until, error){"--precision": ParsePrecision, "--decide": ParseDecide} {
+		for _, text := range []string{"1%", "2.5%", "margin"} {
+			u, err := parse(text)
+			if text == "margin" && flag == "--precision" {
+				if err == nil || err.Error() != `"margin": must be a percentage such as 1%` {
+					t.Errorf("%s %s: %+v, %v", flag, text, u, err)
+				}
+				continue
+			}
+			if err != nil || u.Flag() != flag+" "+text {
+				t.Errorf("%s %s: %v, %v", flag, text, u.Flag(), err)
+			}
+		}
+	}
+	for _, text := range []string{"", "1", "0%", "101%", "at 2%"} {
+		if u, err := ParseDecide(text); err == nil || !strings.HasSuffix(err.Error(), ": must be a percentage such as 2%, or margin for the study's own margin") {
 			t.Errorf("%q: %+v, %v", text, u, err)
 		}
 	}

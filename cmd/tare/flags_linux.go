@@ -1,0 +1,175 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"tare/desk/words"
+	"tare/lab/session"
+	"tare/lab/studyfile"
+	"tare/notebook"
+)
+
+// running holds the flags of the commands that measure.
+type running struct {
+	out, accel, format, input string
+	platforms, sizes          string
+	networks, provisioning    string
+	only                      string
+	kept                      studyfile.Only // what only asks for
+	kernel                    string
+	explain, from             string
+	precision, decide, until  string
+	untilClaims               bool
+	known                     studyfile.Until // when the run ends, by the four flags above
+	tracers                   []string        // what explain names
+	seed                      uint64
+	rounds                    int
+	budget                    time.Duration
+	tuneHost, quiet, silent   bool // quiet is the older name of tuneHost
+	noHostCode, plan          bool
+}
+
+// olderNames are flags by another name or spelling.
+var olderNames = map[string]string{"instances": "size", "neighbors": "neighbours"}
+
+// flags defines the flags. platforms and sizes are the defaults; "": the study's own.
+func (r *running) flags(c *cobra.Command, platforms, sizes string) {
+	f := c.Flags()
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(cmp.Or(olderNames[name], name))
+	})
+	f.StringVar(&r.platforms, "platforms", platforms, "platforms: `LIST` of host, container, vm, vm-container (bm, cn, vm, vmcn); an engine after a colon: cn:crun")
+	f.StringVar(&r.sizes, "size", sizes, "sizes: `LIST` of CPUs/memory such as 0.5/1GB, or names: large, xlarge, …")
+	f.StringVar(&r.networks, "network", "", "networks of containers and VMs to compare: `LIST` of "+strings.Join(notebook.Networks, ", "))
+	f.StringVar(&r.provisioning, "provisioning", "", "CPU limit: quota (as docker run --cpus), set (as --cpuset-cpus), both, or whole (none, with --size host)")
+	f.StringVar(&r.only, "only", "", "keep bare metal and the configurations with these values: KEY=VALUE,… with "+strings.Join(studyfile.OnlyKeys(), ", "))
+	f.StringVar(&r.out, "out", "", "results folder; continues an unfinished run of the same study (default tare-STUDY-TIME)")
+	f.StringVar(&r.accel, "accel", "auto", "accelerator of VMs: auto, kvm, or an emulation, which is never ranked: kvm-emulated or tcg")
+	f.StringVar(&r.kernel, "vm-kernel", "", "kernel of VMs: `FILE`, a bzImage or vmlinux (default: the study's, else the host's, else Debian's)")
+	f.StringVar(&r.format, "format", "table", "output format: table or json")
+	f.StringVar(&r.input, "input", "", "input file, instead of the workload's own")
+	f.StringVar(&r.from, "load-from", "", "generate the load of services on another machine, as root by SSH key: `ssh://[USER@]HOST[:PORT]`")
+	f.Uint64Var(&r.seed, "seed", 0, "seed for the random order of configurations (default: random, and recorded)")
+	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: as the study says)")
+	f.StringVar(&r.precision, "precision", "", "stop when every interval is within ± this `SHARE` of its ratio, such as 1%")
+	f.StringVar(&r.decide, "decide", "", "stop when each overhead is shown above, below or within this `MARGIN`: 2%, or the word margin for the study's")
+	f.BoolVar(&r.untilClaims, "until-claims", false, "stop when every claim of the study is decided that this host can test")
+	f.StringVar(&r.until, "until", "", "the older name of --precision, --decide and --until-claims")
+	f.Lookup("until").Hidden = true
+	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would end after this time, such as 10m")
+	f.BoolVar(&r.noHostCode, "no-host-code", false, "refuse bm and other workload code that would run as root here (docs/security.md)")
+	f.BoolVar(&r.plan, "plan", false, "print what the run would do and how long it would take; start nothing")
+	f.BoolVar(&r.tuneHost, "tune-host", false, "reduce the host's noise during the run (tare doctor --noise); settings are listed, then restored")
+	f.BoolVar(&r.quiet, "quiet", false, "the older name of --tune-host")
+	f.Lookup("quiet").Hidden = true
+	f.BoolVarP(&r.silent, "silent", "q", false, "print the answer, warnings and errors, but no progress")
+	f.StringVar(&r.explain, "explain", "", "also trace where the time goes, in additional runs: with kernel counters, with every event (--explain="+studyfile.ExplainDeep+
+		"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
+	f.Lookup("explain").NoOptDefVal = studyfile.ExplainByDefault
+}
+
+func (r *running) check(c *cobra.Command) error {
+	if err := notEmpty(c, "out", "input", "image", "explain", "precision", "decide", "until", "platforms", "size", "network", "provisioning", "only", "vm-kernel", "load-from"); err != nil {
+		return err
+	}
+	if c.Flags().Changed("rounds") && r.rounds == 0 {
+		return errors.New("--rounds 0: must be at least 1")
+	}
+	if err := oneOf("--accel", r.accel, "auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG); err != nil {
+		return err
+	}
+	if r.rounds < 0 || r.rounds > studyfile.MostRounds {
+		return fmt.Errorf("--rounds %d: must be from 1 to %d", r.rounds, studyfile.MostRounds)
+	}
+	if r.budget < 0 {
+		return fmt.Errorf("--time-budget %v: must be a positive time, such as 10m", r.budget)
+	}
+	if r.quiet {
+		fmt.Fprintln(c.ErrOrStderr(), "tare: --quiet is now --tune-host, and keeps that meaning until 0.2.0; -q prints no progress")
+		r.tuneHost = true
+	}
+	if err := r.ends(c); err != nil {
+		return err
+	}
+	var err error
+	if r.kept, err = studyfile.ParseOnly(r.only); err != nil {
+		return err
+	}
+	if r.explain != "" {
+		if r.tracers, err = studyfile.ParseExplain(r.explain); err != nil {
+			return err
+		}
+	}
+	return oneOf("--format", r.format, "table", "json")
+}
+
+// ends reads the flags that say when the run ends.
+func (r *running) ends(c *cobra.Command) (err error) {
+	var given []string
+	for _, name := range []string{"precision", "decide", "until-claims", "until", "rounds"} {
+		if c.Flags().Changed(name) {
+			given = append(given, "--"+name)
+		}
+	}
+	if len(given) > 1 {
+		return fmt.Errorf("%s: only one of them is allowed", strings.Join(given, " and "))
+	}
+	switch {
+	case r.precision != "":
+		r.known, err = studyfile.ParsePrecision(r.precision)
+	case r.decide != "":
+		r.known, err = studyfile.ParseDecide(r.decide)
+	case r.until != "":
+		if r.known, err = studyfile.ParseUntil(r.until, session.Known.Kinds); err == nil && !r.known.Seeks() {
+			fmt.Fprintf(c.ErrOrStderr(), "tare: --until %s is now %s\n", words.Shell(r.until), r.known.Flag())
+		}
+	default:
+		r.known.Claims = r.untilClaims
+	}
+	if err != nil {
+		return fmt.Errorf("%s %w", given[0], err)
+	}
+	return nil
+}
+
+// provisionings are the values of --provisioning, and the provisionings that each stands for.
+var provisionings = map[string][]string{
+	"quota": {notebook.Vanilla}, "cpus": {notebook.Vanilla}, notebook.Vanilla: {notebook.Vanilla},
+	"set": {notebook.Pinned}, "cpuset": {notebook.Pinned}, "cpuset-cpus": {notebook.Pinned}, notebook.Pinned: {notebook.Pinned},
+	"both": {notebook.Vanilla, notebook.Pinned}, notebook.Whole: {notebook.Whole},
+}
+
+// placing reads what the flags put in place of a study's own.
+func (r *running) placing() (p studyfile.Placing, err error) {
+	for _, word := range items(r.provisioning) {
+		of, ok := provisionings[word]
+		if !ok {
+			return p, fmt.Errorf("--provisioning %q: must be quota, set, both or whole (also %s)", word, strings.Join(slices.Sorted(maps.Keys(provisionings)), ", "))
+		}
+		p.Provisioning = append(p.Provisioning, of...)
+	}
+	p.Platforms, p.Sizes, p.Networks = items(r.platforms), items(r.sizes), items(r.networks)
+	for _, n := range p.Networks {
+		if !slices.Contains(notebook.Networks, n) {
+			return p, fmt.Errorf("--network %q: must be one of %s", n, strings.Join(notebook.Networks, ", "))
+		}
+	}
+	return p, nil
+}
+
+// items are the words of a flag's value; none where it is empty.
+func items(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
