@@ -15,7 +15,7 @@ import (
 var (
 	fenced     = regexp.MustCompile("(?ms)^[ \t]*```.*?^[ \t]*```[ \t]*$")
 	inlineCode = regexp.MustCompile("`[^`\n]+`")
-	linkTarget = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	linkTarget = regexp.MustCompile(`(?m)\]\(([^()\s]+)\)|^\[[^\]]+\]: (\S+)$`)
 	heading    = regexp.MustCompile(`(?m)^#{1,6}[ \t]+(.+?)[ \t]*$`)
 	headingURL = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
@@ -47,8 +47,9 @@ func anchors(text string) map[string]bool {
 func links(text string) (all []string) {
 	text = inlineCode.ReplaceAllString(fenced.ReplaceAllString(text, ""), "")
 	for _, m := range linkTarget.FindAllStringSubmatch(text, -1) {
-		if u, err := url.Parse(m[1]); err != nil || u.Scheme == "" {
-			all = append(all, m[1])
+		to := m[1] + m[2]
+		if u, err := url.Parse(to); err != nil || u.Scheme == "" {
+			all = append(all, to)
 		}
 	}
 	return all
@@ -96,14 +97,14 @@ func TestLinksOfDocumentsResolve(t *testing.T) {
 }
 
 func TestBrokenLinksAreFound(t *testing.T) {
-	text := "# A `b` and [c](d.md)\n\n## The host’s CPUs, 50 %\n\n## Twice\n\n## Twice\n\n```\n# no heading\n[x](in-code.md)\n```\n[y\nz](README.md#a) `[q](code.md)` [w](https://example.org)\n"
+	text := "# A `b` and [c](d.md)\n\n## The host’s CPUs, 50 %\n\n## Twice\n\n## Twice\n\n```\n# no heading\n[x](in-code.md)\n```\n[y\nz](README.md#a) `[q](code.md)` [w](https://example.org)\n[v]: e.md\n"
 	for anchor, want := range map[string]bool{"a-b-and-c": true, "the-hosts-cpus-50-": true, "twice": true, "twice-1": true, "no-heading": false} {
 		if got := anchors(text)[anchor]; got != want {
 			t.Errorf("anchor %q: got %v, want %v", anchor, got, want)
 		}
 	}
-	if got := strings.Join(links(text), " "); got != "d.md README.md#a" {
-		t.Errorf("got links %q, want d.md and README.md#a", got)
+	if got := strings.Join(links(text), " "); got != "d.md README.md#a e.md" {
+		t.Errorf("got links %q, want d.md, README.md#a and e.md", got)
 	}
 	for link, broken := range map[string]bool{
 		"README.md": false, "docs": false, "README.md#requirements": false, "README.md#no-such-heading": true,

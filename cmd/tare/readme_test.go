@@ -127,9 +127,13 @@ func parsed(args []string) error {
 // TestCommandsOfTheDocumentation checks that the program accepts each command of the README and the documents, with its flags and
 // study.
 func TestCommandsOfTheDocumentation(t *testing.T) {
-	paths, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
+	var paths []string
+	for _, pattern := range []string{"../../docs/*.md", "../../docs/tutorials/*.md"} {
+		of, err := filepath.Glob(pattern)
+		if err != nil || len(of) == 0 {
+			t.Fatalf("%s: %d files: %v", pattern, len(of), err)
+		}
+		paths = append(paths, of...)
 	}
 	sh := newShell(t, `{ printf '%s\0' "$@"; printf '\1'; } >>"$ARGS"`)
 	n := 0
