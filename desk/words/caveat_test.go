@@ -121,3 +121,28 @@ func TestShortRuns(t *testing.T) {
 		t.Errorf("%s %s %s", findings, remarks, row)
 	}
 }
+
+// A load that used its own CPUs fully may have been what was measured. The first answer says so.
+func TestSaturatedLoadIsACaveat(t *testing.T) {
+	for _, saturated := range []bool{true, false} {
+		f := notebooktest.New(2).Add("bm large", 1).Add("cn docker vanilla large", 1.2)
+		f.Trial = func(x *notebook.Trial) {
+			if saturated {
+				x.Warnings = []*notebook.Message{notebook.Say("load-saturated", "share", 0.9)}
+			}
+		}
+		s, err := data.Read([]string{f.Write(t)}, data.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		for _, b := range words.ResultOf(s, false).Blocks {
+			for _, line := range b.Lines {
+				fmt.Fprintln(&said, line.Text)
+			}
+		}
+		if got := strings.Contains(said.String(), "In 30 runs the load used 90 % of its CPUs' time or more"); got != saturated {
+			t.Errorf("saturated %v: %s", saturated, said.String())
+		}
+	}
+}

@@ -303,6 +303,11 @@ func reliance(s *data.Summary) ResultBlock {
 	default:
 		add(Caution, fmt.Sprintf("Other programs used more than 5 %% of the CPU in %d of %s, which may explain the result.", n, Count(total, "round")))
 	}
+	for _, x := range s.Warnings {
+		if x.Text.First.Is("load-saturated") {
+			add(Caution, "In "+Count(x.Count, "run")+" "+Text(x.Text)+"; compare with a load from another machine (--load-from).")
+		}
+	}
 	b.Lines = append(b.Lines, rowCaveats(s)...)
 	return b
 }
