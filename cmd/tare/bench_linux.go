@@ -93,6 +93,7 @@ setting that it cannot take over. docs/bench.md shows a complete service, step b
 
 func (b *benching) flags(c *cobra.Command) {
 	b.running.flags(c, "bm,cn,vm,vmcn", "1/1GB")
+	b.timing(c)
 	f := c.Flags()
 	f.StringVar(&b.image, "image", "", "registry reference, OCI layout folder, docker save archive, or Docker daemon image")
 	f.StringArrayVar(&b.metrics, "metric", nil, "compare a printed number, not the time: `NAME=EXPRESSION,UNIT,higher`, or lower, or none (repeatable)")

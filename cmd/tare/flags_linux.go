@@ -59,12 +59,6 @@ func (r *running) flags(c *cobra.Command, platforms, sizes string) {
 	f.StringVar(&r.input, "input", "", "input file, instead of the workload's own")
 	f.StringVar(&r.from, "load-from", "", "generate the load of services on another machine, as root by SSH key: `ssh://[USER@]HOST[:PORT]`")
 	f.Uint64Var(&r.seed, "seed", 0, "seed for the random order of configurations (default: random, and recorded)")
-	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: as the study says)")
-	f.StringVar(&r.precision, "precision", "", "stop when every interval is within ± this `SHARE` of its ratio, such as 1%")
-	f.StringVar(&r.decide, "decide", "", "stop when each overhead is shown above, below or within this `MARGIN`: 2%, or the word margin for the study's")
-	f.BoolVar(&r.untilClaims, "until-claims", false, "stop when every claim of the study is decided that this host can test")
-	f.StringVar(&r.until, "until", "", "the older name of --precision, --decide and --until-claims")
-	f.Lookup("until").Hidden = true
 	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would end after this time, such as 10m")
 	f.BoolVar(&r.noHostCode, "no-host-code", false, "refuse bm and other workload code that would run as root here (docs/security.md)")
 	f.BoolVar(&r.plan, "plan", false, "print what the run would do and how long it would take; start nothing")
@@ -72,6 +66,17 @@ func (r *running) flags(c *cobra.Command, platforms, sizes string) {
 	f.BoolVar(&r.quiet, "quiet", false, "the older name of --tune-host")
 	f.Lookup("quiet").Hidden = true
 	f.BoolVarP(&r.silent, "silent", "q", false, "print the answer, warnings and errors, but no progress")
+}
+
+// timing defines the flags of commands that time work: when the run ends, and tracers.
+func (r *running) timing(c *cobra.Command) {
+	f := c.Flags()
+	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: as the study says)")
+	f.StringVar(&r.precision, "precision", "", "stop when every interval is within ± this `SHARE` of its ratio, such as 1%")
+	f.StringVar(&r.decide, "decide", "", "stop when each overhead is shown above, below or within this `MARGIN`: 2%, or the word margin for the study's")
+	f.BoolVar(&r.untilClaims, "until-claims", false, "stop when every claim of the study is decided that this host can test")
+	f.StringVar(&r.until, "until", "", "the older name of --precision, --decide and --until-claims")
+	f.Lookup("until").Hidden = true
 	f.StringVar(&r.explain, "explain", "", "also trace where the time goes, in additional runs: with kernel counters, with every event (--explain="+studyfile.ExplainDeep+
 		"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
 	f.Lookup("explain").NoOptDefVal = studyfile.ExplainByDefault
@@ -129,8 +134,12 @@ func (r *running) ends(c *cobra.Command) (err error) {
 	case r.decide != "":
 		r.known, err = studyfile.ParseDecide(r.decide)
 	case r.until != "":
-		if r.known, err = studyfile.ParseUntil(r.until, session.Known.Kinds); err == nil && !r.known.Seeks() {
-			fmt.Fprintf(c.ErrOrStderr(), "tare: --until %s is now %s\n", words.Shell(r.until), r.known.Flag())
+		if r.known, err = studyfile.ParseUntil(r.until, session.Known.Kinds); err == nil {
+			now := r.known.Flag()
+			if r.known.Seeks() {
+				now = "tare fit STUDY " + now
+			}
+			fmt.Fprintf(c.ErrOrStderr(), "tare: --until %s is now %s\n", words.Shell(r.until), now)
 		}
 	default:
 		r.known.Claims = r.untilClaims

@@ -31,7 +31,7 @@ import (
 
 // labCommands measure. They need Linux, and root.
 func labCommands() []*cobra.Command {
-	return []*cobra.Command{runCommand(), benchCommand(), doctorCommand(), studyCommand(), workloadCommand(), imageCommand(), cleanCommand(), memoryCommand(), layersCommand(), noiseCommand()}
+	return []*cobra.Command{runCommand(), benchCommand(), fitCommand(), doctorCommand(), studyCommand(), workloadCommand(), imageCommand(), cleanCommand(), memoryCommand(), layersCommand(), noiseCommand()}
 }
 
 // noiseCommand is the short work that `tare doctor --noise` runs again and again.
@@ -80,7 +80,7 @@ untraced runs. tare explain then shows where the time went, and what the tracers
 			if err := r.check(c); err != nil {
 				return err
 			}
-			spec, err := r.study(args[0])
+			spec, err := r.study(args[0], "")
 			if err != nil {
 				return err
 			}
@@ -88,15 +88,17 @@ untraced runs. tare explain then shows where the time went, and what the tracers
 		},
 	}
 	r.flags(c, "", "")
+	r.timing(c)
 	return c
 }
 
-// study reads a study, and puts in place of its own what the flags name.
-func (r *running) study(name string) (*studyfile.Spec, error) {
+// study reads a study, and puts in place of its own what the flags name. work, unless empty, takes the place of its workloads.
+func (r *running) study(name, work string) (*studyfile.Spec, error) {
 	placing, err := r.placing()
 	if err != nil {
 		return nil, err
 	}
+	placing.Workload = work
 	spec, err := studyfile.Load(studies.FS, name, session.Known)
 	if err != nil {
 		return nil, err

@@ -69,6 +69,7 @@ func flagsOf(args ...string) (r running, said string, err error) {
 	c := &cobra.Command{Use: "run"}
 	c.SetErr(&b)
 	r.flags(c, "", "")
+	r.timing(c)
 	if err := c.ParseFlags(args); err != nil {
 		return r, "", err
 	}
@@ -83,9 +84,16 @@ func TestOlderFlags(t *testing.T) {
 		"--until=decided at 2%": {"--decide=2%", "tare: --until 'decided at 2%' is now --decide 2%\n"},
 		"--until=decided":       {"--decide=margin", "tare: --until decided is now --decide margin\n"},
 		"--until=claims":        {"--until-claims", "tare: --until claims is now --until-claims\n"},
+		"--until=p95 < 1.5x":    {"", "tare: --until 'p95 < 1.5x' is now tare fit STUDY --limit 'p95 < 1.5x'\n"},
 		"--quiet":               {"--tune-host", "tare: --quiet is now --tune-host, and keeps that meaning until 0.2.0; -q prints no progress\n"},
 	} {
 		was, said, err := flagsOf(older)
+		if now[0] == "" {
+			if err != nil || !was.known.Seeks() || said != now[1] {
+				t.Errorf("%s: %+v, %q, %v", older, was.known, said, err)
+			}
+			continue
+		}
 		is, nothing, err2 := flagsOf(now[0])
 		if err != nil || err2 != nil || was.known != is.known || was.tuneHost != is.tuneHost || was.silent || !is.known.Asked() && !is.tuneHost || said != now[1] || nothing != "" {
 			t.Errorf("%s: %+v, %q, %v; %s: %+v, %q, %v", older, was.known, said, err, now[0], is.known, nothing, err2)
@@ -93,6 +101,59 @@ func TestOlderFlags(t *testing.T) {
 	}
 	if _, _, err := flagsOf("--precision", "1%", "--until-claims", "--rounds", "3"); err == nil || err.Error() != "--precision and --until-claims and --rounds: only one of them is allowed" {
 		t.Errorf("three flags: %v", err)
+	}
+}
+
+// Without a study, tare fit adds containers with a CPU quota next to short work.
+func TestUsualFit(t *testing.T) {
+	for _, c := range []struct {
+		args, platforms, work, limit string // limit: a CPU limit; empty: the study's own
+	}{
+		{"", "cn", "shor", "vanilla"},
+		{"--platforms vm,host --workload cpu --provisioning set", "vm bm", "cpu", "pinned"},
+		{"--only workload=sjeng,platform=vm,provisioning=pinned", "bm cn vm", "shor sjeng fileserver", ""},
+	} {
+		r := running{}
+		f := &cobra.Command{}
+		r.flags(f, "", "")
+		work := f.Flags().String("workload", "", "")
+		if err := f.ParseFlags(strings.Fields(c.args)); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.check(f); err != nil {
+			t.Fatal(err)
+		}
+		spec, err := r.fitting(nil, *work)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var platforms, works []string
+		for _, p := range spec.Platforms {
+			platforms = append(platforms, p.Platform)
+			if c.limit != "" && p.Platform != notebook.BM && !slices.Equal(p.Provisioning, []string{c.limit}) {
+				t.Errorf("%s: %s has the limits %v", c.args, p.Platform, p.Provisioning)
+			}
+		}
+		for _, u := range spec.Workloads {
+			works = append(works, u.Name)
+		}
+		if strings.Join(platforms, " ") != c.platforms || strings.Join(works, " ") != c.work {
+			t.Errorf("%s: %v, %v", c.args, platforms, works)
+		}
+	}
+	for args, want := range map[string]string{
+		"--limit p95>1":    `--limit "p95>1": must be an objective such as 'p95 < 1.5x', with p10 to p99 and more than 1x`,
+		"--limit=":         "--limit is empty: is a variable unset?",
+		"density ./mine":   `fit "./mine": only one study is allowed`,
+		"no-such-study":    "no-such-study",
+		"--platforms fish": `study density-small: unknown platform "fish"; must be one of bm, cn, vm, vmcn`,
+	} {
+		c := fitCommand()
+		c.SetArgs(strings.Fields(args))
+		c.SilenceUsage, c.SilenceErrors = true, true
+		if err := c.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("fit %s: %v; want %s", args, err, want)
+		}
 	}
 }
 

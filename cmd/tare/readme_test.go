@@ -204,7 +204,7 @@ func TestWithDockerReadme(t *testing.T) {
 	for _, c := range all {
 		line := imageFlag.ReplaceAllString(c.line, "--image "+from+"/$1")
 		line = strings.ReplaceAll(line, "--from-container web ", "--from-container "+container+" ")
-		measures := regexp.MustCompile(`tare (run|bench) `).MatchString(line)
+		measures := regexp.MustCompile(`tare (run|bench|fit) `).MatchString(line)
 		switch {
 		case strings.Contains(line, "make "), strings.Contains(line, "ssh://"), strings.Contains(line, "tare image "):
 			continue
@@ -237,7 +237,7 @@ func asPlan(line string) string {
 	if runCommand().Flags().Lookup("plan") == nil {
 		return ""
 	}
-	return regexp.MustCompile(`tare (run|bench) `).ReplaceAllString(line, "$0--plan ")
+	return regexp.MustCompile(`tare (run|bench|fit) `).ReplaceAllString(line, "$0--plan ")
 }
 
 // readersFiles makes the files of the README's reader: an archive of an image, a Compose file, and a container, whose name it

@@ -190,7 +190,7 @@ func referenceOf(s *data.Summary, and string, named func(notebook.Treatment, boo
 	names := data.Distinct(bases, func(b *data.Row) string {
 		name := named(b.Treatment, s.Networks(b.Treatment.Workload))
 		if sized {
-			name += " at " + size(b.Treatment.Instance)
+			name += " at " + Size(b.Treatment.Instance)
 		}
 		return name
 	})

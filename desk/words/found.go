@@ -34,7 +34,7 @@ func ResultOf(s *data.Summary, all bool) Result {
 // tableOf is one place's table.
 func tableOf(s *data.Summary, rows []*data.Row, all bool) ResultTable {
 	first := rows[0]
-	of := join(", ", []string{Work(first.Treatment), size(first.Treatment.Instance), Online(s, first)})
+	of := join(", ", []string{Work(first.Treatment), Size(first.Treatment.Instance), Online(s, first)})
 	if len(s.Hosts) > 1 {
 		of += " on " + Plain(first.Host)
 	}
@@ -180,7 +180,7 @@ func withoutFigure(s *data.Summary, all bool) (lines []ResultLine) {
 		if l.Treatment.AA {
 			continue
 		}
-		add(Environment(l.Treatment, s.Networks(l.Treatment.Workload))+", "+size(l.Treatment.Instance), "not measured: "+Message(l.Reason))
+		add(Environment(l.Treatment, s.Networks(l.Treatment.Workload))+", "+Size(l.Treatment.Instance), "not measured: "+Message(l.Reason))
 	}
 	const most = 6
 	if n := len(lines) - most; n > 0 {

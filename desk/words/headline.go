@@ -56,7 +56,7 @@ func spotted(s *data.Summary) (told []*spot, more int) {
 			if withParams(places, rows[0]) {
 				p.work = Work(at)
 			}
-			p.work += " at " + join(", ", []string{size(at.Instance), Online(s, rows[0])})
+			p.work += " at " + join(", ", []string{Size(at.Instance), Online(s, rows[0])})
 		}
 		p.work += measuring(s, rows[0])
 		told = append(told, p)
@@ -89,11 +89,15 @@ func (p *spot) by(r *data.Row) string {
 
 // place says on which host, and against what where that is not bare metal.
 func (p *spot) place() string {
-	host := "this host"
+	return p.against() + " on " + p.host() + " (95 % confidence)"
+}
+
+// host names the place's host, where there are several.
+func (p *spot) host() string {
 	if len(p.s.Hosts) > 1 {
-		host = Plain(p.rows[0].Host)
+		return Plain(p.rows[0].Host)
 	}
-	return p.against() + " on " + host + " (95 % confidence)"
+	return "this host"
 }
 
 // against names the reference where that is not bare metal of the same size.
@@ -130,7 +134,7 @@ func (p *spot) reference() string {
 	names := data.Distinct(p.references(), func(b *data.Row) string {
 		name := p.subject(b)
 		if !b.Treatment.Instance.SameSize(p.rows[0].Treatment.Instance) {
-			name += " at " + size(b.Treatment.Instance)
+			name += " at " + Size(b.Treatment.Instance)
 		}
 		return name
 	})
@@ -278,6 +282,11 @@ func together(spots []*spot, rows int) string {
 
 // sentences are the findings at one place, and what is open there.
 func (p *spot) sentences() (found, open []string) {
+	if finding := phrases(p.rows[0]).Finding; finding != nil && p.t.good > 0 {
+		if found = finding(Unranked{Work: p.noun, Host: p.host(), Rows: p.rows, Named: p.environment}); found != nil {
+			return found, nil
+		}
+	}
 	if line := p.unanswered(); line != "" {
 		return nil, []string{line}
 	}
@@ -565,8 +574,8 @@ func again(s *data.Summary) string {
 	return ""
 }
 
-// size writes an instance type as users say it: "1 CPU, 1 GB".
-func size(i notebook.Instance) string {
+// Size writes an instance type as users say it: "1 CPU, 1 GB".
+func Size(i notebook.Instance) string {
 	if i.Cores <= 0 || i.Memory <= 0 {
 		return Plain(i.Name)
 	}

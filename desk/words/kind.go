@@ -28,6 +28,16 @@ type Phrases struct {
 	Amount func(r *data.Row, mean string) string
 	// Answer is the finding at a place, in sentences, in place of one for each environment; nil: there is none.
 	Answer func(Ranked) []string
+	// Finding is the finding at a place, in sentences, where nothing needs to be compared; nil: there is none.
+	Finding func(Unranked) []string
+}
+
+// Unranked is what a finding is given of.
+type Unranked struct {
+	Work  string // "CPU-bound work"
+	Host  string // "this host"
+	Rows  []*data.Row
+	Named func(*data.Row) string
 }
 
 // Term is a word with what it means.

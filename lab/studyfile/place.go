@@ -86,6 +86,7 @@ const allLayers = "all"
 
 // Placing is what a command names in place of a study's own. An empty list keeps the study's.
 type Placing struct {
+	Workload     string   // in place of all workloads
 	Platforms    []string // with an engine after a colon: cn:docker
 	Sizes        []string
 	Provisioning []string
@@ -94,11 +95,18 @@ type Placing struct {
 
 // Put gives the study what the command names. Of a platform that the study has, its other settings stay.
 func (s *Spec) Put(p Placing, known Known) error {
-	if len(p.Platforms)+len(p.Sizes)+len(p.Provisioning)+len(p.Networks) == 0 {
+	if p.Workload == "" && len(p.Platforms)+len(p.Sizes)+len(p.Provisioning)+len(p.Networks) == 0 {
 		return nil
 	}
 	checked := s.where != ""     // a study without a file is not yet complete
 	s.known, s.where = known, "" // errors are about flags
+	if p.Workload != "" {
+		s.Workloads = slices.DeleteFunc(slices.Clone(s.Workloads), func(u Use) bool { return u.Name != p.Workload })
+		if len(s.Workloads) == 0 {
+			s.Workloads = []Use{{Name: p.Workload}}
+		}
+		s.Figures, s.Claims = nil, nil // they are about the study's workloads
+	}
 	if len(p.Sizes) > 0 {
 		s.Instances = p.Sizes
 		for i := range s.Workloads {

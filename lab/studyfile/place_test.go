@@ -49,6 +49,13 @@ instances: [xlarge]
 		t.Errorf("of three places two have the engine: %+v, %v", s.Platforms, err)
 	}
 	s = read()
+	if err := s.Put(Placing{Workload: "nginx"}, known); err != nil || len(s.Workloads) != 1 || s.Workloads[0].Name != "nginx" {
+		t.Errorf("one workload of the study: %+v, %v", s.Workloads, err)
+	}
+	if err := s.Put(Placing{Workload: "redis"}, known); err != nil || len(s.Workloads) != 1 || s.Workloads[0].Name != "redis" {
+		t.Errorf("another workload: %+v, %v", s.Workloads, err)
+	}
+	s = read()
 	if err := s.Put(Placing{Provisioning: []string{"vanilla"}}, known); err != nil || s.Platforms[0].Provisioning != nil || !slices.Equal(s.Platforms[1].Provisioning, Values{"vanilla"}) {
 		t.Errorf("CPU limits: %+v, %v", s.Platforms, err)
 	}

@@ -3,10 +3,13 @@ package fit
 import (
 	_ "embed"
 	"fmt"
+	"slices"
+	"strings"
 
 	"tare/desk/data"
 	"tare/desk/words"
 	"tare/notebook"
+	kind "tare/notebook/kinds/fit"
 )
 
 //go:embed messages.tmpl
@@ -44,4 +47,68 @@ func amount(r *data.Row, mean string) string {
 		return mean
 	}
 	return words.Caption(g.Metric.Name) + ": " + words.Measured(g.Mean, g.Low, g.High, g.Metric.Unit) + "; " + mean
+}
+
+// nouns are one guest and several of each platform.
+var nouns = map[string][2]string{
+	notebook.BM: {"process", "processes"}, notebook.CN: {"container", "containers"},
+	notebook.VM: {"VM", "VMs"}, notebook.VMCN: {"container in a VM", "containers in VMs"},
+}
+
+// finding says how many guests fit, and what runs out first: "About 11 containers of 1 CPU, 256 MB fit on this host (Docker, CPU quota):
+// CPU runs out first."
+func (c config) finding(at words.Unranked) (all []string) {
+	emulated := false
+	for _, r := range at.Rows {
+		f, is := r.Of.(*fits)
+		switch {
+		case !is || r.Treatment.AA || r.Unreliable():
+		case !r.Representative:
+			emulated = true
+		default:
+			all = append(all, c.fitting(f, r, at))
+		}
+	}
+	if all == nil && emulated {
+		return []string{"VMs were emulated here, so nothing is known of how many fit: emulation takes far more CPU time than a VM."}
+	}
+	return all
+}
+
+// fitting is the finding of one environment.
+func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
+	t, noun := r.Treatment, nouns[r.Treatment.Platform]
+	count := func(n int) string {
+		if n == 1 {
+			return "1 " + noun[0] + " of " + words.Size(t.Instance) + " fits on " + at.Host
+		}
+		return fmt.Sprint(n, " ", noun[1], " of ", words.Size(t.Instance), " fit on ", at.Host)
+	}
+	found, about := count(f.most), "about "
+	if f.least < f.most {
+		found = fmt.Sprint(f.least, " to ", found)
+	}
+	if f.decided {
+		about = ""
+	}
+	in := " (" + at.Named(r) + ")"
+	first := "nothing ran out, and Tare tried no more"
+	if f.ranOut != nil {
+		first = words.Plain(strings.Join(f.ranOut, " or ")) + " runs out first"
+	}
+	limit := fmt.Sprintf(" With more, the %s of %s is not below %g times its value alone.", words.Plain(c.of.Metric), at.Work, c.of.Factor)
+	if f.ranOut == nil || slices.Contains(f.ranOut, kind.OutOfEngine) || slices.Contains(f.ranOut, kind.OutOfProcesses) {
+		limit = ""
+	}
+	full := 0 // guests for whose whole size the host has memory
+	if t.Platform != notebook.BM && t.Instance.Memory > 0 && t.Provisioning != notebook.Whole && !slices.Contains(f.ranOut, kind.OutOfMemory) {
+		full = int(f.left / t.Instance.Memory)
+	}
+	if full == 0 {
+		return words.Capital(about+found) + in + ": " + first + "." + limit
+	}
+	if full < f.least {
+		return words.Capital("about "+count(full)) + in + ": memory runs out first, if each uses all of its memory. With the memory that " + at.Work + " uses, " + about + found + ": " + first + "." + limit
+	}
+	return words.Capital(about+found) + in + ": " + first + "." + limit + fmt.Sprintf(" If each used all of its memory, about %d would fit into the host's memory.", full)
 }
