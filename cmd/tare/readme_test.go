@@ -155,6 +155,33 @@ func TestCommandsOfTheDocumentation(t *testing.T) {
 	}
 }
 
+// TestTutorialsAreShort: a tutorial answers its question with one or two commands, and says how to read the answer and what to do next.
+func TestTutorialsAreShort(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/tutorials/[a-z]*.md")
+	if err != nil || len(pages) < 8 {
+		t.Fatalf("%d tutorials: %v", len(pages), err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, rest, found := strings.Cut(string(text), "\n## How to read it\n")
+		if !found || !strings.Contains(rest, "\n## Next\n") {
+			t.Errorf("%s lacks the section How to read it, or the section Next after it", page)
+		}
+		n := 0
+		for _, c := range commandsOf(t, page) {
+			if strings.Contains(answer, c.line) {
+				n++
+			}
+		}
+		if n < 1 || n > 2 {
+			t.Errorf("%s answers with %d commands, want 1 or 2", page, n)
+		}
+	}
+}
+
 // TestReadmeNamesCommands checks that commands and flags named in the README exist.
 func TestReadmeNamesCommands(t *testing.T) {
 	text, err := os.ReadFile(readme)
