@@ -271,6 +271,18 @@ func (d Design) Most(t Treatment) int {
 	return most
 }
 
+// Least is how many rounds the study runs at least: the design's Floor, or fewer where no treatment takes part in so many.
+func (s *Study) Least() int {
+	most := 0
+	for _, t := range s.Treatments {
+		most = max(most, s.Design.Most(t))
+	}
+	if most == 0 {
+		return s.Design.Floor
+	}
+	return min(s.Design.Floor, most)
+}
+
 // Fewest is how many measured trials a guest of the treatment does, at least. Nobody ranks emulated treatments: where the design gives
 // them fewer rounds, one trial shows that they work.
 func (d Design) Fewest(t Treatment) int {

@@ -526,3 +526,18 @@ func TestRepresentative(t *testing.T) {
 		}
 	}
 }
+
+// A study of emulated VMs only is whole after its few rounds.
+func TestLeastRounds(t *testing.T) {
+	t.Parallel()
+	real, emulated := Treatment{Platform: CN}, Treatment{Platform: VM, Accelerator: TCG}
+	for _, c := range []struct {
+		of   []Treatment
+		want int
+	}{{nil, 5}, {[]Treatment{real}, 5}, {[]Treatment{emulated}, 1}, {[]Treatment{real, emulated}, 5}, {[]Treatment{{Platform: CN, Rounds: 3}}, 3}} {
+		s := Study{Design: Design{Floor: 5, Cap: 20, Emulated: 1}, Treatments: c.of}
+		if got := s.Least(); got != c.want {
+			t.Errorf("%v: at least %d rounds, want %d", c.of, got, c.want)
+		}
+	}
+}

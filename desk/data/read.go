@@ -821,8 +821,8 @@ func (r *reader) doubts() (all []Doubt) {
 		if l := LooksAt(d); l.Rounds > 0 && !slices.Contains(all, Doubt(l)) {
 			all = append(all, l)
 		}
-		if f.Rounds < d.Floor {
-			all = append(all, FewRounds{Dir: f.Dir, Rounds: f.Rounds, Floor: d.Floor, Cap: d.Cap, Begun: f.Begun, Ended: f.Ended()})
+		if least := f.Study.Least(); f.Rounds < least {
+			all = append(all, FewRounds{Dir: f.Dir, Rounds: f.Rounds, Floor: least, Cap: d.Cap, Begun: f.Begun, Ended: f.Ended()})
 		}
 		if f.Torn {
 			all = append(all, Torn{f.Dir})

@@ -73,7 +73,7 @@ func Continue(s *data.Summary) string {
 	}
 	f := s.Folders[len(s.Folders)-1]
 	args := begun(f)
-	if args == nil || !f.Begun && f.Rounds >= f.Study.Design.Floor {
+	if args == nil || !f.Begun && f.Rounds >= f.Study.Least() {
 		return ""
 	}
 	return "sudo tare " + Shell(with(args, []string{"--out"}, "--out", f.Dir)...)
