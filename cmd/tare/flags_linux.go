@@ -47,10 +47,14 @@ func (r *running) flags(c *cobra.Command, platforms, sizes string) {
 	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(cmp.Or(olderNames[name], name))
 	})
-	f.StringVar(&r.platforms, "platforms", platforms, "platforms: `LIST` of host, container, vm, vm-container (bm, cn, vm, vmcn); an engine after a colon: cn:crun")
-	f.StringVar(&r.sizes, "size", sizes, "sizes: `LIST` of CPUs/memory such as 0.5/1GB, or names: large, xlarge, …")
-	f.StringVar(&r.networks, "network", "", "networks of containers and VMs to compare: `LIST` of "+strings.Join(notebook.Networks, ", "))
-	f.StringVar(&r.provisioning, "provisioning", "", "CPU limit: quota (as docker run --cpus), set (as --cpuset-cpus), both, or whole (none, with --size host)")
+	usual, limit := "", " (default both)"
+	if platforms == "" {
+		usual, limit = " (default: the study's)", " (default: the study's)"
+	}
+	f.StringVar(&r.platforms, "platforms", platforms, "platforms: `LIST` of host, container, vm, vm-container (bm, cn, vm, vmcn); an engine after a colon: cn:crun"+usual)
+	f.StringVar(&r.sizes, "size", sizes, "sizes: `LIST` of CPUs/memory such as 0.5/1GB, or names: large, xlarge, …"+usual)
+	f.StringVar(&r.networks, "network", "", "networks of containers and VMs to compare: `LIST` of "+strings.Join(notebook.Networks, ", ")+usual)
+	f.StringVar(&r.provisioning, "provisioning", "", "CPU limit: quota (as docker run --cpus), set (as --cpuset-cpus), both, or whole (none, with --size host)"+limit)
 	f.StringVar(&r.only, "only", "", "keep bare metal and the configurations with these values: KEY=VALUE,… with "+strings.Join(studyfile.OnlyKeys(), ", "))
 	f.StringVar(&r.out, "out", "", "results folder; continues an unfinished run of the same study (default tare-STUDY-TIME)")
 	f.StringVar(&r.accel, "accel", "auto", "accelerator of VMs: auto, kvm, or an emulation, which is never ranked: kvm-emulated or tcg")
