@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -52,6 +53,13 @@ Without a STUDY the work is ` + fitWork + ` of the study ` + fitStudy + `, in co
 			spec, err := r.fitting(args, work)
 			if err != nil {
 				return err
+			}
+			onHost := func(p studyfile.Place) bool { return p.Platform == notebook.BM }
+			if r.platforms != "" && slices.ContainsFunc(spec.Platforms, onHost) {
+				return fmt.Errorf("--platforms %s: tare fit adds containers or VMs; name container, vm or vm-container", r.platforms)
+			}
+			if spec.Platforms = slices.DeleteFunc(spec.Platforms, onHost); len(spec.Platforms) == 0 {
+				return fmt.Errorf("study %s: has bare metal only: name container, vm or vm-container with --platforms", spec.Name)
 			}
 			return r.run(c.Context(), spec, c.Flags().Changed("seed"))
 		},

@@ -110,7 +110,7 @@ func TestUsualFit(t *testing.T) {
 		args, platforms, work, limit string // limit: a CPU limit; empty: the study's own
 	}{
 		{"", "cn", "shor", "vanilla"},
-		{"--platforms vm,host --workload cpu --provisioning set", "vm bm", "cpu", "pinned"},
+		{"--platforms vm,vm-container --workload cpu --provisioning set", "vm vmcn", "cpu", "pinned"},
 		{"--only workload=sjeng,platform=vm,provisioning=pinned", "bm cn vm", "shor sjeng fileserver", ""},
 	} {
 		r := running{}
@@ -142,11 +142,12 @@ func TestUsualFit(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--limit p95>1":    `--limit "p95>1": must be an objective such as 'p95 < 1.5x', with p10 to p99 and more than 1x`,
-		"--limit=":         "--limit is empty: is a variable unset?",
-		"density ./mine":   `fit "./mine": only one study is allowed`,
-		"no-such-study":    "no-such-study",
-		"--platforms fish": `study density-small: unknown platform "fish"; must be one of bm, cn, vm, vmcn`,
+		"--limit p95>1":       `--limit "p95>1": must be an objective such as 'p95 < 1.5x', with p10 to p99 and more than 1x`,
+		"--limit=":            "--limit is empty: is a variable unset?",
+		"density ./mine":      `fit "./mine": only one study is allowed`,
+		"no-such-study":       "no-such-study",
+		"--platforms vm,host": "--platforms vm,host: tare fit adds containers or VMs; name container, vm or vm-container",
+		"--platforms fish":    `study density-small: unknown platform "fish"; must be one of bm, cn, vm, vmcn`,
 	} {
 		c := fitCommand()
 		c.SetArgs(strings.Fields(args))
