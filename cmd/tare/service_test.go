@@ -135,7 +135,7 @@ func TestWithDockerAServiceInContainers(t *testing.T) {
   - {platform: cn, engines: [docker, runc], provisioning: [pinned], networks: [bridge, host, none]}
   - {platform: cn, engines: [runc], provisioning: [pinned], networks: [macvlan]}
 `, []string{"bm", "bm aa", "cn docker pinned bridge", "cn docker pinned host", "cn oci pinned bridge", "cn oci pinned host", "cn oci pinned macvlan"},
-		"its service has to be asked, and without a network nobody can")
+		"its service needs a network")
 	if text := h.must("export", "R", "--format", "csv"); !strings.Contains(text, "load_cpu_s") {
 		t.Errorf("the export has no column for the load's CPU: %.300s", text)
 	}

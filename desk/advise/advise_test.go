@@ -248,7 +248,7 @@ func TestNotRanked(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	for name, want := range map[string]string{
-		"Docker with --cpuset-cpus at large": "not to be trusted",
+		"Docker with --cpuset-cpus at large": "do not trust it",
 		"crun with a CPU set at large":       "every trial failed: killed",
 		"VM with a CPU set at large":         "4 of 30 trials failed: killed",
 		"VM at large":                        "3 of 30 trials failed: killed",
@@ -265,7 +265,7 @@ func TestNotRanked(t *testing.T) {
 	l = newLab(8).add("bm", large, 4).add("cn/docker/pinned", large, 4.2)
 	l.rounds = 1
 	a := read(t, Options{}, l.write(t))
-	if r := a.Rankings[0]; len(r.Choices) != 0 || !strings.Contains(reason(r, "bare metal at large"), "no interval: one round only") || Why(r) != "Nothing can be ranked: no interval: one round only, at least two are needed." {
+	if r := a.Rankings[0]; len(r.Choices) != 0 || !strings.Contains(reason(r, "bare metal at large"), "no interval: one round only") || Why(r) != "Nothing can be ranked: no interval: one round only; at least two are needed." {
 		t.Errorf("%+v", r)
 	}
 	text(t, a)
@@ -472,8 +472,8 @@ func TestWhyNothingIsRanked(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{Exclude: []string{"bm", "cn", "vm", "vmcn"}}, "--exclude bm,cn,vm,vmcn leaves nothing of what was measured."},
-		{Options{Exclude: []string{"bm", "cn", "vm", "vmcn"}, Instance: "large"}, "--exclude bm,cn,vm,vmcn leaves nothing of what was measured at large."},
+		{Options{Exclude: []string{"bm", "cn", "vm", "vmcn"}}, "--exclude bm,cn,vm,vmcn excludes everything that was measured."},
+		{Options{Exclude: []string{"bm", "cn", "vm", "vmcn"}, Instance: "large"}, "--exclude bm,cn,vm,vmcn excludes everything that was measured at large."},
 		{Options{Instance: "3/5GB"}, "3/5GB was not measured, only large, and the model predicts nothing for it."},
 	} {
 		r := read(t, c.o, dir).Rankings[0]

@@ -23,7 +23,7 @@ func TestARungIsNothingToApply(t *testing.T) {
 			t.Errorf("%s is ranked", c.named())
 		}
 	}
-	if len(r.Apart) != 2 || r.Apart[0].named() != "container at 1/1GB, layers up to cgroup" || !strings.Contains(Said(r.Apart[0].Reason), "cannot be applied") {
+	if len(r.Apart) != 2 || r.Apart[0].named() != "container at 1/1GB, layers up to cgroup" || !strings.Contains(Said(r.Apart[0].Reason), "you cannot apply") {
 		t.Errorf("%+v", r.Apart)
 	}
 }

@@ -49,7 +49,7 @@ func TestPredicted(t *testing.T) {
 	if !found {
 		t.Errorf("%q", names(r))
 	}
-	if out := text(t, a); !strings.Contains(out, " predicted ") || !strings.Contains(out, "were not measured: docs/model.md") {
+	if out := text(t, a); !strings.Contains(out, " predicted ") || !strings.Contains(out, "were not measured; docs/model.md") {
 		t.Error(out)
 	}
 	// What is predicted can be applied as well, and says that it was not measured.
@@ -79,7 +79,7 @@ func TestPredictedRatios(t *testing.T) {
 	if !strings.Contains(Why(r), "Bare metal at 12/12GB: overhead ratio 1 by definition; ") || !strings.Contains(said(r.Doubts)[0], "bare metal was not measured at 12/12GB") {
 		t.Errorf("%s %q", Why(r), said(r.Doubts))
 	}
-	if out := text(t, a); !strings.Contains(out, "1 by definition") || !strings.Contains(out, "where the two corrected intervals overlap") {
+	if out := text(t, a); !strings.Contains(out, "1 by definition") || !strings.Contains(out, "where their corrected intervals overlap") {
 		t.Error(out)
 	}
 	// More than the host has is nothing to predict.

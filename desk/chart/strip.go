@@ -114,7 +114,7 @@ func spread(i int) float64 {
 	return f
 }
 
-// disturbed are the rounds of a panel in which the host did much beside its guests.
+// disturbed are the rounds of a panel in which other programs used much of the host.
 func (p *Panel) disturbed() (blocks []data.Block) {
 	for _, row := range p.Rows {
 		for i := range row.Cells {

@@ -133,8 +133,8 @@ func TestMeasuresThatAreNotThere(t *testing.T) {
 		{deaf, "value: {of: {platform: bm}, metric: trace.migrations, at_most: 1}", "bm: the tracer scheduler has no migrations: no BTF"},
 		{deaf, "value: {of: {platform: bm}, metric: trace.reads, at_most: 1}", "bm: the tracer io has no reads"},
 		{untraced, "value: {of: {platform: bm}, metric: secondary.p99, at_most: 1}", "bm: ffmpeg does not report p99"},
-		{untraced, "value: {of: {workload: web, platform: bm}, metric: trial.cpu_s, at_most: 1}", "bm: the CPU time and memory of web are not known by trial, as they never are of a service"},
-		{deaf, "value: {of: {platform: bm}, metric: trace.sent_bytes, at_most: 1}", "bm: it has the host's network, so what is counted of networks is of the whole host"},
+		{untraced, "value: {of: {workload: web, platform: bm}, metric: trial.cpu_s, at_most: 1}", "bm: the CPU time and memory of web are not known for each run, because it is a service"},
+		{deaf, "value: {of: {platform: bm}, metric: trace.sent_bytes, at_most: 1}", "bm: it uses the host's network, so network counts are of the whole host"},
 		{untraced, "unrecorded: interrupts are not counted by guest", "Tare does not record it: interrupts are not counted by guest"},
 	} {
 		v := judgeOne(t, c.sum, c.text)

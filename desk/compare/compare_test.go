@@ -135,7 +135,7 @@ func TestWithoutBareMetal(t *testing.T) {
 		}
 	}
 	said := words.ChangedLevel(c)
-	if found := ids(c.Found(stats.Slower)); !slices.Equal(found, []string{"cn crun pinned large"}) || !strings.Contains(said, "Of 5 configurations a folder has no such ratio") || !strings.Contains(said, "only if the host was as fast both times") {
+	if found := ids(c.Found(stats.Slower)); !slices.Equal(found, []string{"cn crun pinned large"}) || !strings.Contains(said, "For 5 configurations a folder has no such ratio") || !strings.Contains(said, "only if the host was equally fast both times") {
 		t.Errorf("found %q: %s", found, said)
 	}
 	alone := func(seed uint64, mean float64) *data.Summary {
@@ -144,7 +144,7 @@ func TestWithoutBareMetal(t *testing.T) {
 		return read(t, f.Add("bm large", mean))
 	}
 	c = from(t, alone(1, 1), alone(2, 1.05), 0.01)
-	if said := words.ChangedLevel(c); len(c.Found(stats.Slower)) != 1 || len(c.Host) != 0 || !strings.Contains(said, "so means are compared") {
+	if said := words.ChangedLevel(c); len(c.Found(stats.Slower)) != 1 || len(c.Host) != 0 || !strings.Contains(said, "so Tare compares means") {
 		t.Errorf("%+v: %s", c.Changes, said)
 	}
 }

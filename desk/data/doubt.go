@@ -142,7 +142,7 @@ type (
 	}
 	// Torn: a folder's last record was cut off.
 	Torn struct{ Dir string }
-	// Stalled: in so many of a folder's rounds the host did much beside its guests; the largest shares of its CPU time in any of them.
+	// Stalled: in so many of a folder's rounds other programs used much of the host; the largest shares of its CPU time in any of them.
 	Stalled struct {
 		Dir            string
 		Rounds, Of     int

@@ -503,7 +503,7 @@ func (r *reader) summary() (*Summary, error) {
 	return s, nil
 }
 
-// stalls says in how many of a folder's rounds the host did much beside its guests.
+// stalls says in how many of a folder's rounds other programs used much of the host.
 func (r *reader) stalls(folder int) Stalled {
 	rounds := map[int]notebook.Beside{}
 	for _, t := range r.order {
@@ -532,7 +532,7 @@ const (
 	muchSeconds = 0.1
 )
 
-// Disturbed says whether the host did much beside its guests.
+// Disturbed says whether other programs used much of the host.
 func Disturbed(b notebook.Beside) bool {
 	most := max(b.StolenS, b.OthersS)
 	return most >= muchSeconds && most >= muchShare*b.OfS

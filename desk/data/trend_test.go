@@ -111,9 +111,9 @@ func TestTimeoutsBoundARatio(t *testing.T) {
 		bm, cn string
 	}{
 		{nil, "", ""},
-		{[]string{cn}, "", "the time limit ended 2 of 20 runs, and no mean has what they would have taken: if each took as long as it ran, the ratio is at least 1.1"},
-		{[]string{bm}, "the time limit ended 2 of 20 runs, and no mean has what they would have taken: its mean is too low", "the time limit ended 2 of 20 runs of bare metal, and no mean has what they would have taken: if each took as long as it ran, the ratio is at most 0.9"},
-		{[]string{bm, cn}, "the time limit ended 2 of 20 runs, and no mean has what they would have taken: its mean is too low", "the time limit ended 2 of 20 runs and 2 of 20 runs of bare metal, and no mean has what they would have taken: the ratio has no bound"},
+		{[]string{cn}, "", "the time limit ended 2 of 20 runs, and the means lack the time that they would have taken: if each took as long as it ran, the ratio is at least 1.1"},
+		{[]string{bm}, "the time limit ended 2 of 20 runs, and the means lack the time that they would have taken: its mean is too low", "the time limit ended 2 of 20 runs of bare metal, and the means lack the time that they would have taken: if each took as long as it ran, the ratio is at most 0.9"},
+		{[]string{bm, cn}, "the time limit ended 2 of 20 runs, and the means lack the time that they would have taken: its mean is too low", "the time limit ended 2 of 20 runs and 2 of 20 runs of bare metal, and the means lack the time that they would have taken: the ratio has no bound"},
 	} {
 		s := read(x.ended...)
 		if math.Abs(s.Rows[1].Ratio-1) > 0.02 {

@@ -224,7 +224,7 @@ func TestDoubtfulVersus(t *testing.T) {
 		add("cn docker vanilla", one, wall{notebook.WallUser: 2, notebook.WallThrottled: 2.2}).add("cn docker pinned", one, wall{notebook.WallUser: 4})
 	l.noise = 0.001
 	a := read(t, l.write(t))
-	if len(a.Versus) != 1 || !a.Versus[0].Doubtful || !strings.Contains(sentence(a.Versus[0]), "This is not to be trusted") {
+	if len(a.Versus) != 1 || !a.Versus[0].Doubtful || !strings.Contains(sentence(a.Versus[0]), "Do not trust this") {
 		t.Errorf("%+v", a.Versus)
 	}
 	if x := find(t, a.Accounts, "cn docker vanilla 1/1GB"); x.Doubtful || strings.Contains(sentence(x), "trusted") {
@@ -266,7 +266,7 @@ func TestBeyondAllBounds(t *testing.T) {
 		t.Errorf("%d rounds, %+v, %d lost", x.Rounds, x.Stacks, x.Lost)
 	}
 	notes := strings.Join(words.Doubts(x.Doubts), "; ")
-	if !strings.Contains(notes, "beyond all bounds and not used") || !strings.Contains(notes, "5 of 8 rounds count") {
+	if !strings.Contains(notes, "impossible and not used") || !strings.Contains(notes, "5 of 8 rounds count") {
 		t.Error(notes)
 	}
 	for _, d := range x.Spread {
@@ -318,7 +318,7 @@ func TestRefuses(t *testing.T) {
 	}
 	other.truth["bm 1/1GB b"] = wall{notebook.WallUser: 2}
 	a := read(t, dir, other.write(t))
-	if len(a.Accounts) != 1 || !slices.Contains(words.Doubts(a.Doubts), "1 folder without traced trials: not in any account") {
+	if len(a.Accounts) != 1 || !slices.Contains(words.Doubts(a.Doubts), "1 folder without traced runs: in no time breakdown") {
 		t.Errorf("%d accounts, %q", len(a.Accounts), words.Doubts(a.Doubts))
 	}
 }
@@ -479,7 +479,7 @@ func TestSentences(t *testing.T) {
 		{"emulated, within the noise", account(0.04, nil, func(a *explain.Account) { a.Emulated = true }),
 			"Docker with --cpus at 1/1GB (emulated, which does not represent a VM's cost) is not distinguishable from bare metal: its overhead is within the noise (−10.0 to 90.0 ms)."},
 		{"doubtful", account(1, map[string][2]float64{explain.Hypervisor: {1, 0.1}}, func(a *explain.Account) { a.Doubtful = true }),
-			"Docker with --cpus at 1/1GB takes 1.50 times as long as bare metal (1.45–1.55): 100 % (90 to 110) of the overhead is the hypervisor. This is not to be trusted: bare metal differed from itself by as much."},
+			"Docker with --cpus at 1/1GB takes 1.50 times as long as bare metal (1.45–1.55): 100 % (90 to 110) of the overhead is the hypervisor. Do not trust this: the difference is within the A/A noise."},
 		{"no bounds", account(1, map[string][2]float64{explain.Waiting: {1, 0.1}}, func(a *explain.Account) { a.Times.High = math.Inf(1) }),
 			"Docker with --cpus at 1/1GB took 1.00 s more than bare metal: 100 % (90 to 110) of the overhead is waiting for something else."},
 		{"one round", account(1, nil, func(a *explain.Account) { a.Rounds, a.Overhead.Low, a.Overhead.High = 1, math.NaN(), math.NaN() }),
@@ -489,7 +489,7 @@ func TestSentences(t *testing.T) {
 			a.Doubts = []data.Doubt{explain.OtherMetric{Metric: "response time"}}
 		}), "Docker with --cpus at 1/1GB: its runs took as long as those of bare metal, as under any load with a fixed rate. A breakdown of their time does not explain its response time, which is 1.30 times bare metal's (1.20–1.40)."},
 		{"bare metal again", account(0.2, map[string][2]float64{explain.User: {0.2, 0.01}}, func(a *explain.Account) { a.Row = row("bm aa") }),
-			"bare metal again (A/A control) at 1/1GB took 200 ms more than bare metal (150 to 250 ms), although both are bare metal: the host was unsteady by as much, so this is no overhead."},
+			"bare metal again (A/A control) at 1/1GB took 200 ms more than bare metal (150 to 250 ms), although both are bare metal: this is the host's noise, not an overhead."},
 		{"emulated", account(1, map[string][2]float64{explain.User: {1, 0.1}}, func(a *explain.Account) { a.Emulated = true }),
 			"Docker with --cpus at 1/1GB (emulated, which does not represent a VM's cost) takes 1.50 times as long as bare metal (1.45–1.55): 100 % (90 to 110) of the overhead is running its own code."},
 	} {

@@ -193,7 +193,7 @@ func TestTooFewSizes(t *testing.T) {
 		hosts map[int][]float64
 		want  string
 	}{
-		"one":              {map[int][]float64{112: {2}}, "1 size counts (2 of 112 CPUs), and 3 with different CHRs are needed; measure 2 sizes more"},
+		"one":              {map[int][]float64{112: {2}}, "1 size counts (2 of 112 CPUs), at least 3 with different CHRs are needed; measure 2 sizes more"},
 		"two":              {map[int][]float64{112: {2, 4}}, "2 sizes count"},
 		"two cores":        {map[int][]float64{2: {1, 2}}, "bare metal has no further whole size on a host with 2 CPUs: read these results together with those of a larger host"},
 		"two cores, one":   {map[int][]float64{1: {1}, 2: {1, 2}}, "bare metal has no further whole size"},
@@ -414,12 +414,12 @@ func ExampleFit() {
 	// 32 of 112 cores  CHR 0.286  measured 1.064 (1.036 to 1.094)  fitted 1.075
 	// 64 of 112 cores  CHR 0.571  measured 1.045 (1.026 to 1.064)  fitted 1.044
 	// Platform-type overhead (PTO), where the container is as large as the host: 0.031 (0.019 to 0.043) of bare metal's time.
-	// Platform-size overhead (PSO): it falls as the instance grows (p < 0.001); at 2 of 112 CPUs it adds 0.97 (0.93 to 1.00) to the ratio, as if each CPU of the host beyond its own cost 0.0176 (0.0170 to 0.0182) of a core.
+	// Platform-size overhead (PSO): it falls as the instance grows (p < 0.001); at 2 of 112 CPUs it adds 0.97 (0.93 to 1.00) to the ratio, as if each further CPU of the host cost 0.0176 (0.0170 to 0.0182) of a CPU.
 	// Predicting each size from the others, the error is 0.77 % (root mean square), at most +1.2 %.
 	// The smallest CHR at which the overhead stays within 10 %, by the measured sizes: CHR 0.29.
 	// The smallest CHR at which the overhead stays within 10 %, by the fit: CHR between 0.18 and 0.23.
 	// The paper's range: 0.14 to 0.28.
-	// every row is of a host with 112 CPUs, so 1/CHR and 1/cores are proportional and the size term may follow either; hosts with other core counts would separate them
+	// every row is of a host with 112 CPUs, so 1/CHR and 1/cores are proportional and the size term may follow either; a host with another core count would tell them apart
 	// Predicted at 24 of 112 cores: 1.095 (1.085 to 1.106), ambiguous: false
 	// Predicted at 4 of 48 cores: 1.224 (1.214 to 1.518), ambiguous: true
 }

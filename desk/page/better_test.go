@@ -63,7 +63,7 @@ func TestADeclaredFigureOfASecondaryMetric(t *testing.T) {
 		titles = append(titles, f.Title)
 	}
 	want := []string{
-		"Figure 1, change against bare metal, triad bandwidth – stream", "Figure 1 of the paper, redrawn from these trials: triad – stream",
+		"Figure 1, change against bare metal, triad bandwidth – stream", "Figure 1 of the paper, redrawn from these runs: triad – stream",
 		"Figure 1, every run – stream", "Figure 1, round by round – stream",
 		"Change against bare metal, copy bandwidth: stream", "Mean copy bandwidth: stream", "Every run: stream", "Round by round: stream",
 		"Change against bare metal, latency: stream", "Mean latency: stream", "Every run: stream", "Round by round: stream",

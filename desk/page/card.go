@@ -69,11 +69,11 @@ func cardRowOf(s *data.Summary, r *data.Row) cardRow {
 	row := cardRow{Name: words.Environment(r.Treatment, s.Networks(r.Treatment.Workload))}
 	verdict := s.Verdict(r)
 	if verdict == "" {
-		row.Change, row.Verdict = words.Measured(r.Mean, data.Floor(r.Metric, r.MeanLow), r.MeanHigh, r.Metric.Unit), words.Reference
+		row.Change, row.Verdict = words.Amount(r), words.Reference
 		return row
 	}
 	row.Verdict, row.Sign, row.Class = words.VerdictOf(r, verdict), verdictSigns[verdict], string(verdict)
-	q := r.Quotient()
+	q := words.AmountChange(r)
 	row.Change = "–"
 	if !math.IsNaN(q.Value) {
 		row.Change, row.Interval = inChange(q)

@@ -47,11 +47,11 @@ func TestDeclaredFigures(t *testing.T) {
 	s := readPinning(t, small())
 	names, places := titles(s)
 	for title, want := range map[string]string{
-		"Figure 3 of the paper, redrawn from these trials: video transcoding, vanilla and pinned – ffmpeg (segments=1)": "1/2GB; 2/4GB",
+		"Figure 3 of the paper, redrawn from these runs: video transcoding, vanilla and pinned – ffmpeg (segments=1)": "1/2GB; 2/4GB",
 		"Figure 3, change against bare metal – ffmpeg (segments=1)":                                                     "1/2GB; 2/4GB",
 		"Figure 3, emulated, not a VM’s cost – ffmpeg (segments=1)":                                                     "1/2GB; 2/4GB",
-		"Figure 6 of the paper, redrawn from these trials: Cassandra under stress – cassandra (threads=100)":            "1/2GB; 2/4GB",
-		"Figure 8 of the paper, redrawn from these trials: one large video against 30 small – ffmpeg at 1/2GB":          "segments 1; segments 30",
+		"Figure 6 of the paper, redrawn from these runs: Cassandra under stress – cassandra (threads=100)":            "1/2GB; 2/4GB",
+		"Figure 8 of the paper, redrawn from these runs: one large video against 30 small – ffmpeg at 1/2GB":          "segments 1; segments 30",
 	} {
 		if got, found := places[title]; !found || got != want {
 			t.Errorf("%q shows %q, want %q; there are\n%s", title, got, want, strings.Join(names, "\n"))
@@ -89,7 +89,7 @@ func TestManyMissingAreCounted(t *testing.T) {
 
 // Figure 7: one container size on hosts of several sizes, be it several hosts or one made smaller.
 func TestHostCores(t *testing.T) {
-	const title = "Figure 7 of the paper, redrawn from these trials: one container on hosts of other sizes – ffmpeg (segments=1) at 4xlarge"
+	const title = "Figure 7 of the paper, redrawn from these runs: one container on hosts of other sizes – ffmpeg (segments=1) at 4xlarge"
 	for name, s := range map[string]*data.Summary{
 		"16 CPUs, CHR 1; 112 CPUs, CHR 0.14":                  readPinning(t, chr(112), chr(16)),
 		"16 CPUs, CHR 1; 32 CPUs, CHR 0.5; 64 CPUs, CHR 0.25": readPinning(t, chr(64, 16, 32, 0)),

@@ -263,7 +263,7 @@ func TestMachinesOfVMs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"<dd>disk qcow2, cache mode writeback, AIO engine threads, an I/O thread; memory of ordinary pages; 1 socket, 1 thread a core, 1 NUMA node</dd>", "whose VMs ignored flushes"} {
+	for _, want := range []string{"<dd>disk qcow2, cache mode writeback, AIO engine threads, an I/O thread; memory of ordinary pages; 1 socket, 1 thread a core, 1 NUMA node</dd>", "ran VMs that ignored flushes"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -289,7 +289,7 @@ func TestNotices(t *testing.T) {
 			t.Errorf("a good study's first screen says %q:\n%s", absent, got)
 		}
 	}
-	for _, present := range []string{"A/A check holds", "bare metal here means this virtual machine without a further layer"} {
+	for _, present := range []string{"A/A check holds", "bare metal means this VM without another layer"} {
 		if !strings.Contains(got, present) {
 			t.Errorf("a good study's first screen does not say %q:\n%s", present, got)
 		}

@@ -40,7 +40,7 @@ func ExampleAnswer() {
 	//
 	// How far to trust it
 	//   ! A/A check of ffmpeg (frames=12, preset=ultrafast, segments=1, width=160) at 1/1GB: not
-	//     known, too few rounds or too unsteady ones.
+	//     known: too few or too noisy rounds.
 	//   ! ../export/testdata/made-before: 4 of 7 rounds were run; its last session ended: cap on
 	//     rounds.
 	//   ✓ Other programs disturbed no round.

@@ -50,7 +50,7 @@ func TestWhatFailsIsNotRanked(t *testing.T) {
 			t.Errorf("%s: %q, %d rounds lost, %v", c.provisioning, failures, r.Lost, r.Unreliable())
 		}
 	}
-	if !strings.Contains(answer(s), "2 treatments are not ranked: too many trials failed.") || strings.Contains(answer(s), "many docker") {
+	if !strings.Contains(answer(s), "2 treatments are not ranked: too many runs failed.") || strings.Contains(answer(s), "many docker") {
 		t.Error(answer(s))
 	}
 }

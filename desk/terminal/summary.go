@@ -49,7 +49,7 @@ func (t *text) details(s *data.Summary) {
 	for _, r := range s.Ruler {
 		lines = append(lines, words.RulerCost(s, r))
 	}
-	t.list("The ruler's own cost", lines)
+	t.list("Measurement overhead", lines)
 	lines = nil
 	for _, of := range words.Omissions(s) {
 		what := words.LeftOut(s, of[0])

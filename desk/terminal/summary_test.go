@@ -424,7 +424,7 @@ func TestACutFolder(t *testing.T) {
 		}
 		s := read(t, data.Options{}, dir)
 		notes := strings.Join(words.Doubts(s.Doubts), "\n")
-		if got := strings.Contains(notes, "its last record was cut off and does not count; the same `tare run` repeats that trial"); got != c.torn || s.Folders[0].Torn != c.torn {
+		if got := strings.Contains(notes, "its last record was cut off and does not count; the same `tare run` repeats that run"); got != c.torn || s.Folders[0].Torn != c.torn {
 			t.Errorf("%s: torn %v: %s", c.name, got, notes)
 		}
 		want := fmt.Sprintf("%d of at least 5 rounds were run; ", s.Folders[0].Rounds)
@@ -447,9 +447,9 @@ func TestUnseen(t *testing.T) {
 		verdict   data.Verdict
 		want      string
 	}{
-		{0.4, 1.8, data.Holds, "; it could not have detected less than ± 70 %"},
-		{0.99, 1.02, data.Holds, "; it could not have detected less than ± 1.5 %"},
-		{0.9996, 1.0002, data.Holds, "; it could not have detected less than ± 0.030 %"},
+		{0.4, 1.8, data.Holds, "; this run cannot resolve differences below 70 %"},
+		{0.99, 1.02, data.Holds, "; this run cannot resolve differences below 1.5 %"},
+		{0.9996, 1.0002, data.Holds, "; this run cannot resolve differences below 0.030 %"},
 		{1, 1, data.Holds, ""},
 		{1.1, 1.2, data.Misses, ""},
 		{math.NaN(), math.NaN(), data.NotKnown, ""},
@@ -486,7 +486,7 @@ func TestTableFits(t *testing.T) {
 
 // An emulated VM has fewer rounds than bare metal by design, as what is known early has: that is no failure. One round has no interval.
 func TestFewerRoundsByDesign(t *testing.T) {
-	one := "no interval: one round only, at least two are needed"
+	one := "no interval: one round only; at least two are needed"
 	for rounds, want := range map[int]int{1: 3, 3: 2} {
 		vm := treatmentOf("vm", "qemu", "tcg", "vanilla", large)
 		vm.Rounds = rounds

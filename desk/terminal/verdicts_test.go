@@ -95,7 +95,7 @@ func TestNoAdviceWithoutAnInterval(t *testing.T) {
 	}
 	summary, advice := said(t, f.Write(t))
 	wants(t, "summary", summary, "Bare metal varied too much for any interval")
-	wants(t, "advice", advice, "Nothing can be ranked: its ratio to bare metal has no interval; more rounds or a quieter host would give it one; no ratio of another platform to it has an interval")
+	wants(t, "advice", advice, "Nothing can be ranked: its ratio to bare metal has no interval; more rounds or a quieter host would give it one; no other platform's ratio to it has an interval")
 
 	// What has an interval is ranked as ever, with bare metal.
 	f = notebooktest.New(2)

@@ -110,7 +110,7 @@ func Account(s *data.Summary, a *explain.Account) string {
 	}
 	switch {
 	case a.Rounds == 0:
-		return subject + " has no account; its notes say why."
+		return subject + " has no time breakdown; its notes say why."
 	case !a.Overhead.HasInterval():
 		return fmt.Sprintf("%s took %s %s than %s in its only round; one round has no interval.", subject, Duration(math.Abs(a.Overhead.Value)), more, than)
 	case !a.Significant() && metricDiffers(a):
@@ -120,7 +120,7 @@ func Account(s *data.Summary, a *explain.Account) string {
 	case !a.Significant():
 		return fmt.Sprintf("%s is not distinguishable from %s: its overhead is within the noise (%s).", subject, than, between(a.Overhead)) + trust(a)
 	case a.Row.Treatment.AA:
-		return fmt.Sprintf("%s took %s %s than %s (%s), although both are bare metal: the host was unsteady by as much, so this is no overhead.", subject, Duration(math.Abs(a.Overhead.Value)), more, than, between(a.Overhead))
+		return fmt.Sprintf("%s took %s %s than %s (%s), although both are bare metal: this is the host's noise, not an overhead.", subject, Duration(math.Abs(a.Overhead.Value)), more, than, between(a.Overhead))
 	case a.Times.HasInterval():
 		subject += " takes " + Times(a.Times, "as long as "+than)
 	default:
@@ -154,7 +154,7 @@ func comparison(s *data.Summary, a *explain.Account) string {
 func alone(s *data.Summary, a *explain.Account) string {
 	label := subjectOf(s, a.Row) + emulated(a.Row.Treatment)
 	if !stats.Finite(a.Elapsed.Value) || !(a.Elapsed.Value > 0) || len(a.Spent) == 0 {
-		return label + " has no account; its notes say why."
+		return label + " has no time breakdown; its notes say why."
 	}
 	all := 0.0
 	for _, s := range a.Spent {
@@ -309,7 +309,7 @@ func slowest(all []notebook.Distribution, what, of string) (float64, bool) {
 // trust follows the sentence of what the A/A check makes doubtful.
 func trust(a *explain.Account) string {
 	if a.Doubtful {
-		return " This is not to be trusted: bare metal differed from itself by as much."
+		return " Do not trust this: the difference is within the A/A noise."
 	}
 	return ""
 }
@@ -341,11 +341,11 @@ func Traced(a *explain.Account) string {
 		s += "; " + Measured(d.Value, d.Low, d.High, "") + " disk operations a request"
 	}
 	if !a.TracerCost.HasInterval() {
-		return s + "; the tracers' cost is not known"
+		return s + "; the tracers' cost is unknown"
 	}
 	s += "; tracing took " + Times(a.TracerCost, "as long")
 	if a.TracerCost.High < 1 {
-		s += ", which is chance: tracers make nothing faster"
+		s += " (noise: tracing cannot speed a program up)"
 	}
 	return s
 }
@@ -354,19 +354,19 @@ func Traced(a *explain.Account) string {
 func Tracing(a *explain.Account) []string {
 	var list []string
 	if n := a.Traced; n > 0 {
-		list = append(list, fmt.Sprintf("%s; %s that count: with traced and untraced trials, of this treatment and of what it is compared with.", Count(n, "traced trial"), Count(a.Rounds, "round")))
+		list = append(list, fmt.Sprintf("%s; %s with traced and untraced runs of both this configuration and its reference.", Count(n, "traced trial"), Count(a.Rounds, "round")))
 	}
 	if source := sourceOf(a); source != "" {
-		list = append(list, "The account is made "+source+".")
+		list = append(list, "The breakdown comes "+source+".")
 	}
 	if c := a.TracerCost; !math.IsNaN(c.Value) {
-		w := "The tracers’ own cost: traced trials took " + Measured(c.Value, c.Low, c.High, "") + " times as long as the others"
+		w := "The tracers’ cost: traced runs took " + Measured(c.Value, c.Low, c.High, "") + " times as long as the others"
 		if c.HasInterval() && c.Contains(1) {
-			w += ", which is not distinguishable from none"
+			w += ", not distinguishable from none"
 		}
 		list = append(list, w+".")
 	} else {
-		list = append(list, "The tracers’ own cost is not known.")
+		list = append(list, "The tracers’ cost is not known.")
 	}
 	if a.Lost == 0 && a.Traced > 0 {
 		list = append(list, "The tracers lost no event.")

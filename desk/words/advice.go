@@ -76,11 +76,11 @@ func unranked(r *advise.Ranking) string {
 	case len(reasons) > 0:
 		return strings.Join(reasons, "; ")
 	case size != "" && r.AtSize && len(r.Wanted.Exclude) > 0:
-		return exclude + " leaves nothing of what was measured at " + size
+		return exclude + " excludes everything that was measured at " + size
 	case size != "":
 		return size + " was not measured, only " + Plain(strings.Join(r.Sizes, ", ")) + ", and the model predicts nothing for it"
 	case len(r.Wanted.Exclude) > 0:
-		return exclude + " leaves nothing of what was measured"
+		return exclude + " excludes everything that was measured"
 	}
 	return "only the A/A check was measured"
 }
@@ -157,7 +157,7 @@ func RankedHow(r *advise.Ranking) string {
 		how += fmt.Sprintf(" Of these the first %d, estimated at %s than that %s end, stand in this order: %s.", near, noMore, upper, TieRule)
 	}
 	if predicted {
-		how += " Choices marked as predicted were not measured: docs/model.md describes the model. A prediction is not distinguishable from another choice where the two corrected intervals overlap."
+		how += " Choices marked as predicted were not measured; docs/model.md describes the model. A prediction and another choice are indistinguishable where their corrected intervals overlap."
 	}
 	return how
 }

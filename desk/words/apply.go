@@ -41,12 +41,12 @@ func AppliedPort(port int) string {
 
 // MeasuredCPUSet says that guests had this CPU set, and on which host.
 func MeasuredCPUSet(cpus []int, host string) string {
-	return fmt.Sprintf("The CPU set %s is what the guests had on %s: another host needs its own (lscpu -e).", notebook.FormatCPUList(cpus), host)
+	return fmt.Sprintf("The guests had the CPU set %s on %s; choose another on another host (lscpu -e).", notebook.FormatCPUList(cpus), host)
 }
 
 // ExampleCPUSet says that the CPU set is only an example: no guest had it.
 func ExampleCPUSet(cpus []int) string {
-	return fmt.Sprintf("The CPU set %s is an example, because none of the guests is recorded: choose one with lscpu -e.", notebook.FormatCPUList(cpus))
+	return fmt.Sprintf("The CPU set %s is an example, because the record of the guests has none: choose one with lscpu -e.", notebook.FormatCPUList(cpus))
 }
 
 // AppliedPlaceholder says what stands in place of an image.
@@ -56,5 +56,5 @@ func AppliedPlaceholder(name string) string {
 
 // AppliedEngine says with which engine a container was measured.
 func AppliedEngine(engine string) string {
-	return fmt.Sprintf("Measured with the engine %s: the overhead of another may differ.", engine)
+	return fmt.Sprintf("Measured with the engine %s; another engine's overhead may differ.", engine)
 }

@@ -23,7 +23,7 @@ func CheckWhere(s *data.Summary, a data.AACheck) string {
 func Check(a data.AACheck) string {
 	s, alone := Interval(a.Ratio, a.Low, a.High), ""
 	if !(a.Low <= 1 && 1 <= a.High) {
-		alone = ", which excludes 1, as one such interval in 20 does by chance"
+		alone = ", which excludes 1; one such interval in 20 does by chance"
 	}
 	switch a.Verdict {
 	case data.Holds:
@@ -41,9 +41,9 @@ func Check(a data.AACheck) string {
 		if a.Places > 1 {
 			s += fmt.Sprintf(" by more than chance explains over %d places", a.Places)
 		}
-		s += ": the host was too unsteady, or this is the one run in 20 in which it happens by chance"
+		s += ": the host was too noisy, or this is the one run in 20 in which chance alone does it"
 	default:
-		return "not known: too few rounds, or too unsteady ones, for an interval"
+		return "not known: too few or too noisy rounds for an interval"
 	}
 	if n := len(a.Untrusted); n > 0 {
 		s += "; " + was(n, "treatment") + " not to be trusted"
@@ -64,7 +64,7 @@ func Calibrated(s *data.Summary, c data.Calibration) (of, says string) {
 	if c.Figure.Name != "" {
 		of += ", " + Plain(Caption(c.Figure.Name))
 	}
-	is := "nothing says that they are too narrow"
+	is := "no sign that they are too narrow"
 	if c.Narrow() {
 		is = "they are too narrow, by " + Digits(c.Low, 2) + " times at least"
 	}
@@ -78,7 +78,7 @@ func Unseen(a data.AACheck) string {
 	if a.Verdict != data.Holds || !stats.Finite(half) || half == 0 {
 		return ""
 	}
-	return "; it could not have detected less than ± " + Digits(half, 2) + " %"
+	return "; this run cannot resolve differences below " + Digits(half, 2) + " %"
 }
 
 // Checks gives the verdict that several A/A checks share, with the ratio of the least exact one. all is the number of all checks.

@@ -33,7 +33,7 @@ func Verdicts(vs []claims.Verdict) string {
 	}
 	s := fmt.Sprintf("Of %s, %s.", Count(len(vs), "claim"), List(parts))
 	if tested > 0 {
-		s += fmt.Sprintf(" Corrected for testing %s together: in at most %.0f %% of runs is any \"holds\" or \"does not hold\" wrong, if the means of rounds are normally distributed.", Count(tested, "claim"), 100*stats.Alpha)
+		s += fmt.Sprintf(" Corrected for testing %s together: at most %.0f %% of runs have any wrong \"holds\" or \"does not hold\", if the means of rounds are normally distributed.", Count(tested, "claim"), 100*stats.Alpha)
 	}
 	return s
 }
@@ -95,7 +95,7 @@ func Verdict(v *claims.Verdict) string {
 }
 
 // underEmulation says why an emulated VM decides a claim.
-const underEmulation = "the VM was emulated, on which the guest's own memory does not depend"
+const underEmulation = "the VM was emulated, which does not change the guest's own memory"
 
 // Found writes the number that a verdict rests on: "0.66 (0.59 to 0.75)"; empty where nothing was compared.
 func Found(v *claims.Verdict) string {
@@ -117,9 +117,9 @@ func Outlook(v *claims.Verdict) string {
 	case e.Rounds < 2:
 		return "at least two rounds are needed"
 	case !stats.Finite(e.Low) || !stats.Finite(e.High):
-		return fmt.Sprintf("how many rounds would decide is not foreseeable (%d now): the interval has no bounds yet", e.Rounds)
+		return fmt.Sprintf("no estimate of the rounds that would decide (%d now): the interval has no bounds yet", e.Rounds)
 	default:
-		return fmt.Sprintf("more than %d rounds would be needed (%d now): the bound is near, or the noise large", stats.MostRounds, e.Rounds)
+		return fmt.Sprintf("more than %d rounds would decide (%d now): the value is close to the bound, or the noise is large", stats.MostRounds, e.Rounds)
 	}
 }
 

@@ -127,7 +127,7 @@ func changedBy(x compare.Change) string {
 	case compare.Failing:
 		return s + "; too many trials failed"
 	case compare.Doubtful:
-		return s + "; bare metal differed from itself by as much"
+		return s + "; within the A/A noise"
 	}
 	if x.Rounds > 0 {
 		return s + "; about " + Count(x.Rounds, "round") + " of each folder would settle it (even odds), " + strconv.Itoa(stats.Likely(x.Rounds)) + " (likely)"
@@ -181,26 +181,26 @@ func ChangedLevel(c *compare.Comparison) string {
 	means := len(c.Changes) - relative
 	var b strings.Builder
 	if relative > 0 {
-		b.WriteString("What is compared is each folder's ratio to " + reference(c) + ", so a host that was faster or slower as a whole changes nothing. ")
+		b.WriteString("Tare compares each folder's ratio to " + reference(c) + ", so a faster or slower host does not change the result. ")
 		if means > 0 {
-			fmt.Fprintf(&b, "Of %s a folder has no such ratio with an interval: there the means are compared. ", Count(means, compared(c)))
+			fmt.Fprintf(&b, "For %s a folder has no such ratio with an interval, so Tare compares the means there. ", Count(means, compared(c)))
 		}
 		b.WriteString("The change of " + reference(c) + " itself is " + whose(c) + ". ")
 	} else {
-		b.WriteString("The folders do not both have ratios to " + reference(c) + " with intervals, so means are compared. ")
+		b.WriteString("Not both folders have ratios to " + reference(c) + " with intervals, so Tare compares means. ")
 	}
-	fmt.Fprintf(&b, "Intervals are corrected for %s. At most %[2]s of such comparisons name a change that is none, and at most %[2]s call a change of %[3]s equivalent",
+	fmt.Fprintf(&b, "Intervals are corrected for %s. At most %[2]s of such comparisons report a false change, and at most %[2]s call a change of %[3]s equivalent",
 		Count(len(c.Changes), compared(c)), Percent(stats.Alpha, 0), margin(c.Margin))
 	switch {
 	case relative == 0:
-		b.WriteString(", if the host was as fast both times and if rounds do not resemble their neighbours. On a host whose speed wanders it is more.")
+		b.WriteString(", if the host was equally fast both times and rounds are independent. On a host whose speed drifts the share is higher.")
 	case means > 0:
-		b.WriteString(". Of means that holds only if the host was as fast both times and if rounds do not resemble their neighbours.")
+		b.WriteString(". For means this holds only if the host was equally fast both times and rounds are independent.")
 	default:
 		b.WriteString(".")
 	}
 	if len(c.Host) > 0 {
-		b.WriteString(" The interval of that change takes rounds as independent.")
+		b.WriteString(" The interval of that change assumes independent rounds.")
 	}
 	return b.String()
 }

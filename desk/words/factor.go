@@ -68,13 +68,13 @@ func Along(axis string, hosts int) string {
 	case notebook.FactorHostCores.Name:
 		said := "Along the axis: how many CPUs the host had online, and CHR, the instance’s cores over them."
 		if hosts > 1 {
-			said += " The hosts are several machines: their times compare only as far as the machines are alike, their ratios are each to its own bare metal."
+			said += " The hosts are several machines: compare their times only where the machines are alike; each ratio is to its own bare metal."
 		}
 		return said
 	case notebook.FactorNetwork.Name:
 		return "Along the axis: how the guest is connected."
 	case notebook.FactorNeighbours.Name:
-		return "Along the axis: the busy guests beside the measured one; N/core is with it so many on each of the host’s CPUs."
+		return "Along the axis: the busy guests beside the measured one; N/core means N guests, this one included, on each of the host’s CPUs."
 	}
 	return ""
 }

@@ -26,16 +26,16 @@ const (
 	EmulatedCaption     = "Never compare them with the figure above."
 	EmulatedIsElsewhere = "What ran under emulation is in a figure of its own."
 	EmulatedIsHatched   = "Hatched: emulated, which says nothing of a VM’s cost."
-	DotsAreSampled      = "Where a treatment has more trials than dots, these are an even sample of them."
-	DoubtfulIsMarked    = "A question mark: doubtful, because bare metal differed from itself by as much (A/A check)."
+	DotsAreSampled      = "Where a configuration has more runs than dots, the dots are an even sample."
+	DoubtfulIsMarked    = "A question mark: doubtful, because the difference is within the A/A noise."
 	AxisIsCut           = "The axis does not begin at 0."
-	Durations           = "How long it ran and waited at a time"
+	Durations           = "Lengths of its running and waiting periods"
 	TrialsTime          = "elapsed time of a trial"
 )
 
 // Redrawn is the title of a figure of a paper.
 func Redrawn(name, heading, where string) string {
-	return name + " of the paper, redrawn from these trials: " + heading + " – " + where
+	return name + " of the paper, redrawn from these runs: " + heading + " – " + where
 }
 
 // Baseline says what the ratios of these rows are relative to.
@@ -65,7 +65,7 @@ func Provisionings(rows []*data.Row, pale, solid string) string {
 }
 
 // meanBars says how to read bars of means.
-const meanBars = "Each bar is the mean over rounds, the vertical line through its top the 95 % interval, and each small dot one trial. "
+const meanBars = "Each bar is the mean over rounds, the vertical line through its top the 95 % interval, and each small dot one run. "
 
 // MeanBars says how to read the bars of these rows.
 func MeanBars(rows []*data.Row) string {
@@ -73,7 +73,7 @@ func MeanBars(rows []*data.Row) string {
 }
 
 // EmulatedBars says how to read bars of emulated treatments.
-const EmulatedBars = meanBars + "Hatched: these ran under emulation and say what emulation costs on this host, not what a VM costs."
+const EmulatedBars = meanBars + "Hatched: emulated VMs, which show what emulation costs on this host, not what a VM costs."
 
 // Stripes says what the stripes of bars distinguish.
 func Stripes(networks bool) string {
@@ -86,7 +86,7 @@ func Stripes(networks bool) string {
 // RatioMarks says how to read marks of changes, in per cent or as ratios.
 func RatioMarks(rows []*data.Row, perCent bool, matters float64) string {
 	baseline, no := Baseline(rows), "1"
-	said := "Each mark is a configuration’s mean over that of " + baseline + " in the same rounds, with its 95 % interval. The line at 1 is " + baseline + "."
+	said := "Each mark is the ratio of a configuration’s mean to that of " + baseline + " in the same rounds, with its 95 % interval. The line at 1 is " + baseline + "."
 	if perCent {
 		no = "0"
 		said = "Each mark is a configuration’s change against " + baseline + " in the same rounds, with its 95 % interval. The line at 0 is " + baseline + "."
@@ -112,9 +112,9 @@ func ChangeMarks(c *compare.Comparison, perCent bool) string {
 	if len(c.Host) > 0 {
 		said = "Each mark is the change of a configuration’s ratio to " + to + ", or of its mean where a folder has no such ratio. The mark of " + to + " itself is " + whose(c) + ". "
 	}
-	said += "Intervals are corrected for all that is compared. The line at " + no + " is no change; the thin lines are the margin of " + margin(c.Margin) + ". Grey names: inconclusive, or " + to + "."
+	said += "Intervals are corrected for the number of comparisons. The line at " + no + " is no change; the thin lines are the margin of " + margin(c.Margin) + ". Grey names: inconclusive, or " + to + "."
 	if slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return x.Old.Metric.MoreIsBetter() }) {
-		said += " Where more is better, what is below " + no + " is worse."
+		said += " Where higher is better, values below " + no + " is worse."
 	}
 	return said
 }
@@ -161,8 +161,8 @@ func NotMeasured(s *data.Summary, gaps []data.LeftOut) string {
 }
 
 // Stairs says how to read a staircase.
-const Stairs = "From the top down, each line adds one layer of isolation to those above it. The edge of the stairs is the mean over bare metal’s in the same rounds, with its 95 % interval; the line at 1 is bare metal. " +
-	"On the right is each rung’s own overhead: its mean over that of the rung below. A thick step is one whose overhead is distinguishable from none, corrected for how many could have been picked."
+const Stairs = "From the top down, each line adds one layer of isolation to those above it. The edge of the stairs is the ratio to bare metal in the same rounds, with its 95 % interval; the line at 1 is bare metal. " +
+	"On the right is each rung’s own overhead: the ratio of its mean to that of the rung below. A thick step has an overhead that is distinguishable from none, corrected for the number of rungs."
 
 // StairMarks says what stands below the stairs, and which marks are used. The axis ends at high.
 func StairMarks(c *ladder.Staircase, high float64) string {
@@ -221,7 +221,7 @@ func StairRungs(c *ladder.Staircase) string {
 }
 
 // Waterfall says how to read a waterfall.
-const Waterfall = "From the top down, from the baseline’s time to this treatment’s: each part of the overhead begins where the one above it ends. " +
+const Waterfall = "From the top down, from the reference’s time to this configuration’s: each part of the overhead begins where the part above it ends. " +
 	"The thin lines are the parts’ 95 % intervals, on the last bar that of the overhead."
 
 // WaterfallBars says what solid and pale bars mean; empty if no bar is pale.
@@ -230,9 +230,9 @@ func WaterfallBars(solid, pale int) string {
 	case pale == 0:
 		return ""
 	case solid == 0:
-		return "Pale: the 95 % intervals contain 0, so no part is a cause of anything."
+		return "Pale: the 95 % intervals contain 0, so no part is shown to be a cause."
 	}
-	return "Solid: the 95 % interval excludes 0. Pale: it contains 0, so the part is no cause of anything."
+	return "Solid: the 95 % interval excludes 0. Pale: it contains 0, so the part is not shown to be a cause."
 }
 
 // WaterfallParts describes an account part by part. k is the number of units in a second.
@@ -246,12 +246,12 @@ func WaterfallParts(a *explain.Account, unit string, k float64) string {
 
 // Histograms says how to read a distribution that is drawn above the one that it is compared with.
 func Histograms(against string) string {
-	return "How often a time was how long, in a traced trial; each bar is twice as long a time as the one before. Upwards: this treatment. Downwards: " + against + ". The two share their scale, which differs from picture to picture."
+	return "How often each length of time occurred in a traced run; each bar covers times twice as long as the bar before it. Upwards: this configuration. Downwards: " + against + ". Both share a scale; each picture has its own."
 }
 
 // MoreHistograms says how many distributions are not shown.
 func MoreHistograms(shown, more int) string {
-	return fmt.Sprintf("The %d of most time; %s more with less.", shown, Thousands(more))
+	return fmt.Sprintf("The %d that took the most time; %s took less.", shown, Thousands(more))
 }
 
 // Distribution says what a distribution on a platform shows. inside: it was observed in the VM.

@@ -332,9 +332,9 @@ func checked(s *data.Summary) (lines []ResultItem) {
 		case data.Misses:
 			lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check of " + CheckWhere(s, a) + ": bare metal differs from itself by " + itself(&a) + "."})
 		case data.Narrow:
-			lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check of " + CheckWhere(s, a) + ": intervals of this host are too narrow, by " + Digits(a.Factor, 2) + " times."})
+			lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check of " + CheckWhere(s, a) + ": intervals on this host are too narrow, by " + Digits(a.Factor, 2) + " times."})
 		default:
-			lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check of " + CheckWhere(s, a) + ": not known, too few rounds or too unsteady ones."})
+			lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check of " + CheckWhere(s, a) + ": not known: too few or too noisy rounds."})
 		}
 	}
 	switch {

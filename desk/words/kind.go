@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tare/desk/data"
+	"tare/stats"
 )
 
 // Speaker is the config of a row whose kind of study has words of its own.
@@ -26,6 +27,8 @@ type Phrases struct {
 	Terms []Term
 	// Amount is what a row has where there is nothing that it is compared with, in place of its mean in words.
 	Amount func(r *data.Row, mean string) string
+	// Inverse: the amount is one over the metric, as a capacity is of the time for a request, so a card says the amount's change.
+	Inverse bool
 	// Answer is the finding at a place, in sentences, in place of one for each environment; nil: there is none.
 	Answer func(Ranked) []string
 	// Finding is the finding at a place, in sentences, where nothing needs to be compared; nil: there is none.
@@ -59,6 +62,23 @@ func phrases(r *data.Row) Phrases {
 		return s.Phrases()
 	}
 	return Phrases{}
+}
+
+// Amount is what a row has: its mean with the unit, or what its kind says in its place.
+func Amount(r *data.Row) string {
+	mean := Measured(r.Mean, data.Floor(r.Metric, r.MeanLow), r.MeanHigh, r.Metric.Unit)
+	if of := phrases(r).Amount; of != nil {
+		return of(r, mean)
+	}
+	return mean
+}
+
+// AmountChange is the ratio of a row's amount to its baseline's.
+func AmountChange(r *data.Row) stats.Quotient {
+	if phrases(r).Inverse {
+		return r.Quotient().Inverse()
+	}
+	return r.Quotient()
 }
 
 // measuring follows what a row's table or answer is of, as its kind has it.

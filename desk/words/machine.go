@@ -12,7 +12,7 @@ import (
 func Machine(m notebook.Machine) string {
 	d := m.Disk
 	if d == (notebook.Disk{}) {
-		return "not recorded: the folder is of a version of Tare whose VMs ignored flushes, so what they wrote cost too little"
+		return "not recorded: the version of Tare that made this folder ran VMs that ignored flushes, so their writes cost too little"
 	}
 	thread := "no I/O thread"
 	if d.IOThread {
@@ -24,7 +24,7 @@ func Machine(m notebook.Machine) string {
 	}
 	vhost := ""
 	if m.NoVhost {
-		vhost = "; packets of its tap carried by QEMU"
+		vhost = "; QEMU carries the packets of its tap"
 	}
 	devices := ""
 	if m.Devices != "" {
@@ -49,7 +49,7 @@ func Machines(s *data.Summary) (all []string) {
 			text = fmt.Sprintf("%.2f times the usual machine, too few rounds for an interval", q.Value)
 		}
 		if s.Within(r, q) {
-			text += ", which is no more than bare metal differed from itself"
+			text += ", within the A/A noise"
 		}
 		all = append(all, Work(r.Treatment)+", "+Label(s, r)+": "+text)
 	}

@@ -7,11 +7,11 @@ import (
 )
 
 var memoryGivenBack = map[string]string{
-	notebook.MemoryByEnd:      "its end: no process outside maps these pages",
-	notebook.MemoryByPressure: "the kernel itself when memory is short: pages of files that no other process maps",
-	notebook.MemoryByKSM:      "KSM: anonymous pages that are alike, where their process allows it (madvise or prctl; QEMU's guest RAM does)",
-	notebook.MemoryByOneFile:  "one file in place of copies: pages of files that are alike, of a root filesystem that is shared, say",
-	notebook.MemoryByMapping:  "mapping the file in place of copying it: anonymous pages as a file's, which KSM does not merge",
+	notebook.MemoryByEnd:      "ending it: no process outside maps these pages",
+	notebook.MemoryByPressure: "the kernel, when memory is short: pages of files that no other process maps",
+	notebook.MemoryByKSM:      "KSM: identical anonymous pages, where their process allows merging (madvise or prctl; QEMU's guest RAM does)",
+	notebook.MemoryByOneFile:  "one file instead of copies: identical pages of files, for example of a shared root filesystem",
+	notebook.MemoryByMapping:  "mapping the file instead of copying it: anonymous pages that equal a file's, which KSM does not merge",
 }
 
 // MemoryGivenBack says by what means memory would be given back.
@@ -20,23 +20,23 @@ func MemoryGivenBack(by string) string { return memoryGivenBack[by] }
 // MemoryCaveats are the sentences that belong to an account of memory: what it is not, and what is not in it.
 func MemoryCaveats(a *notebook.MemoryAccount) (all []string) {
 	if a.Withheld != "" {
-		return append(a.Missing, "These are the kernel's own sums (smaps_rollup), and all that can be said: "+a.Withheld+".")
+		return append(a.Missing, "These are the kernel's own sums (smaps_rollup); nothing more is known: "+a.Withheld+".")
 	}
 	all = append(all, a.Missing...)
 	if a.Unseen > 0 {
-		all = append(all, fmt.Sprintf("Of the host's other processes %s may not be read, or ended during the scan; what they have is not in the account.", Thousands(a.Unseen)))
+		all = append(all, fmt.Sprintf("%s of the host's other processes could not be read or ended during the scan; their memory is not included.", Thousands(a.Unseen)))
 	}
 	if a.Changed > 0 {
-		all = append(all, fmt.Sprintf("%s changed during the scan: counted where they were seen first, and as no duplicates.", Count(a.Changed, "page")))
+		all = append(all, fmt.Sprintf("%s changed during the scan: counted where first seen, and not as duplicates.", Count(a.Changed, "page")))
 	}
 	if a.Unread > 0 {
-		all = append(all, fmt.Sprintf("The content of %s cannot be read: counted as no duplicates.", Count(a.Unread, "page")))
+		all = append(all, fmt.Sprintf("The content of %s cannot be read: not counted as duplicates.", Count(a.Unread, "page")))
 	}
 	if a.Spilled > 0 {
-		all = append(all, fmt.Sprintf("%d MiB of the list of pages lay in a file, beyond --max-memory: the figures are the same, and took longer.", (a.Spilled+notebook.MiB-1)/notebook.MiB))
+		all = append(all, fmt.Sprintf("%d MiB of the list of pages were in a file, beyond --max-memory: the figures are the same, but took longer.", (a.Spilled+notebook.MiB-1)/notebook.MiB))
 	}
 	if !a.Contents {
-		all = append(all, "Contents were not compared: what could be shared and is not is not known.")
+		all = append(all, "Contents were not compared, so it is not known what more could be shared.")
 	}
 	return all
 }
@@ -52,10 +52,10 @@ func MemoryHead(a *notebook.MemoryAccount) string {
 
 // MemoryInHugePages says how much of a guest's memory is in huge pages.
 func MemoryInHugePages(g *notebook.MemoryGuest) string {
-	return fmt.Sprintf("of which mapped as huge pages %s, parts of larger pages %s", Bytes(g.Huge), Bytes(g.Large))
+	return fmt.Sprintf("mapped as huge pages: %s; parts of larger pages: %s", Bytes(g.Huge), Bytes(g.Large))
 }
 
 // MemoryOfZeros says how much of a guest's memory holds only zeros.
 func MemoryOfZeros(bytes int64) string {
-	return Bytes(bytes) + " of the guest's pages hold nothing but zeros"
+	return Bytes(bytes) + " of the guest's pages contain only zeros"
 }

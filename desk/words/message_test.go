@@ -45,13 +45,13 @@ func TestSentencesOfMessages(t *testing.T) {
 		{say("signal", "signal", "SIGSEGV", "said", ""), "killed by SIGSEGV"},
 		{say("timed-out", "after", 1500*time.Millisecond, "said", "at work"), "killed after 1.5s, the time it was given: at work"},
 		{say("out-of-memory", "signal", "SIGKILL"), "out of memory: the kernel killed it (SIGKILL)"},
-		{say("out-of-memory-in-part", "status", 1, "said", "fork failed"), "out of memory: the kernel killed a part of it (exit status 1): fork failed"},
-		{say("host-out-of-memory", "processes", 2, "cause", "the guest is gone"), "out of memory: the host's kernel killed 2 of its processes meanwhile: the guest is gone"},
+		{say("out-of-memory-in-part", "status", 1, "said", "fork failed"), "out of memory: the kernel killed one of its processes (exit status 1): fork failed"},
+		{say("host-out-of-memory", "processes", 2, "cause", "the guest is gone"), "out of memory: the host's kernel killed 2 of its processes: the guest is gone"},
 		{say("device-stuck", "cause", say("timed-out", "after", time.Second, "said", ""), "devices", "gpu=0"), "killed after 1s, the time it was given; if a kernel of gpu=0 never returned, the device may have to be reset"},
 		{say("checking", "cause", exit), "checking its output: exit status 3: no such file"},
 		{say("wrong-output", "cause", exit), "its output is wrong: exit status 3: no such file"},
-		{say("output-cut", "kib", 1024), "it printed more than the 1024 KiB that are read, so its figures may be cut off"},
-		{say("nothing-matches", "expression", `a=(\S+)`, "metric", "x", "there", say("printed-last", "line", "bye")), `nothing in its output matches "a=(\\S+)", by which its x is found: the last of it is "bye"`},
+		{say("output-cut", "kib", 1024), "it printed more than 1024 KiB, the limit, so its figures may be cut off"},
+		{say("nothing-matches", "expression", `a=(\S+)`, "metric", "x", "there", say("printed-last", "line", "bye")), `nothing in its output matches "a=(\\S+)", the expression of x: the last of it is "bye"`},
 		{say("no-number-matches", "metric", "x", "text", "-2", "expression", "(.*)"), `its x is "-2" by "(.*)": must be a number of zero or more`},
 		{say("no-line", "key", "n", "there", say("printed-nothing")), `it printed no line "n" with a number: it printed nothing`},
 		{say("no-number", "key", "n", "line", "n=nan"), `it printed no "n" that is a number of zero or more: "n=nan"`},
@@ -68,24 +68,24 @@ func TestSentencesOfMessages(t *testing.T) {
 		{say("requests-failed", "requests", 7, "said", "7 of 9: connection reset"), "7 of its requests failed: 7 of 9: connection reset"},
 		{say("of-guest-of", "guest", 3, "of", 4, "cause", exit), "guest 3 of 4: exit status 3: no such file"},
 		{say("no-guest", "cause", say("diagnosed", "cause", "no hello", "diagnosis", "the kernel panicked")), "no guest: no hello (the kernel panicked)"},
-		{say("no-room", "left_mib", 200, "kept_mib", 100, "each_mib", 150, "guests", 5), "the host has 200 MiB of memory left, of which 100 are kept, and a guest takes about 150: it has room for 5 such guests"},
-		{say("guest-failed-before"), "not run: its guest had failed before it"},
+		{say("no-room", "left_mib", 200, "kept_mib", 100, "each_mib", 150, "guests", 5), "the host has 200 MiB of memory left and keeps 100; a guest takes about 150, so 5 such guests fit"},
+		{say("guest-failed-before"), "not run: its guest had already failed"},
 		{say("ruler-silent", "cause", "EOF"), "the ruler did not answer: EOF"},
 		{say("limits-unread", "cause", "EOF"), "its limits cannot be read: EOF"},
-		{say("not-booted", "cause", "EOF"), "its system did not come up: EOF"},
+		{say("not-booted", "cause", "EOF"), "its system did not boot: EOF"},
 		{say("work-ended-at-once", "cause", exit), "its work ended at once: exit status 3: no such file"},
-		{say("no-address"), "its service has no address: the guest has no network that a load could ask through"},
+		{say("no-address"), "its service has no address: no network connects the guest with the load"},
 		{say("no-load-place", "cause", "EOF"), "no place for its load: EOF"},
 		{say("of-load-place", "cause", "EOF"), "its load's place: EOF"},
 		{say("warming", "cause", "EOF"), "warming its service: EOF"},
 		{say("service-ended", "cause", "EOF"), "its service ended: EOF"},
-		{say("service-ended-in-warm-up", "cause", "EOF"), "its service ended while it was warmed: EOF"},
+		{say("service-ended-in-warm-up", "cause", "EOF"), "its service ended during its warm-up: EOF"},
 		{say("service-ended-in-start", "cause", say("service-exited", "said", "")), "its service ended before it was ready: exit status 0; a service stays in the foreground; it said: nothing"},
-		{say("service-not-ready", "within", 2*time.Minute, "answer", exit, "said", "still starting"), "its service was not ready in 2m0s: the last question gave: exit status 3: no such file; the service said: still starting"},
-		{say("service-not-ready", "within", 2*time.Minute, "answer", nil, "said", ""), "its service was not ready in 2m0s: the last question gave: nothing; the service said: nothing"},
+		{say("service-not-ready", "within", 2*time.Minute, "answer", exit, "said", "still starting"), "its service was not ready in 2m0s: the last request gave: exit status 3: no such file; the service said: still starting"},
+		{say("service-not-ready", "within", 2*time.Minute, "answer", nil, "said", ""), "its service was not ready in 2m0s: the last request gave: nothing; the service said: nothing"},
 		{say("service-ended-under-load", "guest", 2, "cause", "EOF"), "the service of guest 2 ended under its load: EOF"},
 		{say("load-failed", "guest", 2, "cause", "EOF"), "the load of guest 2: EOF"},
-		{say("clock-drifted", "from_s", 0.05, "to_s", -7200, "in_s", time.Second), "the clock of the load's machine ran away, or was set: it went from 0.050 s to -7200.000 s ahead of this host's in 1.000 s; is its time kept (NTP)?"},
+		{say("clock-drifted", "from_s", 0.05, "to_s", -7200, "in_s", time.Second), "the clock of the load's machine drifted or was set: it went from 0.050 s to -7200.000 s ahead of this host's in 1.000 s; check its time synchronisation (NTP)"},
 		{say("no-seats", "cause", "EOF"), "its neighbours have no CPUs: EOF"},
 		{say("of-neighbour", "neighbour", 2, "cause", "EOF"), "neighbour 2: EOF"},
 		{say("of-neighbour-of", "neighbour", 2, "of", 3, "cause", "EOF"), "neighbour 2 of 3: EOF"},
@@ -94,42 +94,42 @@ func TestSentencesOfMessages(t *testing.T) {
 		{say("neighbour-idle", "neighbour", 2, "of", 3, "cause", say("did-nothing")), "neighbour 2 of 3 was not busy: it neither ran nor moved a byte"},
 
 		{say("moved-little", "bytes", 4096, "in_s", time.Second), "it moved 4096 bytes to and from disks in 1 s"},
-		{say("ran-little", "ran_s", 0.12345, "waited_s", 0.0, "of_s", time.Second, "cores", 0.5), "it ran for 0.123 s and was ready to for 0 s, of 1 s on 0.5 cores"},
-		{say("of-load", "cause", say("left-cgroup", "cpus", "1")), "its load: one of its processes left the cgroup in which the kernel holds it to CPUs 1"},
+		{say("ran-little", "ran_s", 0.12345, "waited_s", 0.0, "of_s", time.Second, "cores", 0.5), "it ran for 0.123 s and waited in the run queue for 0 s, of 1 s on 0.5 cores"},
+		{say("of-load", "cause", say("left-cgroup", "cpus", "1")), "its load: one of its processes left the cgroup that confines it to CPUs 1"},
 
 		{say("cpu-set-changed", "cpus", "1"), "its CPU set was changed or removed while it ran, so it could use other CPUs than 1"},
-		{say("other-cpus-used", "used_s", 0.25, "cpus", "1"), "it used 0.25 s of CPU time on other CPUs than 1"},
+		{say("other-cpus-used", "used_s", 0.25, "cpus", "1"), "it used 0.25 s of CPU time outside CPUs 1"},
 
-		{say("too-much-cpu-time", "cpus", "1"), "it used more CPU time than CPUs 1 have in the time that it took"},
-		{say("cpus-unproven", "cpus", "1", "why", say("cpus-online-now", "cpus", "0-1")), "it cannot be shown that it stayed on CPUs 1: the host has CPUs 0-1 online now"},
+		{say("too-much-cpu-time", "cpus", "1"), "it used more CPU time than CPUs 1 have in that time"},
+		{say("cpus-unproven", "cpus", "1", "why", say("cpus-online-now", "cpus", "0-1")), "no proof that it stayed on CPUs 1: the host has CPUs 0-1 online now"},
 
 		{say("prepared-for-little", "label", "w{n=60}", "share", 0.0112, "trials", 23, "chosen", true, "param", "n", "length", 1778, "fair", 0.2),
-			"w{n=60}: its trials are 1.1 % of the time that its guests take; 23 in a guest (trials: 23, or --precision, with which Tare chooses) or longer work (n: 1778) would make it 20 %"},
+			"w{n=60}: its runs are 1.1 % of the time that its guests take; 23 in a guest (trials: 23, or --precision, with which Tare chooses) or longer work (n: 1778) would make it 20 %"},
 		{say("prepared-for-little", "label", "w", "share", 0.022, "trials", 12, "chosen", false, "param", "", "length", nil, "fair", 0.2),
-			"w: its trials are 2.2 % of the time that its guests take; 12 in a guest (trials: 12) would make it 20 %"},
+			"w: its runs are 2.2 % of the time that its guests take; 12 in a guest (trials: 12) would make it 20 %"},
 		{say("prepared-for-little", "label", "w", "share", 2.8e-10, "trials", nil, "chosen", true, "param", "n", "length", 3, "fair", 0.2),
-			"w: its trials are 2.8e-08 % of the time that its guests take; longer work (n: 3) would make it 20 %"},
+			"w: its runs are 2.8e-08 % of the time that its guests take; longer work (n: 3) would make it 20 %"},
 		{say("prepared-for-little", "label", "w", "share", 2.8e-10, "trials", nil, "chosen", true, "param", "n", "length", nil, "fair", 0.2),
-			"w: its trials are 2.8e-08 % of the time that its guests take"},
+			"w: its runs are 2.8e-08 % of the time that its guests take"},
 
 		{say("trials-vary", "label", "w", "spread", 0.15, "width", 0.0601, "wanted", 0.006, "margin", 0.01, "rounds", 40, "advice", say("length-would-do", "param", "n", "length", "600", "then", nil)),
-			"w: its trials vary by 15 % on bare metal; ratios to it would be known to about ± 6 % when the study ends, not ± 0.6 %, which the margin of 1 % takes; n: 600 would do; about 40 rounds would do"},
+			"w: its runs vary by 15 % on bare metal; at the end of the study ratios to it would be known to about ±6 %, not ±0.6 %, which the margin of 1 % needs; n: 600 would be enough; about 40 rounds would be enough"},
 		{say("trials-vary", "label", "w", "spread", 0.15, "width", 0.06, "wanted", 0.006, "margin", 0, "rounds", 0, "advice", say("length-chosen", "param", "n", "length", "600", "asked", "60", "then", 0.012)),
-			"w: its trials vary by 15 % on bare metal; ratios to it would be known to about ± 6 % when the study ends, not ± 0.6 %; n is 600 here, and not 60, for about ± 1.2 %"},
+			"w: its runs vary by 15 % on bare metal; at the end of the study ratios to it would be known to about ±6 %, not ±0.6 %; n is 600 here instead of 60, for about ±1.2 %"},
 
-		{say("length-would-do", "param", "n", "length", "600", "then", 0.012), "n: 600 would bring about ± 1.2 %"},
+		{say("length-would-do", "param", "n", "length", "600", "then", 0.012), "n: 600 would give about ±1.2 %"},
 
-		{say("longer-hardly-helps", "then", 0.05, "times", 10), "longer work would hardly help, because the host's noise changes slowly (± 5 % at 10 times the length)"},
-		{say("longer-would-bring", "then", 0.05, "times", 10), "10 times the length would bring about ± 5 %"},
+		{say("longer-hardly-helps", "then", 0.05, "times", 10), "longer work would hardly help, because the host's noise changes slowly (±5 % at 10 times the length)"},
+		{say("longer-would-bring", "then", 0.05, "times", 10), "10 times the length would give about ±5 %"},
 
-		{say("nothing-compared", "rounds", 2, "minutes", 3), "nothing can be compared: an interval needs 2 rounds; a time budget 3 min longer would do"},
-		{say("given-up", "treatment", "w cn", "rounds", 2, "cause", exit), "w cn: given up after 2 rounds in which every trial failed: exit status 3: no such file"},
+		{say("nothing-compared", "rounds", 2, "minutes", 3), "nothing can be compared: an interval needs 2 rounds; a time budget that is 3 min longer would be enough"},
+		{say("given-up", "treatment", "w cn", "rounds", 2, "cause", exit), "w cn: stopped after 2 rounds in which every run failed: exit status 3: no such file"},
 
 		{say("counter-fell", "figure", "lo.sent_bytes", "from", "network net:[1]", "was", 220, "is", 100), "lo.sent_bytes of network net:[1] fell from 220 to 100"},
-		{say("counter-gone", "from", "cpu.stat"), "cpu.stat was there before the trial and not after it"},
+		{say("counter-gone", "from", "cpu.stat"), "cpu.stat existed before the run but not after it"},
 
 		{say("times-in-steps-by-cpu", "figures", []string{"interrupt_s", "steal_s"}, "step", 10*time.Millisecond), "interrupt_s and steal_s in steps of 10ms for each CPU"},
-		{say("part-left-out", "what", "stacks", "bytes", 2<<20, "most", 1<<20), "its stacks were left out: with them 2097152 bytes were to be sent, and the host takes 1048576"},
+		{say("part-left-out", "what", "stacks", "bytes", 2<<20, "most", 1<<20), "its stacks were left out: with them the answer has 2097152 bytes; the limit is 1048576"},
 		{say("tracer-not-attached", "on", "sched_switch", "cause", "device busy"), "it cannot attach to sched_switch: device busy"},
 	} {
 		if got := Message(x.m); got != x.want {
@@ -155,7 +155,7 @@ func TestErrorsThatAreMessages(t *testing.T) {
 func TestReasonsOneAfterTheOther(t *testing.T) {
 	large := notebook.Say("too-much-memory", "memory", int64(3<<29), "has", int64(4<<30))
 	why := notebook.Several([]*notebook.Message{large, notebook.TextMessage("no crun"), notebook.Say("more-reasons", "reasons", 2)})
-	const want = "study s: nothing but bare metal can be measured here: it needs 1.5 GB of memory and the host has 4.0 GB, of which half a GB stays the host's own; " +
+	const want = "study s: nothing but bare metal can be measured here: it needs 1.5 GB of memory; the host has 4.0 GB and keeps half a GB; " +
 		"no crun; and 2 more reasons; `sudo tare doctor` says what this host supports and how to get the rest"
 	if got := Message(notebook.Say("nothing-to-measure", "study", "s", "only", "", "bare", true, "why", why)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

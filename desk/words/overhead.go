@@ -54,7 +54,7 @@ func Suitable(s model.Suitable) string {
 		}
 		return fmt.Sprintf("CHR between %.2g%s and %.2g", s.Low, less, s.High)
 	case model.NotDecided:
-		return fmt.Sprintf("not decided: from CHR %.2g%s upwards it is neither excluded nor shown; more rounds are needed", s.Low, less)
+		return fmt.Sprintf("not decided: from CHR %.2g%s upwards it is neither shown nor excluded; run more rounds", s.Low, less)
 	case model.NotReached:
 		return "not reached: even the largest CHR measured has more overhead"
 	}
@@ -68,9 +68,9 @@ func sizeTerm(v *model.Overhead) string {
 	case model.Falls:
 		s := fmt.Sprintf("it falls as the instance grows (%s); at %s it adds %s to the ratio", P(v.SizeP), here, param(v.PSO))
 		if v.Separated {
-			return s + fmt.Sprintf(": each CPU of the host beyond its own costs %s of a core, and every size costs %s of a core.", param(v.PerCPU), param(v.Fixed))
+			return s + fmt.Sprintf(": each further CPU of the host costs %s of a CPU, and every size costs %s of a CPU.", param(v.PerCPU), param(v.Fixed))
 		}
-		return s + fmt.Sprintf(", as if each CPU of the host beyond its own cost %s of a core.", param(v.PerCPU))
+		return s + fmt.Sprintf(", as if each further CPU of the host cost %s of a CPU.", param(v.PerCPU))
 	case model.Grows:
 		return fmt.Sprintf("the overhead grows with the instance, contrary to the paper (%s); at %s it changes the ratio by %s.", P(v.SizeP), here, param(v.PSO))
 	}

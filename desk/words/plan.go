@@ -50,7 +50,7 @@ func Planned(v notebook.Preview, decidable, all int) (lines [][2]string) {
 	add("", "based on %s", basis(v))
 	add("disk", "%s", disk(v))
 	if len(v.HostCode) == 0 {
-		add("as root", "nothing of the work runs on the host itself")
+		add("as root", "none of the work runs directly on the host")
 	}
 	for i, what := range v.HostCode {
 		label := ""

@@ -17,7 +17,7 @@ var Report string
 // The values of a report's page in words. The page's other texts are in report.gohtml.
 
 // NoCheck says what is unknown without an A/A check.
-const NoCheck = "No A/A check was run: how steady the host was is not known."
+const NoCheck = "No A/A check was run, so the host's noise is not known."
 
 // Date writes a time; empty for the zero time.
 func Date(t time.Time) string {

@@ -21,8 +21,8 @@ const (
 	HeatTitle   = "Every workload"
 
 	SpreadMarks = "Each dot is one run. The vertical line is the mean over rounds, the horizontal line its 95 % interval. Point at a dot to see which run it is."
-	RoundMarks  = "Each point is one round’s mean, against the same configuration’s mean over all rounds. What moves all lines alike is the host."
-	TimeMarks   = "Each dot is one run, at the time when it began, against its configuration’s mean."
+	RoundMarks  = "Each point is one round’s mean, relative to the same configuration’s mean over all rounds. A change common to all lines is the host's."
+	TimeMarks   = "Each dot is one run, at the time when it began, relative to its configuration’s mean."
 	OwnMean     = "its own mean"
 	Undisturbed = "No round was disturbed."
 )
@@ -37,7 +37,7 @@ func Shaded(n int) string {
 	if n == 0 {
 		return Undisturbed
 	}
-	return "Shaded: " + Count(n, "round") + " in which others took more than 5 % of the CPU time."
+	return "Shaded: " + Count(n, "round") + " in which other programs used more than 5 % of the CPU time."
 }
 
 // PerCent says a change with its interval, in per cent: "+0.8 % (−0.3 to +2.0)". Ends that are not known are left out.
@@ -48,8 +48,13 @@ func PerCent(q stats.Quotient) string {
 	}
 	d := min(Places(v, low, high), 3)
 	said := Signed(Number(v, d)) + " %"
-	if stats.Finite(low) && stats.Finite(high) {
+	switch {
+	case stats.Finite(low) && stats.Finite(high):
 		said += " (" + Signed(Number(low, d)) + " to " + Signed(Number(high, d)) + ")"
+	case stats.Finite(low):
+		said += " (at least " + Signed(Number(low, d)) + ")"
+	case stats.Finite(high):
+		said += " (at most " + Signed(Number(high, d)) + ")"
 	}
 	return said
 }

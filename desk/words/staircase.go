@@ -85,7 +85,7 @@ func layerCosts(c *ladder.Staircase) (parts []string) {
 	slices.SortStableFunc(expensive, func(a, b *ladder.Rung) int { return cmp.Compare(b.Own.Value, a.Own.Value) })
 	switch {
 	case len(ranked) == 0:
-		parts = append(parts, "no rung has an interval that can be trusted, so none can be said to cost anything")
+		parts = append(parts, "no rung has an interval that can be trusted, so no rung is shown to cost anything")
 	case len(expensive) == 0:
 		widest := slices.MaxFunc(ranked, func(a, b *ladder.Rung) int { return cmp.Compare(a.Own.High, b.Own.High) })
 		parts = append(parts, fmt.Sprintf("none of %d rungs is distinguishable from the rung below it, corrected for testing all of them; the upper limit of any is %s times the rung below, at %s", len(ranked), Number(widest.Own.High, 2), Together(widest)))
@@ -153,13 +153,13 @@ func notTrusted(c *ladder.Staircase) (parts []string) {
 		}
 	}
 	if emulated > 0 {
-		parts = append(parts, "what was emulated does not represent a VM’s cost and is not ranked")
+		parts = append(parts, "emulated VMs do not represent a VM’s cost and are not ranked")
 	}
 	if doubtful > 0 {
-		parts = append(parts, was(doubtful, "rung")+" not ranked, because bare metal differed from itself by as much")
+		parts = append(parts, was(doubtful, "rung")+" not ranked: the difference is within the A/A noise")
 	}
 	if failing > 0 {
-		parts = append(parts, was(failing, "rung")+" not ranked, because too many trials failed")
+		parts = append(parts, was(failing, "rung")+" not ranked: too many runs failed")
 	}
 	return parts
 }

@@ -120,18 +120,18 @@ func notRanked(rows []*data.Row) (remarks []string) {
 		remarks = append(remarks, "VMs were emulated here, so their figures do not represent a VM's cost.")
 	}
 	if doubtful > 0 {
-		remarks = append(remarks, was(doubtful, "treatment")+" not ranked: bare metal differed from itself by as much.")
+		remarks = append(remarks, was(doubtful, "treatment")+" not ranked: the difference is within the A/A noise (bare metal against itself).")
 	}
 	if failing > 0 {
-		remarks = append(remarks, was(failing, "treatment")+" not ranked: too many trials failed.")
+		remarks = append(remarks, was(failing, "treatment")+" not ranked: too many runs failed.")
 	}
 	if moved > 0 {
-		remarks = append(remarks, was(moved, "ratio")+" made by a few rounds: see the notes.")
+		remarks = append(remarks, was(moved, "ratio")+" dominated by a few outlier rounds: see the notes.")
 	}
 	return remarks
 }
 
-// disturbed is a sentence about rounds in which the host did much beside its guests, where they are many.
+// disturbed is a sentence about rounds in which other programs used much of the host, where they are many.
 func disturbed(s *data.Summary) []string {
 	n, rounds := 0, 0
 	for _, d := range s.Doubts {
@@ -142,7 +142,7 @@ func disturbed(s *data.Summary) []string {
 	if n == 0 || n*10 < rounds { // what is done beside may fall on one platform more than on another
 		return nil
 	}
-	return []string{fmt.Sprintf("In %d of %s the host did much beside its guests, and what was measured may be that: see the notes.", n, Count(rounds, "round"))}
+	return []string{fmt.Sprintf("Other programs used more than 5 %% of the CPU in %d of %s, which may explain the result: see the notes.", n, Count(rounds, "round"))}
 }
 
 // figures are the secondary metrics that have rows of their own at these places, each once.
@@ -279,7 +279,7 @@ func MoreRounds(even int) string {
 }
 
 // unforeseen says why no number of rounds is named.
-var unforeseen = fmt.Sprintf("not settled within %d rounds by this estimate", stats.MostRounds)
+var unforeseen = fmt.Sprintf("not settled within %d rounds, by this estimate", stats.MostRounds)
 
 // margin writes a margin in as many digits as it has.
 func margin(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }

@@ -12,9 +12,9 @@ import (
 const (
 	AgainstItself    = "A/A check: bare metal against itself"
 	AgainstUsual     = "VMs against the usual machine"
-	MemoryToGiveBack = "What would give memory back"
+	MemoryToGiveBack = "What would free memory"
 	NotTestableHere  = "Not testable here, and why"
-	TracersMetrics   = "The tracers' metrics, which --format json has"
+	TracersMetrics   = "The tracers' metrics (--format json has them)"
 )
 
 // Columns that a narrow terminal leaves out, as TooNarrow names them.
@@ -30,7 +30,7 @@ func TooNarrow(left []string) string {
 
 // MoreMetrics says where to find the metrics that a terminal leaves out.
 func MoreMetrics(n int) string {
-	return Count(n, "metric") + " more are in the report, and in what tare export writes."
+	return Count(n, "metric") + " more are in the report and in `tare export`."
 }
 
 // RulerCost says what the ruler costs in guests of one kind. It names the host if there are several.

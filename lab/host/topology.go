@@ -479,7 +479,7 @@ func Describe(w io.Writer, h notebook.Host) error {
 		line("governor", "%s", h.Governor)
 	}
 	if h.Virtualization != "" {
-		line("note", "this host is itself a guest (%s): bare metal here means this machine without a further layer", h.Virtualization)
+		line("note", "this host is itself a guest (%s): bare metal means this VM without another layer", h.Virtualization)
 	}
 	if strings.HasPrefix(h.ID, "h-") {
 		line("note", "this host has no identity of its own (no /etc/machine-id, no serial number): its id is made from hostname and CPU model, and another host may have the same")

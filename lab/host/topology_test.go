@@ -385,7 +385,7 @@ func TestDescribe(t *testing.T) {
 	}{
 		{machine(bigInTurn()), []string{"112 CPUs in 112 cores and 4 sockets; no SMT", "NUMA node 3: CPUs 3,7,11", "377.9 GiB", "v2"}, []string{"guest", "identity"}},
 		{machine(smt()), []string{"16 CPUs in 8 cores and 2 sockets; SMT", "NUMA node 1: CPUs 4-7,12-15"}, []string{"guest"}},
-		{system{proctest.Recorded(t, "testdata/debian12-vm.txt").Tree}, []string{"2 CPUs in 2 cores and 1 socket", "itself a guest (KVM): bare metal here means this machine without a further layer"}, []string{"NUMA"}},
+		{system{proctest.Recorded(t, "testdata/debian12-vm.txt").Tree}, []string{"2 CPUs in 2 cores and 1 socket", "itself a guest (KVM): bare metal means this VM without another layer"}, []string{"NUMA"}},
 	} {
 		var b strings.Builder
 		if err := Describe(&b, inspect(t, c.s)); err != nil {

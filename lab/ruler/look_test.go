@@ -107,7 +107,7 @@ func TestALookAtAGuestThatLies(t *testing.T) {
 		"files":                 {`{"files":[],"last":true}`, "files, which were not requested"},
 		"no JSON":               {`{"codes":`, "JSON"},
 		"an error and more":     {`{"error":"no"}`, "more to come"},
-		"an error":              {`{"error":"no kpageflags","last":true}`, "the guest cannot tell what its memory is: no kpageflags"},
+		"an error":              {`{"error":"no kpageflags","last":true}`, "the guest cannot tell what its memory contains: no kpageflags"},
 		"more after the last":   {`{"codes":"AQQ=","last":true}` + "\x00", "more after its end"},
 		"a field of its own":    {`{"codes":"AQQ=","last":true,"root":1}`, "unknown field"},
 		"nothing, until we end": {"", "context canceled"},

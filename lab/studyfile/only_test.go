@@ -90,3 +90,28 @@ func TestTreatmentsHaveFactors(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// Of alternative engines --only chooses the one it names, whether the host supports it or not. Otherwise a study of alternatives would be left
+// with bare metal alone, and nothing would say why.
+func TestOnlyChoosesAmongAlternatives(t *testing.T) {
+	const text = "name: s\nworkloads: [{name: cpu, params: {millions: [10]}}]\nplatforms: [{platform: bm}, {platform: cn, engines: [docker|crun], provisioning: [pinned]}]\ninstances: [1/1GB]\n"
+	s, err := Parse("s.yaml", []byte(text), ".", known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for only, want := range map[string]string{"": "crun", "engine=docker": "docker", "engine=crun": "crun"} {
+		o, err := ParseOnly(only)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := s.Ask(workloads.FS, Choices{Only: o})
+		if err != nil {
+			t.Fatal(err)
+		}
+		withoutDocker := func(t notebook.Treatment) bool { return t.Engine != "docker" }
+		all := a.Treatments(a.Works[0], notebook.Host{}, func(string) string { return "" }, withoutDocker)
+		if len(all) != 3 || all[2].Engine != want {
+			t.Errorf("--only %q: %+v, want bare metal twice and %s", only, all, want)
+		}
+	}
+}

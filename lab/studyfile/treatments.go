@@ -79,8 +79,11 @@ func (a *Asked) at(w Work, p Place, inst notebook.Instance, accel func(kernel st
 			}
 			return t
 		}
-		// Of several engines, the first that the host supports; if it supports none, the first.
+		// Of several engines, the first that the host supports; if it supports none, the first. --only engine=… chooses among them.
 		of := strings.Split(choice, "|")
+		if asked := a.Choices.Only[notebook.FactorEngine.Name]; slices.Contains(of, asked) {
+			of = []string{asked}
+		}
 		i := slices.IndexFunc(of, func(engine string) bool { return can(with(engine)) })
 		t := with(of[max(i, 0)])
 		for _, t.Isolation = range is {

@@ -73,3 +73,19 @@ func TestCapacity(t *testing.T) {
 		t.Error(said)
 	}
 }
+
+// A card says a capacity in requests a second, and a change as the capacity's.
+func TestACardSaysTheCapacity(t *testing.T) {
+	s := knownServices(t)
+	for _, r := range s.Rows {
+		if amount := words.Amount(r); !strings.Contains(amount, " requests a second (") {
+			t.Errorf("%s: %s", r.Treatment.ID, amount)
+		}
+		if r.Treatment.Platform != notebook.CN {
+			continue
+		}
+		if q, is := words.AmountChange(r), r.Quotient(); !(q.Value < 1 && is.Value > 1) || math.Abs(q.Value*is.Value-1) > 1e-9 || q.Low > q.Value || q.High < q.Value {
+			t.Errorf("%s has %v, its time %v", r.Treatment.ID, q, is)
+		}
+	}
+}

@@ -25,7 +25,7 @@ var _ = words.AddCaptions(notebook.MetricNames{
 	"capacity_rate":        "capacity",
 })
 
-var phrases = words.Phrases{Amount: amount, Answer: carries}
+var phrases = words.Phrases{Amount: amount, Inverse: true, Answer: carries}
 
 // answers says how many requests a second a service answered at its objective; empty if that is not known.
 func answers(r *data.Row) string {

@@ -15,6 +15,6 @@ func TestSentencesOfMessages(t *testing.T) {
 		showtest.Sentence{Of: say("ksm", "cause", "this kernel has none"), Want: "KSM: this kernel has none"},
 		showtest.Sentence{Of: say("work-ended-when-weighed", "guest", 1, "cause", "EOF"), Want: "the work in guest 1 ended while it was weighed: EOF"},
 		showtest.Sentence{Of: say("of-guest", "guest", 1, "cause", say("kernel-copy", "cause", "EOF")), Want: "guest 1: its emulator's copy of the kernel: EOF"},
-		showtest.Sentence{Of: say("cannot-tell-memory", "why", "no kpageflags"), Want: "the guest cannot tell what its memory is: no kpageflags"},
+		showtest.Sentence{Of: say("cannot-tell-memory", "why", "no kpageflags"), Want: "the guest cannot tell what its memory contains: no kpageflags"},
 	)
 }

@@ -27,7 +27,7 @@ func TestSentencesOfMessages(t *testing.T) {
 		showtest.Sentence{Of: say("not-continued", "cause", say("token-changed", "has", "b\n", "had", "a")), Want: `it did not continue where it was: its memory has "b\n" where "a" was`},
 		showtest.Sentence{Of: say("order-ended-later"), Want: "its ruler ended the order that was in progress when Tare saved it"},
 		showtest.Sentence{Of: say("token-found"), Want: "a file in its memory had the random text that Tare wrote there before saving it"},
-		showtest.Sentence{Of: say("saved-by-criu"), Want: "CRIU, driven by runc; its memory is read whole before it goes on, and its network is connected anew"},
-		showtest.Sentence{Of: say("saved-by-qemu"), Want: "QEMU's migration stream to a file, which is read whole before the machine goes on"},
+		showtest.Sentence{Of: say("saved-by-criu"), Want: "CRIU, driven by runc; all memory is read before it continues, and its network is connected again"},
+		showtest.Sentence{Of: say("saved-by-qemu"), Want: "QEMU's migration stream to a file, all of which is read before the machine continues"},
 	)
 }
