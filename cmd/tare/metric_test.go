@@ -76,8 +76,8 @@ func TestMetricsOfACommand(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ metric, command, want string }{
-		{"x=never ([0-9]+),s,lower", "echo something else", `nothing in its output matches "never ([0-9]+)", by which its x is found: the last of it is "something else"`},
-		{"x=x ([0-9]+),s,lower", "i=0; while [ $i -lt 21 ]; do printf 'x 1 %65530d\n' 0; i=$((i+1)); done", "it printed more than the 1024 KiB that are read"},
+		{"x=never ([0-9]+),s,lower", "echo something else", `nothing in its output matches "never ([0-9]+)", the expression of x: the last of it is "something else"`},
+		{"x=x ([0-9]+),s,lower", "i=0; while [ $i -lt 21 ]; do printf 'x 1 %65530d\n' 0; i=$((i+1)); done", "it printed more than 1024 KiB, the limit"},
 	} {
 		_, errs, status := h.run(append(slices.Clone(base), "--platforms", "bm", "--rounds", "1", "--metric", c.metric, "--", "sh", "-c", c.command)...)
 		if status == 0 || !strings.Contains(errs, c.want) {

@@ -256,7 +256,7 @@ func TestBadLuckWithAService(t *testing.T) {
 		busy           bool
 	}{
 		{name: "never ready", from: `"{work}/shop", serve, "{address}", "{port}"`, to: `sleep, "1000"`, platform: "{platform: cn, engines: [runc], provisioning: [vanilla]}",
-			want: "its service was not ready in 10s: the last question gave:"},
+			want: "its service was not ready in 10s: the last request gave:"},
 		{name: "it ends", from: `"{work}/shop", serve, "{address}", "{port}"`, to: `cat, /nosuch`, platform: "{platform: cn, engines: [runc], provisioning: [vanilla]}",
 			want: "its service ended before it was ready: exit status 1: cat: can't open '/nosuch'"},
 		{name: "errors", from: "default: page", to: "default: other", platform: "{platform: cn, engines: [runc], provisioning: [vanilla]}",

@@ -86,7 +86,7 @@ design: {rounds: {floor: 1, cap: 1}, warmups: 0, timeout: 5m}
 	for _, g := range f.Guests {
 		notes := strings.Join(words.MessagesOf(g.Notes), "; ")
 		t.Log(notes)
-		scattered = scattered || strings.Contains(notes, "the kernel found too few large pieces")
+		scattered = scattered || strings.Contains(notes, "the kernel found too few large blocks")
 		if !strings.Contains(notes, "GB of memory with its page cache, and Tare withheld ") {
 			t.Errorf("of its memory the guest's record says %q", notes)
 		}
