@@ -48,8 +48,8 @@ func TestDeclaredFigures(t *testing.T) {
 	names, places := titles(s)
 	for title, want := range map[string]string{
 		"Figure 3 of the paper, redrawn from these runs: video transcoding, vanilla and pinned – ffmpeg (segments=1)": "1/2GB; 2/4GB",
-		"Figure 3, change against bare metal – ffmpeg (segments=1)":                                                     "1/2GB; 2/4GB",
-		"Figure 3, emulated, not a VM’s cost – ffmpeg (segments=1)":                                                     "1/2GB; 2/4GB",
+		"Figure 3, change against bare metal – ffmpeg (segments=1)":                                                   "1/2GB; 2/4GB",
+		"Figure 3, emulated, not a VM’s cost – ffmpeg (segments=1)":                                                   "1/2GB; 2/4GB",
 		"Figure 6 of the paper, redrawn from these runs: Cassandra under stress – cassandra (threads=100)":            "1/2GB; 2/4GB",
 		"Figure 8 of the paper, redrawn from these runs: one large video against 30 small – ffmpeg at 1/2GB":          "segments 1; segments 30",
 	} {

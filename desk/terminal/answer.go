@@ -19,15 +19,10 @@ var marks = map[words.ResultMark]string{words.Passed: "✓ ", words.Caution: "! 
 func Answer(w io.Writer, s *data.Summary, all bool, on Screen) error {
 	t := &text{Screen: on}
 	t.answer(s, all)
-	if hasKind(s) {
+	if !words.HasTables(s) {
 		t.details(s)
 	}
 	return t.flush(w)
-}
-
-// hasKind reports whether a folder's study does more than time work.
-func hasKind(s *data.Summary) bool {
-	return slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return r.Kind != "" })
 }
 
 func (t *text) answer(s *data.Summary, all bool) {
@@ -35,7 +30,7 @@ func (t *text) answer(s *data.Summary, all bool) {
 	for _, h := range r.Headline {
 		t.wrapAs(bold, "", h)
 	}
-	if !hasKind(s) {
+	if words.HasTables(s) {
 		for _, table := range r.Tables {
 			t.line("")
 			t.environments(table)

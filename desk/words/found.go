@@ -52,6 +52,9 @@ func tableOf(s *data.Summary, rows []*data.Row, all bool) ResultTable {
 			t.Of += " Reference: " + ReferenceOf(s) + "."
 		}
 	}
+	if rate := rateOf(first); rate != nil {
+		t.Of = of + Image(s, first) + ". " + Capital(Plain(rate.Name(first))) + "; higher is better."
+	}
 	networks := s.Networks(first.Treatment.Workload)
 	scale := scaleOf(rows)
 	for _, r := range rows {
@@ -95,13 +98,7 @@ func lineOf(s *data.Summary, r *data.Row, in inUnit, networks bool) ResultLine {
 		}
 		return l
 	}
-	l.Value = Number(r.Mean*in.by, min(Places(r.Mean*in.by, r.MeanLow*in.by, r.MeanHigh*in.by), 4))
-	if stats.Finite(r.MeanLow) && stats.Finite(r.MeanHigh) {
-		l.Value = PlusMinus(r.Mean*in.by, r.MeanLow*in.by, r.MeanHigh*in.by, 4)
-	}
-	if in.unit != "" && in.unit != "1" {
-		l.Value += " " + in.unit
-	}
+	l.Value = valueOf(r, in)
 	switch {
 	case r.Baseline == "":
 		l.Change = "no reference"
@@ -110,12 +107,29 @@ func lineOf(s *data.Summary, r *data.Row, in inUnit, networks bool) ResultLine {
 	case !stats.Finite(r.Ratio):
 		l.Change = "unknown"
 	case !r.Quotient().HasInterval():
-		l.Change = change(r.Ratio) + " (no interval)"
+		l.Change = change(AmountChange(r).Value) + " (no interval)"
 	default:
-		l.Change = changeOf(r)
+		l.Change = changeOf(AmountChange(r))
 	}
 	l.Said = said(s, r)
 	return l
+}
+
+// valueOf is a row's mean with its interval: "445.5 ± 4.0 ms".
+func valueOf(r *data.Row, in inUnit) string {
+	mean, low, high := r.Mean*in.by, r.MeanLow*in.by, r.MeanHigh*in.by
+	if rate := rateOf(r); rate != nil {
+		e := rate.Of(r)
+		mean, low, high, in.unit = e.Value, e.Low, e.High, "1/s"
+	}
+	value := Number(mean, min(Places(mean, low, high), 4))
+	if stats.Finite(low) && stats.Finite(high) {
+		value = PlusMinus(mean, low, high, 4)
+	}
+	if in.unit != "" && in.unit != "1" {
+		value += " " + in.unit
+	}
+	return value
 }
 
 // change writes a ratio as a change, one of 2 or more as a factor.
@@ -126,13 +140,16 @@ func change(ratio float64) string {
 	return Signed(Number(100*(ratio-1), 1)) + " %"
 }
 
-// changeOf writes a row's change with its interval: "+0.3 % (−0.8 to +1.4)", of a large one "2.23 times (2.17 to 2.29)".
-func changeOf(r *data.Row) string {
-	if r.Ratio >= 2 {
-		d := min(Places(r.Ratio, r.RatioLow, r.RatioHigh), 3)
-		return Number(r.Ratio, d) + " times (" + Number(r.RatioLow, d) + " to " + Number(r.RatioHigh, d) + ")"
+// changeOf writes a change with its interval: "+0.3 % (−0.8 to +1.4)", of a large one "2.23 times (2.17 to 2.29)".
+func changeOf(q stats.Quotient) string {
+	switch {
+	case !stats.Finite(q.High):
+		return PerCent(q)
+	case q.Value >= 2:
+		d := min(Places(q.Value, q.Low, q.High), 3)
+		return Number(q.Value, d) + " times (" + Number(q.Low, d) + " to " + Number(q.High, d) + ")"
 	}
-	v, low, high := 100*(r.Ratio-1), 100*(r.RatioLow-1), 100*(r.RatioHigh-1)
+	v, low, high := 100*(q.Value-1), 100*(q.Low-1), 100*(q.High-1)
 	d := min(Places(v, low, high), 2)
 	return Signed(Number(v, d)) + " % (" + Signed(Number(low, d)) + " to " + Signed(Number(high, d)) + ")"
 }

@@ -27,8 +27,8 @@ type Phrases struct {
 	Terms []Term
 	// Amount is what a row has where there is nothing that it is compared with, in place of its mean in words.
 	Amount func(r *data.Row, mean string) string
-	// Inverse: the amount is one over the metric, as a capacity is of the time for a request, so a card says the amount's change.
-	Inverse bool
+	// Rate is what is said of rows whose metric is the time for one of something, as a capacity's is.
+	Rate *Rate
 	// Answer is the finding at a place, in sentences, in place of one for each environment; nil: there is none.
 	Answer func(Ranked) []string
 	// Finding is the finding at a place, in sentences, where nothing needs to be compared; nil: there is none.
@@ -41,6 +41,12 @@ type Unranked struct {
 	Host  string // "this host"
 	Rows  []*data.Row
 	Named func(*data.Row) string
+}
+
+// Rate says one over a metric, such as the requests a second of a service.
+type Rate struct {
+	Name func(*data.Row) string         // "requests a second at p99 ≤ 50 ms"
+	Of   func(*data.Row) stats.Estimate // the mean over rounds; NaN where it is not known
 }
 
 // Term is a word with what it means.
@@ -73,9 +79,23 @@ func Amount(r *data.Row) string {
 	return mean
 }
 
+// rateOf is the rate of a row whose own metric is a time for one of something; nil for all others, and for a row's other metrics.
+func rateOf(r *data.Row) *Rate {
+	if r.Of == nil {
+		return nil
+	}
+	return phrases(r).Rate
+}
+
+// HasTables reports whether the answer's tables say what was measured. A kind of study that does more than time work has its own tables,
+// unless it measures a rate.
+func HasTables(s *data.Summary) bool {
+	return !slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return r.Kind != "" && phrases(r).Rate == nil })
+}
+
 // AmountChange is the ratio of a row's amount to its baseline's.
 func AmountChange(r *data.Row) stats.Quotient {
-	if phrases(r).Inverse {
+	if rateOf(r) != nil {
 		return r.Quotient().Inverse()
 	}
 	return r.Quotient()

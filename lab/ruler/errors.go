@@ -38,7 +38,9 @@ func (e *ProtocolError) Is(target error) bool { return target == ErrProtocol }
 // CannotTell is the guest's answer that it cannot describe its memory. The Client remains usable.
 type CannotTell struct{ Why string }
 
-func (e *CannotTell) Error() string { return "the guest cannot tell what its memory contains: " + e.Why }
+func (e *CannotTell) Error() string {
+	return "the guest cannot tell what its memory contains: " + e.Why
+}
 
 // Message is the error in the form of a record.
 func (e *CannotTell) Message() *notebook.Message {

@@ -12,6 +12,7 @@ import (
 	"tare/desk/words"
 	"tare/notebook"
 	kind "tare/notebook/kinds/capacity"
+	"tare/stats"
 )
 
 //go:embed messages.tmpl
@@ -25,16 +26,38 @@ var _ = words.AddCaptions(notebook.MetricNames{
 	"capacity_rate":        "capacity",
 })
 
-var phrases = words.Phrases{Amount: amount, Inverse: true, Answer: carries}
+var phrases = words.Phrases{Amount: amount, Rate: &words.Rate{Name: rateName, Of: perSecond}, Answer: carries}
+
+func rateName(r *data.Row) string {
+	curve, is := r.Of.(*Curve)
+	if !is {
+		return "requests a second"
+	}
+	return "requests a second at " + objective(curve)
+}
+
+// objective is what a service must meet: "p99 ≤ 50 ms".
+func objective(c *Curve) string {
+	return words.Plain(c.Objective.Metric) + " ≤ " + bound(c.Objective.Bound)
+}
+
+// perSecond is a row's requests a second at its objective.
+func perSecond(r *data.Row) stats.Estimate {
+	i := slices.IndexFunc(r.Secondary, func(s data.Secondary) bool { return s.Metric == kind.PerSecond })
+	if i < 0 {
+		return stats.NoMean
+	}
+	s := r.Secondary[i]
+	return stats.Estimate{Value: s.Mean, Low: data.Floor(s.Metric, s.Low), High: s.High, N: r.Rounds}
+}
 
 // answers says how many requests a second a service answered at its objective; empty if that is not known.
 func answers(r *data.Row) string {
-	i := slices.IndexFunc(r.Secondary, func(s data.Secondary) bool { return s.Metric == kind.PerSecond })
-	if i < 0 || r.Of == nil {
+	e := perSecond(r)
+	if math.IsNaN(e.Value) || r.Of == nil {
 		return ""
 	}
-	s := r.Secondary[i]
-	return words.Measured(s.Mean, data.Floor(s.Metric, s.Low), s.High, "requests a second")
+	return words.Measured(e.Value, e.Low, e.High, "requests a second")
 }
 
 func amount(r *data.Row, mean string) string {
@@ -62,12 +85,12 @@ func carries(at words.Ranked) (all []string) {
 		}
 		of := ""
 		if at.Base != nil {
-			if i := slices.IndexFunc(at.Base.Secondary, func(s data.Secondary) bool { return s.Metric == kind.PerSecond }); i >= 0 {
-				of = " " + words.Thousands(int64(math.Round(at.Base.Secondary[i].Mean)))
+			if e := perSecond(at.Base); !math.IsNaN(e.Value) {
+				of = " " + words.Thousands(int64(math.Round(e.Value)))
 			}
 		}
 		all = append(all, fmt.Sprintf("%s handles %s %% (%s) of %s's%s requests/s at %s.", words.Capital(at.Named(r)), words.Number(share, d), bounds, at.To, of,
-			words.Plain(curve.Objective.Metric)+" ≤ "+bound(curve.Objective.Bound)))
+			objective(curve)))
 	}
 	return all
 }
