@@ -13,8 +13,9 @@ import (
 
 // The study and the work of tare fit without a name.
 const (
-	fitStudy = "density-small"
-	fitWork  = "shor"
+	fitStudy    = "density-small"
+	fitPlatform = notebook.CN + ":docker|lxc|crun" // the study begins with LXC, as its paper does
+	fitWork     = "shor"
 )
 
 func fitCommand() *cobra.Command {
@@ -79,7 +80,7 @@ func (r *running) fitting(args []string, work string) (*studyfile.Spec, error) {
 		work = fitWork
 	}
 	if r.platforms == "" && r.kept[notebook.FactorPlatform.Name] == "" {
-		r.platforms = notebook.CN
+		r.platforms = fitPlatform
 	}
 	if r.provisioning == "" && r.kept[notebook.FactorProvisioning.Name] == "" {
 		r.provisioning = notebook.Vanilla

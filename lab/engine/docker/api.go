@@ -68,7 +68,7 @@ func dial(ctx context.Context, asked string) (*daemon, error) {
 		if asked != "" {
 			do = "start the engine of this address again (DOCKER_HOST changes nothing here)"
 		}
-		return nil, fmt.Errorf("the Docker Engine does not answer at %s: %w; %s", dockerHost, unwrapURL(err), do)
+		return nil, &silentError{host: dockerHost, cause: unwrapURL(err), do: do}
 	}
 	defer res.Body.Close()
 	version := res.Header.Get("Api-Version")
@@ -82,6 +82,21 @@ func dial(ctx context.Context, asked string) (*daemon, error) {
 	}
 	e.base += "/v" + version
 	return e, nil
+}
+
+// silentError says that no engine answers at an address, and what to do.
+type silentError struct {
+	host  string
+	cause error
+	do    string
+}
+
+func (e *silentError) Error() string { return e.why() + "; " + e.do }
+func (e *silentError) Unwrap() error { return e.cause }
+
+// why is the error without what to do.
+func (e *silentError) why() string {
+	return fmt.Sprintf("the Docker Engine does not answer at %s: %v", e.host, e.cause)
 }
 
 // patience is how long an engine may refuse connections in a run before the run fails, because an upgrade restarts it. pollTime is

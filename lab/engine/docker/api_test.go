@@ -272,3 +272,12 @@ func FuzzAnswers(f *testing.F) {
 		}
 	})
 }
+
+// Without an engine the probe says once what to do.
+func TestProbeWithoutAnEngine(t *testing.T) {
+	d := &Driver{Host: "unix://" + filepath.Join(t.TempDir(), "docker.sock")}
+	c := d.Probe(t.Context(), "docker")
+	if c.Answer != notebook.NotSupported || !strings.Contains(c.Do, "DOCKER_HOST") || strings.Contains(c.Why, "DOCKER_HOST") || !strings.Contains(c.Why, "docker.sock") {
+		t.Errorf("%+v", c)
+	}
+}

@@ -500,9 +500,13 @@ func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capabili
 	case ctx.Err() != nil:
 		c.Answer, c.Why = notebook.Inconclusive, err.Error()
 	default:
-		c.Answer, c.Why, c.Do = notebook.NotSupported, err.Error(), "start the engine: systemctl start docker, or dockerd & without systemd; for an engine elsewhere set DOCKER_HOST"
-		if _, missing := exec.LookPath("dockerd"); missing != nil {
-			c.Do = "apt-get install docker.io, and " + c.Do
+		c.Answer, c.Why = notebook.NotSupported, err.Error()
+		var silent *silentError
+		if errors.As(err, &silent) {
+			c.Why, c.Do = silent.why(), silent.do
+			if _, missing := exec.LookPath("dockerd"); missing != nil {
+				c.Do = "apt-get install docker.io, and " + c.Do
+			}
 		}
 	}
 	return c
