@@ -110,13 +110,13 @@ the runs in random order. It reports the overhead of each platform with 95 % int
 		SilenceErrors: true,
 	}
 	root.SetVersionTemplate(thisBuild().String())
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	for _, c := range deskCommands() {
 		c.PersistentPreRun = func(*cobra.Command, []string) { signal.Reset(ending...) } // these commands have nothing to undo
 		root.AddCommand(c)
 	}
 	root.AddCommand(labCommands()...)
+	complete(root)
 	markUse(root)
 	return root
 }
