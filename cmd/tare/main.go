@@ -24,7 +24,7 @@ func main() {
 	os.Exit(run(os.Args[1:]))
 }
 
-// exit is the status to end with after a failure that tare has already reported. docs/commands.md lists all statuses.
+// exit is the status to end with after a failure that tare has already reported. [statuses] lists all.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
@@ -110,13 +110,14 @@ the runs in random order. It reports the overhead of each platform with 95 % int
 		SilenceErrors: true,
 	}
 	root.SetVersionTemplate(thisBuild().String())
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	for _, c := range deskCommands() {
 		c.PersistentPreRun = func(*cobra.Command, []string) { signal.Reset(ending...) } // these commands have nothing to undo
 		root.AddCommand(c)
 	}
 	root.AddCommand(labCommands()...)
+	addVariables(root)
+	complete(root)
 	markUse(root)
 	return root
 }

@@ -28,6 +28,7 @@ type manual struct {
 	short, usage, long, example string
 	options                     []option
 	above, below                []string // names of the command above it, and of its subcommands
+	status, variables           []option // of all commands; only the root command's manual has them
 }
 
 // option is a flag of a command.
@@ -52,6 +53,8 @@ func manuals(c *cobra.Command) (all []manual) {
 	})
 	if c.HasParent() {
 		m.above = []string{pageName(c.Parent())}
+	} else {
+		m.status, m.variables = statuses, variables
 	}
 	all = []manual{m}
 	for _, sub := range c.Commands() {
@@ -92,16 +95,21 @@ func (m manual) troff() string {
 	section("NAME", m.name+" - "+m.short, false)
 	section("SYNOPSIS", m.usage, false)
 	section("DESCRIPTION", m.long, false)
-	for i, o := range m.options {
-		if i == 0 {
-			page.WriteString(".SH OPTIONS\n")
+	list := func(title string, options []option) {
+		for i, o := range options {
+			if i == 0 {
+				fmt.Fprintf(&page, ".SH %s\n", title)
+			}
+			usage := strings.ReplaceAll(o.usage, "`", "")
+			if o.byDefault != "" {
+				usage += " (default: " + o.byDefault + ")"
+			}
+			fmt.Fprintf(&page, ".TP\n%s\n%s\n", strings.TrimSpace(troff(o.name+" "+o.placeholder)), troff(usage))
 		}
-		usage := o.usage
-		if o.byDefault != "" {
-			usage += " (default: " + o.byDefault + ")"
-		}
-		fmt.Fprintf(&page, ".TP\n%s\n%s\n", strings.TrimSpace(troff(o.name+" "+o.placeholder)), troff(usage))
 	}
+	list("OPTIONS", m.options)
+	list("EXIT STATUS", m.status)
+	list("ENVIRONMENT", m.variables)
 	section("EXAMPLES", m.example, true)
 	var others []string
 	for _, name := range slices.Concat(m.above, m.below) {
@@ -111,12 +119,14 @@ func (m manual) troff() string {
 	return page.String()
 }
 
+// forTroff writes the characters that troff reads as others: a quotation mark, a hyphen or an accent.
+var forTroff = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)
+
 // troff escapes a text so that troff prints it unchanged.
 func troff(text string) string {
-	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
-	lines := strings.Split(text, "\n")
+	lines := strings.Split(forTroff.Replace(text), "\n")
 	for i, line := range lines {
-		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+		if strings.HasPrefix(line, ".") {
 			lines[i] = `\&` + line
 		}
 	}

@@ -67,12 +67,15 @@ func TestEveryCommandHasAManPage(t *testing.T) {
 	if err := writePages(rootCommand(), dir); err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]string{"tare.1": "tare\\-summary(1)", "tare-summary.1": "\\-\\-against", "tare-version.1": ".SH EXAMPLES\n.nf\n"} {
-		if page, err := os.ReadFile(filepath.Join(dir, file)); err != nil || !strings.Contains(string(page), want) {
-			t.Errorf("%s: %v; it has no %q:\n%s", file, err, want, page)
+	for _, c := range []struct{ file, want string }{
+		{"tare.1", "tare\\-summary(1)"}, {"tare.1", ".SH EXIT STATUS\n.TP\n0\n"}, {"tare.1", ".SH ENVIRONMENT\n.TP\nTARE_STATE\n"},
+		{"tare-summary.1", "\\-\\-against"}, {"tare-version.1", ".SH EXAMPLES\n.nf\n"},
+	} {
+		if page, err := os.ReadFile(filepath.Join(dir, c.file)); err != nil || !strings.Contains(string(page), c.want) {
+			t.Errorf("%s: %v; it has no %q:\n%s", c.file, err, c.want, page)
 		}
 	}
-	if got := troff(".so x\n'a-b\\"); got != "\\&.so x\n\\&'a\\-b\\e" {
+	if got := troff(".so x\n'a-b\\ `^~"); got != "\\&.so x\n\\(aqa\\-b\\e \\(ga\\(ha\\(ti" {
 		t.Errorf("a text for troff: %q", got)
 	}
 }

@@ -48,3 +48,13 @@ func (s *Spec) values(works []Work, k kernels) map[string][]string {
 	}
 	return has
 }
+
+// Values are the values that --only can name for a key, each once, as far as they are known without a host.
+func (a *Asked) Values(key string) (all []string) {
+	for _, v := range a.Spec.values(a.Works, a.kernels)[key] {
+		if v != "" && !slices.Contains(all, v) {
+			all = append(all, v)
+		}
+	}
+	return all
+}

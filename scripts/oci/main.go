@@ -6,6 +6,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -40,15 +41,22 @@ func run(args []string) error {
 	}
 	made := time.Unix(seconds, 0).UTC()
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	var forDocker []loadable
 	for _, arg := range args[3:] {
 		arch, folder, _ := strings.Cut(arg, "=")
 		image, err := image(folder, arch, args[1], made)
 		if err != nil {
 			return err
 		}
+		tag := args[1] + "-" + arch
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{
 			Platform:    &v1.Platform{OS: "linux", Architecture: arch},
-			Annotations: map[string]string{"org.opencontainers.image.ref.name": args[1] + "-" + arch}}})
+			Annotations: map[string]string{"org.opencontainers.image.ref.name": tag, "io.containerd.image.name": "docker.io/library/tare:" + tag}}})
+		l, err := loadableAs(image, "tare:"+tag)
+		if err != nil {
+			return err
+		}
+		forDocker = append(forDocker, l)
 	}
 	dir, err := os.MkdirTemp("", "tare-oci-")
 	if err != nil {
@@ -58,11 +66,45 @@ func run(args []string) error {
 	if _, err := layout.Write(dir, index); err != nil {
 		return err
 	}
+	text, err := json.Marshal(forDocker)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "manifest.json"), text, 0o644); err != nil {
+		return err
+	}
 	f, err := os.Create(args[0])
 	if err != nil {
 		return err
 	}
 	return cmp.Or(pack(f, dir, made), f.Close())
+}
+
+// loadable is an image in manifest.json, which `docker load` reads where the Docker Engine does not read an OCI layout.
+type loadable struct {
+	Config           string
+	RepoTags, Layers []string
+}
+
+func loadableAs(image v1.Image, tag string) (l loadable, err error) {
+	blob := func(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
+	config, err := image.ConfigName()
+	if err != nil {
+		return l, err
+	}
+	layers, err := image.Layers()
+	if err != nil {
+		return l, err
+	}
+	l = loadable{Config: blob(config), RepoTags: []string{tag}}
+	for _, layer := range layers {
+		digest, err := layer.Digest()
+		if err != nil {
+			return l, err
+		}
+		l.Layers = append(l.Layers, blob(digest))
+	}
+	return l, nil
 }
 
 // image makes an image with the folder as its root and /usr/bin/tare as its program.
