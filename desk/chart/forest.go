@@ -23,7 +23,7 @@ func changes(p *Panel, stem string) *Figure {
 	if !share {
 		what, axis = "Ratio to "+baseline, "times "+baseline
 	}
-	if m := p.Rows[0].Metric; m.Better != "" {
+	if m := p.Rows[0].Metric; m.Better != "" || words.HasRate(p.Rows[0]) {
 		what += ", " + p.metric()
 	}
 	f := &Figure{File: stem + "-change", Title: p.Beside(what), How: words.RatioMarks(p.Rows, share, p.margin())}

@@ -87,6 +87,9 @@ func rateOf(r *data.Row) *Rate {
 	return phrases(r).Rate
 }
 
+// HasRate reports whether a row's amount is one over its metric, so that a figure of the metric must name it.
+func HasRate(r *data.Row) bool { return rateOf(r) != nil }
+
 // HasTables reports whether the answer's tables say what was measured. A kind of study that does more than time work has its own tables,
 // unless it measures a rate.
 func HasTables(s *data.Summary) bool {
