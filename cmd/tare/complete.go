@@ -28,7 +28,7 @@ func completionCommand() *cobra.Command {
 	return &cobra.Command{Use: "completion bash|zsh|fish|powershell", Short: "Print a script that lets a shell complete commands, flags and values",
 		Long: `Prints a script for a shell. With it the Tab key completes commands, flags and values, such as the names of studies and
 workloads, platforms with their engines, results folders and formats. The .deb and the .rpm install it for bash, zsh and fish.`,
-		Example:   "  source <(tare completion bash)\n  tare completion fish >~/.config/fish/completions/tare.fish",
+		Example:   "  source <(tare completion bash)\n  tare completion fish >tare.fish   # into ~/.config/fish/completions",
 		ValidArgs: shells,
 		RunE: func(c *cobra.Command, args []string) error {
 			root := c.Root()
