@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -28,13 +30,13 @@ func completionCommand() *cobra.Command {
 	return &cobra.Command{Use: "completion bash|zsh|fish|powershell", Short: "Print a script that lets a shell complete commands, flags and values",
 		Long: `Prints a script for a shell. With it the Tab key completes commands, flags and values, such as the names of studies and
 workloads, platforms with their engines, results folders and formats. The .deb and the .rpm install it for bash, zsh and fish.`,
-		Example:   "  source <(tare completion bash)\n  tare completion fish >~/.config/fish/completions/tare.fish",
+		Example:   "  source <(tare completion bash)\n  tare completion fish >tare.fish   # into ~/.config/fish/completions",
 		ValidArgs: shells,
 		RunE: func(c *cobra.Command, args []string) error {
 			root := c.Root()
 			switch strings.Join(args, " ") {
 			case "bash":
-				return root.GenBashCompletionV2(os.Stdout, true)
+				return writeBashCompletion(os.Stdout, root)
 			case "zsh":
 				return root.GenZshCompletion(os.Stdout)
 			case "fish":
@@ -44,6 +46,22 @@ workloads, platforms with their engines, results folders and formats. The .deb a
 			}
 			return asUse(fmt.Errorf("completion %q: must be one of %s", strings.Join(args, " "), strings.Join(shells, ", ")))
 		}}
+}
+
+// writeBashCompletion writes cobra's script with one correction. The script escapes commas, and bash needs no escape there. After an escape
+// the script does not recognize what stands before the last colon or equals sign, so bash would insert it twice.
+func writeBashCompletion(w io.Writer, root *cobra.Command) error {
+	var script bytes.Buffer
+	if err := root.GenBashCompletionV2(&script, true); err != nil {
+		return err
+	}
+	const before = `__tare_handle_special_char "$cur" :` + "\n"
+	first, rest, found := strings.Cut(script.String(), before)
+	if !found {
+		panic("cobra's script for bash has changed")
+	}
+	_, err := io.WriteString(w, first+`COMPREPLY=("${COMPREPLY[@]//\\,/,}")`+"\n    "+before+rest)
+	return err
 }
 
 // completer gives the values that begin with a word.

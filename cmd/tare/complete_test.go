@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,6 +96,32 @@ func TestCompletion(t *testing.T) {
 		got, then := completed(t, strings.Split(c.line, " ")...)
 		if strings.Join(got, " ") != c.want || then != c.then {
 			t.Errorf("tare %s\ngot  %q %s\nwant %q %s", c.line, strings.Join(got, " "), then, c.want, c.then)
+		}
+	}
+}
+
+// bash inserts a candidate in place of what follows the last colon or equals sign.
+func TestCompletionInBash(t *testing.T) {
+	var script bytes.Buffer
+	if err := writeBashCompletion(&script, rootCommand()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ word, offered, inserted string }{
+		{"qui", "quick", "quick"},
+		{"bm,v", "bm,vm", "bm,vm"},
+		{"cn:cr", "cn:crun", "crun"},
+		{"bm,cn:cr", "bm,cn:crun", "crun"},
+		{"platform=cn,engine=d", "platform=cn,engine=docker", "docker"},
+	} {
+		// The functions stand for the package bash-completion and for tare.
+		said, err := exec.CommandContext(t.Context(), "bash", "-c", script.String()+`
+tare() { printf '%s\n:6\n' "$offered"; }
+_init_completion() { cur=$word prev=run words=(tare run "$word") cword=2; }
+COMP_WORDBREAKS=$' \t\n"><=;|&(:\'' COMP_TYPE=9 word=$0 offered=$1
+__start_tare 2>/dev/null
+printf %s "${COMPREPLY[*]}"`, c.word, c.offered).Output()
+		if err != nil || string(said) != c.inserted {
+			t.Errorf("%s: bash inserts %q (%v), want %q", c.word, said, err, c.inserted)
 		}
 	}
 }
