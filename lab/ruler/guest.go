@@ -58,8 +58,10 @@ func newGuest(o Options) (g *guest, err error) {
 	if g.stdin, err = openStdin(); err != nil {
 		return g, err
 	}
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return g, fmt.Errorf("becoming the parent of orphaned processes (PR_SET_CHILD_SUBREAPER): %w", err)
+	if os.Getpid() != 1 { // process 1 is their parent anyway, and user-mode QEMU 7.2 refuses the call
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return g, fmt.Errorf("becoming the parent of orphaned processes (PR_SET_CHILD_SUBREAPER): %w", err)
+		}
 	}
 	if err := heedSignals(); err != nil {
 		return g, err
