@@ -40,8 +40,8 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 1m}
 			t.Errorf("the objective was missed in %d of %+v, want some", missed, steps)
 		}
 	}
-	if !strings.Contains(out, "capacity") {
-		t.Errorf("the table has no capacity: %s", out)
+	if !strings.Contains(out, ". Requests a second at p99 ≤ ") {
+		t.Errorf("the table has no requests a second: %s", out)
 	}
 	page, err := os.ReadFile(filepath.Join(h.dir, "R", "report.html"))
 	if err != nil || !strings.Contains(string(page), "Throughput against latency") {

@@ -758,7 +758,7 @@ func TestBadInputIsOneLine(t *testing.T) {
 		{"folder of somebody's", []string{"bench", "--image", h.image, "--platforms", "bm", "--instances", "1/512MB", "--rounds", "1", "--out", "other", "--", "true"}, "not Tare's"},
 		{"summary of no folder", []string{"summary", "nosuch"}, "nosuch"},
 		{"summary of another folder", []string{"summary", "other"}, "other"},
-		{"nothing fits", []string{"bench", "--image", h.image, "--platforms", "bm,cn:crun|runc", "--instances", "16xlarge", "--", "true"}, "it needs 64 cores"},
+		{"nothing fits", []string{"bench", "--image", h.image, "--platforms", "bm,cn:crun|runc", "--instances", "16xlarge", "--", "true"}, "it needs 64 CPUs"},
 		{"Docker is not there", []string{"bench", "--image", h.image, "--platforms", "cn:docker", "--", "true"}, "Docker"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

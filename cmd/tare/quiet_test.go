@@ -136,7 +136,7 @@ func TestQuietIsPutBack(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	says("R2: in 2 of 2 rounds other programs used much of the host", "summary", "R2", "--verbose")
+	says("R2: 2 of 2 rounds were disturbed: other programs and the kernel used up to ", "summary", "R2", "--verbose")
 	says("with nothing set by --tune-host, an earlier one with ", "summary", "R", "R2", "--verbose")
 	says("the settings of the host by --tune-host: ", "compare", "R", "R2")
 }
