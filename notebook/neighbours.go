@@ -108,8 +108,8 @@ func (n Neighbours) Kinds(seats int) []string {
 	return slices.Concat(slices.Repeat([]string{BusyCPU}, n.CPU), slices.Repeat([]string{BusyIO}, n.IO), slices.Repeat([]string{BusyWork}, n.Work))
 }
 
-// Company is what a guest's neighbours did during a trial, as the host's kernel counts, and what the guest itself did.
-type Company struct {
+// NeighbourActivity is what a guest's neighbours did during a trial, as the host's kernel counts, and what the guest itself did.
+type NeighbourActivity struct {
 	OfS        float64     `json:"of_s"`  // seconds from before the trial to after it
 	OwnS       float64     `json:"own_s"` // CPU time that the measured guest ran
 	Neighbours []Neighbour `json:"neighbours"`
@@ -131,8 +131,8 @@ var (
 	Fairness = Metric{Name: "fairness", Unit: "1"}  // of neighbours that are busy alike: (Σx)²/(n Σx²) of their CPU times, or of their bytes (Jain); 1: all have the same
 )
 
-// Figures are those of the company's secondary metrics that can be said.
-func (c *Company) Figures() map[string]float64 {
+// Figures are those of the neighbours' secondary metrics that are known.
+func (c *NeighbourActivity) Figures() map[string]float64 {
 	f := map[string]float64{}
 	if c == nil {
 		return f

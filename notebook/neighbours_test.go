@@ -49,17 +49,17 @@ func TestDensityCountsTheMeasuredGuest(t *testing.T) {
 	}
 }
 
-func TestFiguresOfACompany(t *testing.T) {
-	c := &Company{OwnS: 1, Neighbours: []Neighbour{{Busy: BusyCPU, RanS: 1}, {Busy: BusyCPU, RanS: 3}, {Busy: BusyIO, Moved: 7}}}
+func TestFiguresOfNeighbours(t *testing.T) {
+	c := &NeighbourActivity{OwnS: 1, Neighbours: []Neighbour{{Busy: BusyCPU, RanS: 1}, {Busy: BusyCPU, RanS: 3}, {Busy: BusyIO, Moved: 7}}}
 	f := c.Figures()
 	if f[OwnShare.Name] != 0.5 || math.Abs(f[Fairness.Name]-0.8) > 1e-12 {
 		t.Errorf("%v", f)
 	}
-	io := &Company{Neighbours: []Neighbour{{Busy: BusyIO, Moved: 5}, {Busy: BusyIO, Moved: 5}}}
+	io := &NeighbourActivity{Neighbours: []Neighbour{{Busy: BusyIO, Moved: 5}, {Busy: BusyIO, Moved: 5}}}
 	if f := io.Figures(); len(f) != 1 || f[Fairness.Name] != 1 {
 		t.Errorf("%v", f)
 	}
-	if f := (*Company)(nil).Figures(); len(f) != 0 {
+	if f := (*NeighbourActivity)(nil).Figures(); len(f) != 0 {
 		t.Errorf("of none: %v", f)
 	}
 }

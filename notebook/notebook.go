@@ -519,7 +519,7 @@ type Trial struct {
 	Trace      *Trace             `json:"probes,omitempty"`      // what the tracers saw
 	Beside     *Beside            `json:"beside,omitempty"`      // nil: not known, as in folders from before it was recorded
 	ThrottledS float64            `json:"throttled_s,omitempty"` // for so long its guest's CPU quota held it back, added over CPUs
-	Company    *Company           `json:"company,omitempty"`     // what its guest's neighbours did; nil: it had none
+	Neighbours *NeighbourActivity `json:"company,omitempty"`     // what its guest's neighbours did; nil: it had none
 	Confined   *Confined          `json:"confined,omitempty"`    // nil: its guest is not held to CPUs, or nobody looked, as in folders from before it was recorded
 
 	// Seen is what the kind of study recorded besides, in the kind's own type: an object, whose keys stand beside the others in

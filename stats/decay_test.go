@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// wandering draws the times of consecutive trials of so many seconds on a host whose speed wanders, as shares: an Ornstein-Uhlenbeck process with that standard
+// driftingTrials draws the times of consecutive trials of so many seconds on a host whose speed drifts, as shares: an Ornstein-Uhlenbeck process with that standard
 // deviation and time constant, averaged over each trial, and noise of each trial's own, which is white in time: so large at 0.45 s, as it was fitted on a real host.
-func wandering(g *rand.Rand, n int, seconds, slow, constant, white float64) []float64 {
+func driftingTrials(g *rand.Rand, n int, seconds, slow, constant, white float64) []float64 {
 	const steps = 10 // in a trial
 	keep := math.Exp(-seconds / steps / constant)
 	level := slow * g.NormFloat64()
@@ -28,8 +28,8 @@ func wandering(g *rand.Rand, n int, seconds, slow, constant, white float64) []fl
 func gains(g *rand.Rand, times, seconds, slow, constant, white float64) (said, real float64) {
 	var all []float64
 	for range 400 {
-		values := wandering(g, min(33, int(5/seconds)), seconds, slow, constant, white)
-		all = append(all, WanderOf(values).Gain(times, 3.3))
+		values := driftingTrials(g, min(33, int(5/seconds)), seconds, slow, constant, white)
+		all = append(all, NoisePartsOf(values).Gain(times, 3.3))
 	}
 	spread := func(seconds float64) (v float64) { // of two trials in a round of four guests, each of which takes 0.2 s to make and warms up as long
 		const studies = 4000
@@ -63,8 +63,8 @@ func pair(g *rand.Rand, seconds, apart, slow, constant, white float64) float64 {
 	return sum[1] - sum[0]
 }
 
-// What longer work would bring is foreseen from a few seconds of trials in a row. Where a host's speed wanders, it is not √3 for three times the work, nor √10
-// for ten: with the noise of a real host (1.8 % that wanders in 4.5 s, 0.93 % of each trial's own) it is next to nothing.
+// What longer work would bring is foreseen from a few seconds of trials in a row. Where a host's speed drifts, it is not √3 for three times the work, nor √10
+// for ten: with the noise of a real host (1.8 % that drifts in 4.5 s, 0.93 % of each trial's own) it is next to nothing.
 func TestWhatLongerWorkWouldBring(t *testing.T) {
 	g := rand.New(rand.NewPCG(11, 12))
 	for _, c := range []struct{ seconds, slow, constant, white float64 }{
@@ -77,7 +77,7 @@ func TestWhatLongerWorkWouldBring(t *testing.T) {
 			}
 		}
 	}
-	if w := WanderOf([]float64{1, 1, 1, 1, 1}); w != (Wander{}) || w.Gain(4, 3) != 2 {
+	if w := NoisePartsOf([]float64{1, 1, 1, 1, 1}); w != (NoiseParts{}) || w.Gain(4, 3) != 2 {
 		t.Errorf("without noise: %+v", w)
 	}
 	for _, v := range []float64{Allan([]float64{1, 2, 3}, 2), Allan(nil, 1), Allan([]float64{1, 2}, 0)} {

@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// rounds is a simulated study of bare metal, its A/A control and one more guest, on a host whose speed wanders: its logarithm is an Ornstein-Uhlenbeck
+// rounds is a simulated study of bare metal, its A/A control and one more guest, on a host whose speed drifts: its logarithm is an Ornstein-Uhlenbeck
 // process of that standard deviation, which forgets itself after so many seconds.
 type rounds struct {
-	name           string
-	wander, memory float64
-	trial          func(*rand.Rand) float64 // a trial's own noise, of mean zero
-	stalls         func(*rand.Rand) float64 // of the third guest alone; nil: none
-	mean           float64                  // of the stalls, by which the ratio is larger
+	name          string
+	drift, memory float64
+	trial         func(*rand.Rand) float64 // a trial's own noise, of mean zero
+	stalls        func(*rand.Rand) float64 // of the third guest alone; nil: none
+	mean          float64                  // of the stalls, by which the ratio is larger
 }
 
 // What a guest and a trial take, in seconds, in the two orders: guests that live together and get trials in random turns, or one after another.
@@ -25,15 +25,15 @@ const (
 	turnsTrials, turnsSeconds = 8, 0.11
 	aloneTrials, aloneSeconds = 1, 0.45
 	aloneWarmup, turnsWarmup  = 0.45, 0.02
-	wanders, ownNoise         = 0.018, 0.0093 // of one host, measured
+	drifts, ownNoise          = 0.018, 0.0093 // of one host, measured
 )
 
 func (c rounds) drawn(g *rand.Rand, interleaved bool) (round func(ratio float64) (bm, aa, x Sum, took float64)) {
-	speed, at, last := c.wander*g.NormFloat64(), 0.0, 0.0
+	speed, at, last := c.drift*g.NormFloat64(), 0.0, 0.0
 	now := func() float64 {
-		if c.wander > 0 {
+		if c.drift > 0 {
 			keep := math.Exp(-(at - last) / c.memory)
-			speed, last = speed*keep+c.wander*math.Sqrt(1-keep*keep)*g.NormFloat64(), at
+			speed, last = speed*keep+c.drift*math.Sqrt(1-keep*keep)*g.NormFloat64(), at
 		}
 		return math.Exp(speed)
 	}
@@ -93,9 +93,9 @@ var hosts = []rounds{
 	{"log-normal, 3 %", 0, 1, lognormal(0.03), nil, 0},
 	{"Student's t with 3 degrees, 5 %", 0, 1, studentT3, nil, 0},
 	{"Student's t with 3 degrees, 1 %", 0, 1, func(g *rand.Rand) float64 { return studentT3(g) / 5 }, nil, 0},
-	{"wanders, 4.5 s", wanders, 4.5, normal(ownNoise), nil, 0},
-	{"wanders, 30 s", wanders, 30, normal(ownNoise), nil, 0},
-	{"wanders, 200 s", wanders, 200, normal(ownNoise), nil, 0},
+	{"drifts, 4.5 s", drifts, 4.5, normal(ownNoise), nil, 0},
+	{"drifts, 30 s", drifts, 30, normal(ownNoise), nil, 0},
+	{"drifts, 200 s", drifts, 200, normal(ownNoise), nil, 0},
 }
 
 // each runs a test of each host, guests in turns and one at a time.
@@ -201,8 +201,8 @@ func count(share *float64, is bool, of int) {
 // where guests come one after another.
 func TestAnInjectedPercentByTheWholeRule(t *testing.T) {
 	const studies = 1000
-	wandering := slices.DeleteFunc(slices.Clone(hosts), func(c rounds) bool { return c.wander == 0 })
-	each(t, wandering, func(t *testing.T, c rounds, interleaved bool, g *rand.Rand) {
+	drifting := slices.DeleteFunc(slices.Clone(hosts), func(c rounds) bool { return c.drift == 0 })
+	each(t, drifting, func(t *testing.T, c rounds, interleaved bool, g *rand.Rand) {
 		found, cheaper, took := 0.0, 0.0, 0.0
 		for range studies {
 			q, _, n, _ := c.rule(g, interleaved, 1.01, 0.002, 60)
@@ -222,7 +222,7 @@ func TestAnInjectedPercentByTheWholeRule(t *testing.T) {
 func TestStallsOfTheWholeRule(t *testing.T) {
 	const studies = 1000
 	for i, c := range []struct{ every, size float64 }{{2, 0.12}, {LeastTrials / 6.0, 0.12}, {LeastTrials / 6.0, 1}, {5, 0.3}, {20, 0.3}, {35, 0.12}} {
-		host := rounds{name: "stalls", wander: wanders, memory: 4.5, trial: normal(0.0013), mean: c.size / c.every, stalls: func(g *rand.Rand) float64 {
+		host := rounds{name: "stalls", drift: drifts, memory: 4.5, trial: normal(0.0013), mean: c.size / c.every, stalls: func(g *rand.Rand) float64 {
 			if g.Float64() < 1/c.every {
 				return c.size
 			}

@@ -105,10 +105,10 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 			continue
 		}
 		beside++
-		if tr.Company == nil || len(tr.Company.Neighbours) != 1 {
-			t.Fatalf("%s: %+v", tr.Treatment, tr.Company)
+		if tr.Neighbours == nil || len(tr.Neighbours.Neighbours) != 1 {
+			t.Fatalf("%s: %+v", tr.Treatment, tr.Neighbours)
 		}
-		if n := tr.Company.Neighbours[0]; n.Busy != "work" || n.RanS <= 0 || (n.Seat == 0) != (runtime.NumCPU() < 2) {
+		if n := tr.Neighbours.Neighbours[0]; n.Busy != "work" || n.RanS <= 0 || (n.Seat == 0) != (runtime.NumCPU() < 2) {
 			t.Errorf("%s: %+v", tr.Treatment, n)
 		}
 	}

@@ -1,5 +1,5 @@
 // Package compare says what changed between two folders of one study, before and after: a new kernel, another version of an engine,
-// another host. A host's speed wanders within a folder and between two folders, and the scatter within a folder does not show by how much
+// another host. A host's speed drifts within a folder and between two folders, and the scatter within a folder does not show by how much
 // two folders differ. So the ratio to bare metal decides: pairs of one round within a folder, and Welch's interval between the two ratios.
 // Bare metal's own change is the host's, and decides nothing. Where a folder has no bare metal at a place, means are compared, and
 // Comparison.Changes say so (Change.Relative).

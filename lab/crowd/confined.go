@@ -7,10 +7,10 @@ import (
 	"tare/notebook"
 )
 
-// Stayed starts watching whether a guest and its load stay on their CPUs. The function it returns is called after the trial: it
+// WatchConfinement starts watching whether a guest and its load stay on their CPUs. The function it returns is called after the trial: it
 // writes what was seen into the trial's record, and fails a trial that left its CPUs. Both calls must be made while nothing is
 // measured.
-func Stayed(g Guest, s *Service) func(tr *notebook.Trial) {
+func WatchConfinement(g Guest, s *Service) func(tr *notebook.Trial) {
 	its := g.Watch()
 	var load engine.Watch
 	if s != nil {

@@ -103,7 +103,7 @@ func (c *Group) Leave(ctx context.Context) (err error) {
 	for _, w := range slices.Backward(c.Works) {
 		err = errors.Join(err, w.TakeDown(ctx))
 	}
-	return errors.Join(err, Vacate(ctx, c.Guests[min(1, len(c.Guests)):]))
+	return errors.Join(err, DestroyAll(ctx, c.Guests[min(1, len(c.Guests)):]))
 }
 
 // Boot waits until the whole system in the guest has booted; cause says why it has not.

@@ -139,10 +139,10 @@ func Destroy(ctx context.Context, g interface{ Destroy(context.Context) error })
 	return g.Destroy(ctx)
 }
 
-// Vacate removes guests, the latest first. After the first removal that ran out of time, all others share one such time limit:
+// DestroyAll removes guests, the latest first. After the first removal that ran out of time, all others share one such time limit:
 // hundreds of guests of an engine that no longer answers would take hours. The error is that of the first guest that is left, and
 // says how many are left.
-func Vacate(ctx context.Context, guests []Guest) (first error) {
+func DestroyAll(ctx context.Context, guests []Guest) (first error) {
 	ctx = context.WithoutCancel(ctx)
 	stay := 0
 	for _, g := range slices.Backward(guests) {

@@ -240,9 +240,9 @@ func (s *Service) Clock(ctx context.Context) (ahead, bound time.Duration, err er
 	return s.Place.Ruler().Clock(ctx)
 }
 
-// Wander says that the clock of the load's machine drifted from this host's during a trial, so that its times cannot be trusted;
+// ClockDrift says that the clock of the load's machine drifted from this host's during a trial, so that its times cannot be trusted;
 // nil if it did not.
-func Wander(ahead, bound, later, laterBound, took time.Duration) *notebook.Message {
+func ClockDrift(ahead, bound, later, laterBound, took time.Duration) *notebook.Message {
 	if off := later - ahead; off.Abs() > bound+laterBound+ClockFloor+time.Duration(ClockShare*float64(took)) {
 		return notebook.Say("clock-drifted", "from_s", ahead, "to_s", later, "in_s", took)
 	}

@@ -158,7 +158,7 @@ func (p *Plain) record(tr *notebook.Trial, out outcome, roundTrip time.Duration,
 		tr.Warnings = append(tr.Warnings, notebook.Say("clocks-differ", "guest", tr.ElapsedS, "host", tr.HostS))
 	}
 	if tr.Failure = workload.Failure(out.Result); tr.Failure == nil {
-		tr.Failure = crowd.Wander(out.ahead, out.bound, out.later, out.laterBound, out.host)
+		tr.Failure = crowd.ClockDrift(out.ahead, out.bound, out.later, out.laterBound, out.host)
 	}
 	if names := notebook.FactorDevices.Of(p.Treatment); out.TimedOut && names != "" {
 		tr.Failure = notebook.Say("device-stuck", "cause", tr.Failure, "devices", names)

@@ -53,7 +53,7 @@ func TestAHostThatIsNotWholeAgain(t *testing.T) {
 	stuck := errors.New("CPU 1 cannot come back")
 	tries := 0
 	l := &Lab{host: notebook.Host{CPUs: make([]notebook.CPU, 2)}, gone: []int{1}}
-	l.regrow = func(context.Context) error {
+	l.restoreCPUs = func(context.Context) error {
 		if tries++; tries < 3 {
 			return stuck
 		}
@@ -67,7 +67,7 @@ func TestAHostThatIsNotWholeAgain(t *testing.T) {
 			t.Fatal("the host counts as whole, or as smaller")
 		}
 	}
-	if err := l.size(t.Context(), 0); err != nil || l.torn || l.gone != nil || l.regrow != nil {
+	if err := l.size(t.Context(), 0); err != nil || l.torn || l.gone != nil || l.restoreCPUs != nil {
 		t.Errorf("the third try: %v, without %d", err, l.gone)
 	}
 }

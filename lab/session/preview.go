@@ -153,7 +153,7 @@ func (g *glance) built(w studyfile.Work) bool {
 func (g *glance) ask(ctx context.Context, k engine.Kind, kernel, name string) notebook.Capability {
 	c, known := g.answers[name]
 	if !known || kernel != "" {
-		c = k.Glance(ctx, g.l.engine(k, kernel), name)
+		c = k.QuickProbe(ctx, g.l.engine(k, kernel), name)
 		g.answers[name] = c
 	}
 	if c.Answer == notebook.Inconclusive {

@@ -46,16 +46,16 @@ type Lab struct {
 	host  notebook.Host
 	say   image.Progress
 
-	bridge  *network.Bridge             // made when first needed
-	away    *remote.Machine             // machine that loads run on; nil: this host
-	gone    []int                       // CPUs that are offline now, ascending
-	torn    bool                        // it is unknown which are offline
-	regrow  func(context.Context) error // brings the offline CPUs back
-	memory  hugepages.Tree              // files that withhold memory: this host's
-	kept    kept                        // memory that is withheld from guests
-	hungry  map[int64]bool              // by the instance's bytes: its guests need all of the host's memory
-	pages   pages                       // huge pages that processes get without asking
-	shrinks map[int]*notebook.Message   // by number of CPUs: why the host cannot be reduced to it; nil if it can
+	bridge      *network.Bridge             // made when first needed
+	away        *remote.Machine             // machine that loads run on; nil: this host
+	gone        []int                       // CPUs that are offline now, ascending
+	torn        bool                        // it is unknown which are offline
+	restoreCPUs func(context.Context) error // brings the offline CPUs back
+	memory      hugepages.Tree              // files that withhold memory: this host's
+	kept        kept                        // memory that is withheld from guests
+	hungry      map[int64]bool              // by the instance's bytes: its guests need all of the host's memory
+	pages       pages                       // huge pages that processes get without asking
+	shrinks     map[int]*notebook.Message   // by number of CPUs: why the host cannot be reduced to it; nil if it can
 
 	engines map[made]engine.Driver        // those used so far
 	kernels map[string]string             // files with guests' kernels, by the names that treatments have for them

@@ -39,18 +39,18 @@ func (l *Lab) without(ctx context.Context, leave []int) (err error) {
 	if !l.torn && slices.Equal(leave, l.gone) {
 		return nil
 	}
-	if l.regrow != nil {
+	if l.restoreCPUs != nil {
 		l.torn = true
-		if err := l.regrow(ctx); err != nil {
+		if err := l.restoreCPUs(ctx); err != nil {
 			return err
 		}
 	}
-	l.regrow, l.gone, l.torn = nil, nil, false
+	l.restoreCPUs, l.gone, l.torn = nil, nil, false
 	if len(leave) == 0 {
 		return nil
 	}
-	if l.regrow, err = host.TakeOffline(ctx, l.env.Journal, leave); err != nil {
-		l.torn = l.regrow != nil
+	if l.restoreCPUs, err = host.TakeOffline(ctx, l.env.Journal, leave); err != nil {
+		l.torn = l.restoreCPUs != nil
 		return err
 	}
 	l.gone = leave

@@ -29,11 +29,11 @@ type attempt struct {
 	guest notebook.Guest // its record
 	todo  []measure.Step // the trials that it has not done yet
 
-	subject measure.Subject
-	company *crowd.Company
-	made    bool // the guest exists
-	over    bool // it can do no more trials
-	judged  bool // it has measured trials to do: an earlier session did not do all of them
+	subject    measure.Subject
+	neighbours *crowd.Neighbours
+	made       bool // the guest exists
+	over       bool // it can do no more trials
+	judged     bool // it has measured trials to do: an earlier session did not do all of them
 
 	preparing time.Duration     // making and removing the guest, and warm-ups
 	working   time.Duration     // time of measured trials
@@ -59,7 +59,7 @@ func (a *attempt) begin(ctx context.Context) error {
 	if cause != nil {
 		return a.rest(ctx, cause)
 	}
-	a.company, cause, err = crowd.Beside(ctx, a.bench, a.subject.Guest(), a.t, func(busy string) *workload.Ready { return a.plan.workOf(a.t, busy) })
+	a.neighbours, cause, err = crowd.StartNeighbours(ctx, a.bench, a.subject.Guest(), a.t, func(busy string) *workload.Ready { return a.plan.workOf(a.t, busy) })
 	if err != nil {
 		return fmt.Errorf("%s: a neighbour could not be removed: %w; `tare clean` tries again", a.t.ID, err)
 	}
@@ -83,7 +83,7 @@ func (a *attempt) end(ctx context.Context) error {
 		}
 		return fmt.Errorf("%s: %s could not be removed: %w; `tare clean` tries again", a.t.ID, what, worse)
 	}
-	err := gravest(nil, "a neighbour", a.company.Leave(ctx))
+	err := gravest(nil, "a neighbour", a.neighbours.Leave(ctx))
 	err = gravest(err, "the place of its load", a.subject.Service().TakeDown(ctx)) // before the guest, so that the load does not find it half destroyed
 	return gravest(err, "its guest", crowd.Destroy(ctx, a.subject.Guest()))
 }
@@ -199,7 +199,7 @@ func (a *attempt) done(ctx context.Context, s measure.Step, tr notebook.Trial, o
 // trial makes one trial, and observes what the host, the guest's CPUs and its neighbours do during the trial.
 func (a *attempt) trial(ctx context.Context, s measure.Step) (tr notebook.Trial, over bool, err error) {
 	observed, stayed := a.observe()
-	busy := a.company.Watch(a.subject.Guest())
+	busy := a.neighbours.Watch(a.subject.Guest())
 	tr, over, err = a.subject.Trial(ctx, s)
 	if !a.plan.rules.Crowd { // the trial's other guests are not a disturbance
 		tr.Beside, tr.ThrottledS = observed()
@@ -208,7 +208,7 @@ func (a *attempt) trial(ctx context.Context, s measure.Step) (tr notebook.Trial,
 		stayed(&tr)
 	}
 	alone := false
-	if tr.Company, alone = crowd.Accompanied(&tr, busy); alone {
+	if tr.Neighbours, alone = crowd.CheckNeighbours(&tr, busy); alone {
 		over = true
 	}
 	return tr, over, err
@@ -221,8 +221,8 @@ func (a *attempt) observe() (observed func() (*notebook.Beside, float64), stayed
 	// Tare's own readings come before the first look at the host and after the last: otherwise they would count as the work of
 	// other programs.
 	held := crowd.Throttled(g)
-	stayed = crowd.Stayed(g, service)
-	since := crowd.BesideGuests(a.company.All(service.Guests(g))...)
+	stayed = crowd.WatchConfinement(g, service)
+	since := crowd.BesideGuests(a.neighbours.All(service.Guests(g))...)
 	return func() (*notebook.Beside, float64) {
 		beside := since()
 		return beside, held()

@@ -35,7 +35,7 @@ func (p *Plan) Separate(c *notebook.IdleCost) bool {
 // it does not call cost. An error means that a guest could not be removed.
 func (p *Plan) Idle(ctx context.Context, lab Lab, of []notebook.Treatment, cost func(guests []crowd.Guest)) (err error) {
 	var guests []crowd.Guest
-	defer func() { err = crowd.Vacate(ctx, guests) }() // what is left would disturb the study
+	defer func() { err = crowd.DestroyAll(ctx, guests) }() // what is left would disturb the study
 	for _, t := range of {
 		making, cancel := context.WithTimeout(ctx, crowd.ProvisionTimeout)
 		g, err := lab.Provision(making, crowd.Want{Treatment: t, ID: crowd.NewID(), Work: p.readyOf(t)})

@@ -113,7 +113,7 @@ func TestRehearsalUsesTheAnswersMargin(t *testing.T) {
 	}
 }
 
-// If a host's speed wanders, longer work is neither proposed nor chosen, because it would only take longer.
+// If a host's speed drifts, longer work is neither proposed nor chosen, because it would only take longer.
 func TestLongerWorkIsNotProposedInVain(t *testing.T) {
 	var values []float64
 	for i := range 24 {

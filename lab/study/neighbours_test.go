@@ -136,8 +136,8 @@ func TestTrialNextToNeighbours(t *testing.T) {
 			t.Errorf("%s: %d trials", c.text, book.measured())
 		}
 		for _, tr := range book.trials {
-			if tr.Failure != nil || tr.Company == nil || len(tr.Company.Neighbours) != n || tr.Company.Neighbours[0].RanS <= 0 || tr.Figures[notebook.Fairness.Name] < 0.9 {
-				t.Errorf("%s: %+v, company %+v", c.text, tr, tr.Company)
+			if tr.Failure != nil || tr.Neighbours == nil || len(tr.Neighbours.Neighbours) != n || tr.Neighbours.Neighbours[0].RanS <= 0 || tr.Figures[notebook.Fairness.Name] < 0.9 {
+				t.Errorf("%s: %+v, neighbours %+v", c.text, tr, tr.Neighbours)
 			}
 		}
 	}

@@ -275,7 +275,7 @@ func TestServiceNextToNeighbours(t *testing.T) {
 		t.Errorf("%d neighbours at most, %d left, %d places of loads, %d trials", l.beside.Most, l.beside.Live, l.places, book.measured())
 	}
 	for _, tr := range book.trials {
-		if c := tr.Company; tr.Failure != nil || tr.Value != 0.02 || tr.Figures["p99"] != 0.05 || c == nil || len(c.Neighbours) != 2 || c.Neighbours[1].Busy != notebook.BusyIO || c.Neighbours[1].Moved == 0 {
+		if c := tr.Neighbours; tr.Failure != nil || tr.Value != 0.02 || tr.Figures["p99"] != 0.05 || c == nil || len(c.Neighbours) != 2 || c.Neighbours[1].Busy != notebook.BusyIO || c.Neighbours[1].Moved == 0 {
 			t.Errorf("%+v, beside %+v", tr, c)
 		}
 	}

@@ -70,7 +70,7 @@ type rehearsed struct {
 
 // tooShort decides from the times of consecutive trials in a rehearsal whether work is too short. A host's
 // noise need not average out within a trial. So the variation of longer work follows from the means of one, two and four trials in a row
-// (stats.WanderOf).
+// (stats.NoisePartsOf).
 func tooShort(r rehearsed, values []float64) (s Short, ok bool) {
 	d, t, w := r.design, r.t, r.work
 	length, _ := strconv.Atoi(t.Params[w.Length]) // 0 is the whole input, as for FFmpeg's frames
@@ -85,10 +85,10 @@ func tooShort(r rehearsed, values []float64) (s Short, ok bool) {
 	if d.Precision > 0 {
 		sure = sure.Last()
 	}
-	wander, apart := stats.WanderOf(values), r.apart
+	drift, apart := stats.NoisePartsOf(values), r.apart
 	spread := stats.Spread(values)
 	if r.turns { // what the host does for longer than a turn cancels
-		spread = min(spread, wander.Spread(apart))
+		spread = min(spread, drift.Spread(apart))
 	}
 	s = Short{Label: r.label, Param: w.Length, Value: t.Params[w.Length], Open: r.open, Spread: spread, Wanted: d.Precision}
 	if s.Wanted == 0 {
@@ -100,7 +100,7 @@ func tooShort(r rehearsed, values []float64) (s Short, ok bool) {
 	propose := func(enough float64) bool {
 		for _, times := range longer {
 			s.Enough = strconv.Itoa(w.Params[w.Length].Most(length * times))
-			s.Gain = wander.Gain(float64(times), apart)
+			s.Gain = drift.Gain(float64(times), apart)
 			if s.Then = s.Width / s.Gain; s.Then <= enough {
 				return true
 			}

@@ -12,7 +12,7 @@ import (
 	"tare/workloads"
 )
 
-// The study for a first look is long enough for its answer. The host's speed wanders as on a measured host: by 1.8 % in 4.5 s, plus 0.93 % in
+// The study for a first look is long enough for its answer. The host's speed drifts as on a measured host: by 1.8 % in 4.5 s, plus 0.93 % in
 // 0.45 s for each run. Trials take turns. If a container costs computation nothing, four of five first looks know that within ± 1 %. Three
 // kinds of work end in three minutes.
 func TestFirstLookIsLongEnough(t *testing.T) {
@@ -35,7 +35,7 @@ func TestFirstLookIsLongEnough(t *testing.T) {
 	if rounds > 150 {
 		t.Errorf("its rounds take %.0f s; 150 s leave half a minute for VMs", rounds)
 	}
-	w := &wandering{rng: rand.New(rand.NewPCG(20, 26))}
+	w := &drifting{rng: rand.New(rand.NewPCG(20, 26))}
 	precise := 0
 	for range looks {
 		var x, y []float64
@@ -52,21 +52,21 @@ func TestFirstLookIsLongEnough(t *testing.T) {
 	}
 }
 
-// wandering is a host whose speed wanders.
-type wandering struct {
+// drifting is a host whose speed drifts.
+type drifting struct {
 	rng   *rand.Rand
 	level float64
 }
 
 // pass lets s seconds pass.
-func (w *wandering) pass(s float64) {
+func (w *drifting) pass(s float64) {
 	keep := math.Exp(-s / 4.5)
 	w.level = keep*w.level + math.Sqrt(1-keep*keep)*w.rng.NormFloat64()
 }
 
 // round returns the mean of each guest's trials, relative to their time at the mean speed. Guests live at the same time, and each pass
 // gives one trial to each of them.
-func (w *wandering) round(guests, warmups, trials int, seconds, making float64) []float64 {
+func (w *drifting) round(guests, warmups, trials int, seconds, making float64) []float64 {
 	took := make([]float64, guests)
 	w.pass(float64(guests) * (making + float64(warmups)*seconds))
 	for range trials {

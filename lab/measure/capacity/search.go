@@ -108,7 +108,7 @@ func (s *subject) finish(ctx context.Context) (tr notebook.Trial, more, over boo
 		return s.end(crowd.Silent(err, service.Place), true)
 	}
 	rate, cause := u.capacity()
-	cause = cmp.Or(crowd.Wander(u.ahead, u.bound, later, laterBound, time.Duration(u.tr.HostS*float64(time.Second))), cause)
+	cause = cmp.Or(crowd.ClockDrift(u.ahead, u.bound, later, laterBound, time.Duration(u.tr.HostS*float64(time.Second))), cause)
 	if cause == nil {
 		u.tr.Value, u.tr.Figures = 1/rate, map[string]float64{record.PerSecond.Name: rate}
 		s.remember(u.begins(rate))

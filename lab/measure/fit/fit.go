@@ -123,7 +123,7 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 	defer func() { tr.Seen = record.Seen{Fitted: found} }()
 	tr.Start = time.Now().UTC()
 	tr.Command = s.Ready.Workload.Command
-	c, cause := crowd.NewCompany(s.Bench, s.Treatment, true, s.neighbour)
+	c, cause := crowd.NewNeighbours(s.Bench, s.Treatment, true, s.neighbour)
 	if cause != nil {
 		tr.Failure = cause
 		return tr, true, nil
@@ -164,7 +164,7 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 // attempt gives the measured guest as many neighbours as the attempt needs. It then runs the measured guest until the attempt is
 // decided, at most runs more times, and not after until, unless that is zero. The neighbours are watched over all of these runs
 // together. dead: the guest can no longer be used; the attempt's failure says why.
-func (s *subject) attempt(ctx context.Context, c *crowd.Company, search *search, a *attempt, runs int, until time.Time) (dead bool, err error) {
+func (s *subject) attempt(ctx context.Context, c *crowd.Neighbours, search *search, a *attempt, runs int, until time.Time) (dead bool, err error) {
 	defer search.judge()
 	if err := c.Shrink(ctx, a.Guests-1); err != nil {
 		return true, err
@@ -187,7 +187,7 @@ func (s *subject) attempt(ctx context.Context, c *crowd.Company, search *search,
 			return dead, err
 		}
 		if tr.Failure != nil {
-			crowd.Accompanied(&tr, busy)
+			crowd.CheckNeighbours(&tr, busy)
 			a.Failure = tr.Failure
 			return dead, left(&a.Step)
 		}

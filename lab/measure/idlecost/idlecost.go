@@ -115,7 +115,7 @@ func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Tri
 	var idle []crowd.Guest
 	defer func() {
 		tr.HostS = time.Since(tr.Start).Seconds()
-		err = errors.Join(err, crowd.Vacate(ctx, idle))
+		err = errors.Join(err, crowd.DestroyAll(ctx, idle))
 	}()
 	tr.Figures = map[string]float64{}
 	alone := 0.0

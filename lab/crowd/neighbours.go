@@ -13,8 +13,8 @@ import (
 	"tare/notebook"
 )
 
-// Company is the busy neighbours of a guest. A nil Company has no neighbours.
-type Company struct {
+// Neighbours are the busy neighbours of a guest. A nil pointer stands for none.
+type Neighbours struct {
 	host   Host
 	of     notebook.Treatment
 	work   func(kind string) *workload.Ready
@@ -27,29 +27,29 @@ type Company struct {
 }
 
 // Full reports whether the last Add ended because the host has no memory for another neighbour.
-func (c *Company) Full() bool { return c.full }
+func (c *Neighbours) Full() bool { return c.full }
 
 // Len is the number of neighbours.
-func (c *Company) Len() int { return len(c.guests) }
+func (c *Neighbours) Len() int { return len(c.guests) }
 
 // Working is the number of neighbours that have begun their work.
-func (c *Company) Working() int { return len(c.works) }
+func (c *Neighbours) Working() int { return len(c.works) }
 
 // All returns the guests of the measurement itself, followed by the neighbours.
-func (c *Company) All(own []Guest) []Guest {
+func (c *Neighbours) All(own []Guest) []Guest {
 	if c == nil {
 		return own
 	}
 	return slices.Concat(own, c.guests)
 }
 
-// Beside makes the neighbours of a treatment's guest and starts their work. cause says why that failed.
-func Beside(ctx context.Context, h Host, first Guest, t notebook.Treatment, work func(kind string) *workload.Ready) (c *Company, cause *notebook.Message, err error) {
+// StartNeighbours makes the neighbours of a treatment's guest and starts their work. cause says why that failed.
+func StartNeighbours(ctx context.Context, h Host, first Guest, t notebook.Treatment, work func(kind string) *workload.Ready) (c *Neighbours, cause *notebook.Message, err error) {
 	n := notebook.NeighboursOf(t)
 	if n.None() {
 		return nil, nil, nil
 	}
-	c, cause = NewCompany(h, t, n.PerCore > 0, work)
+	c, cause = NewNeighbours(h, t, n.PerCore > 0, work)
 	if cause != nil {
 		return nil, cause, nil
 	}
@@ -60,18 +60,18 @@ func Beside(ctx context.Context, h Host, first Guest, t notebook.Treatment, work
 	return c, nil, nil
 }
 
-// NewCompany makes a Company without neighbours. work returns the work of a neighbour that is busy in the given way. spread
+// NewNeighbours prepares for neighbours, and starts none. work returns the work of a neighbour that is busy in the given way. spread
 // distributes the neighbours over all CPUs of the host in turn, so that each CPU has equally many guests.
-func NewCompany(h Host, t notebook.Treatment, spread bool, work func(kind string) *workload.Ready) (c *Company, cause *notebook.Message) {
+func NewNeighbours(h Host, t notebook.Treatment, spread bool, work func(kind string) *workload.Ready) (c *Neighbours, cause *notebook.Message) {
 	seats, err := h.Seats(t)
 	if err != nil {
 		return nil, notebook.Say("no-seats", "cause", err)
 	}
-	return &Company{host: h, of: t, work: work, seats: seats, spread: spread}, nil
+	return &Neighbours{host: h, of: t, work: work, seats: seats, spread: spread}, nil
 }
 
 // Add adds one neighbour of each of these kinds and waits until all have begun.
-func (c *Company) Add(ctx context.Context, first Guest, kinds ...string) (cause *notebook.Message, err error) {
+func (c *Neighbours) Add(ctx context.Context, first Guest, kinds ...string) (cause *notebook.Message, err error) {
 	began := len(c.guests)
 	c.full = false
 	for i, kind := range kinds {
@@ -112,15 +112,15 @@ func (c *Company) Add(ctx context.Context, first Guest, kinds ...string) (cause 
 
 // seat returns the seat of neighbour i, counted from 0. Neighbours that do the same work as the guest compete for something other
 // than CPUs, so they get CPUs of their own.
-func (c *Company) seat(i int, kind string) int {
+func (c *Neighbours) seat(i int, kind string) int {
 	if c.spread || kind == notebook.BusyWork {
 		return (i + 1) % c.seats
 	}
 	return 0
 }
 
-// Leave ends the neighbours' work and removes the neighbours. It may be called on a nil Company.
-func (c *Company) Leave(ctx context.Context) (err error) {
+// Leave ends the neighbours' work and removes the neighbours. It may be called on a nil pointer.
+func (c *Neighbours) Leave(ctx context.Context) (err error) {
 	if c == nil {
 		return nil
 	}
@@ -128,14 +128,14 @@ func (c *Company) Leave(ctx context.Context) (err error) {
 }
 
 // Shrink removes the latest neighbours until n are left.
-func (c *Company) Shrink(ctx context.Context, n int) (err error) {
+func (c *Neighbours) Shrink(ctx context.Context, n int) (err error) {
 	for _, w := range c.works[min(n, len(c.works)):] { // all at once: hundreds of neighbours that are still busy would starve the removal
 		w.stop()
 	}
 	for _, w := range slices.Backward(c.works[min(n, len(c.works)):]) {
 		err = errors.Join(err, w.TakeDown(ctx))
 	}
-	err = errors.Join(err, Vacate(ctx, c.guests[min(n, len(c.guests)):]))
+	err = errors.Join(err, DestroyAll(ctx, c.guests[min(n, len(c.guests)):]))
 	c.works, c.guests, c.kinds = c.works[:min(n, len(c.works))], c.guests[:min(n, len(c.guests))], c.kinds[:min(n, len(c.kinds))]
 	return err
 }
@@ -148,9 +148,9 @@ const (
 // Watch reads what the neighbours and the measured guest have done so far. The function it returns reports what they did since
 // then. why says which neighbour was not busy, so that the trial did not have the neighbours it should have had. over reports that
 // a neighbour has ended. Nothing may be measured during either call.
-func (c *Company) Watch(own Guest) func() (did *notebook.Company, why *notebook.Message, over bool) {
+func (c *Neighbours) Watch(own Guest) func() (did *notebook.NeighbourActivity, why *notebook.Message, over bool) {
 	if c == nil {
-		return func() (*notebook.Company, *notebook.Message, bool) { return nil, nil, false }
+		return func() (*notebook.NeighbourActivity, *notebook.Message, bool) { return nil, nil, false }
 	}
 	read := func() (all []proc.Demand, used time.Duration, err error) {
 		for _, g := range c.guests {
@@ -165,7 +165,7 @@ func (c *Company) Watch(own Guest) func() (did *notebook.Company, why *notebook.
 	}
 	before, had, err := read()
 	began := time.Now()
-	return func() (did *notebook.Company, why *notebook.Message, over bool) {
+	return func() (did *notebook.NeighbourActivity, why *notebook.Message, over bool) {
 		took := time.Since(began)
 		if i := slices.IndexFunc(c.works, (*Service).Over); i >= 0 {
 			return nil, notebook.Say("neighbour-ended", "neighbour", i+1, "cause", c.works[i].How()), true
@@ -178,7 +178,7 @@ func (c *Company) Watch(own Guest) func() (did *notebook.Company, why *notebook.
 		if err != nil {
 			return nil, notebook.Say("neighbours-unread", "cause", err), false
 		}
-		did = &notebook.Company{OfS: took.Seconds(), OwnS: max(has-had, 0).Seconds()}
+		did = &notebook.NeighbourActivity{OfS: took.Seconds(), OwnS: max(has-had, 0).Seconds()}
 		for i, kind := range c.kinds {
 			a, b := after[i], before[i]
 			n := notebook.Neighbour{Busy: kind, Seat: c.seat(i, kind), RanS: max(a.Ran-b.Ran, 0).Seconds(), WaitedS: max(a.Waited-b.Waited, 0).Seconds(), Moved: max(a.Moved-b.Moved, 0)}
@@ -191,9 +191,9 @@ func (c *Company) Watch(own Guest) func() (did *notebook.Company, why *notebook.
 	}
 }
 
-// Accompanied reports what a trial's neighbours did, and fails the trial where they were not busy as required. over reports that a
+// CheckNeighbours reports what a trial's neighbours did, and fails the trial where they were not busy as required. over reports that a
 // neighbour has ended.
-func Accompanied(tr *notebook.Trial, busy func() (*notebook.Company, *notebook.Message, bool)) (did *notebook.Company, over bool) {
+func CheckNeighbours(tr *notebook.Trial, busy func() (*notebook.NeighbourActivity, *notebook.Message, bool)) (did *notebook.NeighbourActivity, over bool) {
 	did, why, over := busy()
 	if why != nil && tr.Failure == nil {
 		tr.Failure = why

@@ -12,8 +12,8 @@ import (
 	"tare/notebook"
 )
 
-// Glance implements engine.Glancer: it boots no guest.
-func (d *Driver) Glance(ctx context.Context, capability string) notebook.Capability {
+// QuickProbe implements engine.QuickProber: it boots no guest.
+func (d *Driver) QuickProbe(ctx context.Context, capability string) notebook.Capability {
 	is := installed(ctx, capability)
 	if is.Answer != notebook.Supported || !slices.Contains(d.kind.Accelerators, capability) {
 		return is

@@ -11,15 +11,15 @@ import (
 	"tare/stats"
 )
 
-// wandering is the noise of a host as it was fitted to 160 trials of study quick on a virtual machine with two CPUs: an Ornstein-Uhlenbeck
+// drifting is the noise of a host as it was fitted to 160 trials of study quick on a virtual machine with two CPUs: an Ornstein-Uhlenbeck
 // process of the core's speed with a standard deviation of 1.8 %, and 0.93 % of each trial's own.
-type wandering struct {
+type drifting struct {
 	name    string
 	tau     float64 // seconds after which the speed has forgotten itself
 	session float64 // standard deviation of a level that all of one folder has and another has not
 }
 
-var wanderings = []wandering{
+var drifts = []drifting{
 	{"as fitted", 4.5, 0}, {"tau 30 s", 30, 0}, {"tau 200 s", 200, 0}, {"session level of 1 %", 4.5, 0.01}, {"session level of 2 %", 4.5, 0.02},
 }
 
@@ -28,7 +28,7 @@ var places = []string{"bm large", "bm aa large", "cn docker vanilla large", "cn 
 
 // folder is what a run of so many rounds gives in which one treatment costs so many times as much as the others: each treatment has a guest
 // of one trial in each round, in random order, every 1.06 s.
-func (w wandering) folder(g *rand.Rand, rounds int, slow string, by float64) *data.Summary {
+func (w drifting) folder(g *rand.Rand, rounds int, slow string, by float64) *data.Summary {
 	const every, sd, own = 1.06, 0.018, 0.0093
 	s := &data.Summary{
 		Folders: []data.Folder{{Dir: "R", Host: "h", Rounds: rounds, Study: notebook.Study{Name: "quick", Design: notebook.Design{Floor: rounds, Cap: rounds, Trials: 1}}}},
@@ -54,12 +54,12 @@ func (w wandering) folder(g *rand.Rand, rounds int, slow string, by float64) *da
 	return s
 }
 
-// TestAWanderingHostChangesNothing compares pairs of runs between which nothing changed, at a margin of 1 %. At most 5 % of the comparisons name a
-// change of any treatment, however the host's speed wanders within a run and between runs. At least seven of ten comparisons find a slowdown
+// TestADriftingHostChangesNothing compares pairs of runs between which nothing changed, at a margin of 1 %. At most 5 % of the comparisons name a
+// change of any treatment, however the host's speed drifts within a run and between runs. At least seven of ten comparisons find a slowdown
 // of 3 %, more than a comparison of means does.
-func TestAWanderingHostChangesNothing(t *testing.T) {
+func TestADriftingHostChangesNothing(t *testing.T) {
 	const pairs, rounds, margin, slow = 1000, 20, 0.01, "cn docker pinned large"
-	for i, w := range wanderings {
+	for i, w := range drifts {
 		g := rand.New(rand.NewPCG(uint64(i), 31))
 		alarms, found, wrong := 0, 0, 0
 		for range pairs {
