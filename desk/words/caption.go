@@ -7,10 +7,7 @@ import (
 )
 
 // captions are the captions of metrics, by their keys.
-var captions = notebook.MetricNames{
-	notebook.OwnShare.Name: "own share",
-	"requests_per_second":  "requests per second", "transactions_per_second": "transactions per second", // of shipped workloads
-}
+var captions = notebook.MetricNames{notebook.OwnShare.Name: "own share"}
 
 // AddCaptions adds the captions of the metrics of a kind of study, by their keys. It is called while the program starts, by a variable of the
 // kind's package.

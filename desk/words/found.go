@@ -43,7 +43,7 @@ func tableOf(s *data.Summary, rows []*data.Row, all bool) ResultTable {
 		better = d
 	}
 	t := ResultTable{
-		Of:    of + measuring(s, first) + Image(s, first) + ". " + Capital(Plain(Caption(first.Metric.Name))) + "; " + better + ".",
+		Of:    of + measuring(s, first) + Image(s, first) + ". " + Capital(strings.ReplaceAll(Plain(Caption(first.Metric.Name)), "_", " ")) + "; " + better + ".",
 		Value: "mean", Change: "vs bare metal", Verdict: "at ±" + margin(s.Margin()),
 	}
 	if len(s.Baseline) > 0 {
