@@ -66,7 +66,7 @@ Without a STUDY the work is ` + fitWork + ` of the study ` + fitStudy + `, in co
 		},
 	}
 	r.flags(c, "", "")
-	c.Flags().StringVar(&limit, "limit", "p95 < 1.5x", "what the measured one must keep: `OBJECTIVE` of p10 to p99, relative to its value alone")
+	c.Flags().StringVar(&limit, "limit", "p95 < 1.5x", "what the measured one must keep: `OBJECTIVE` of p10 to p99, relative to its value without neighbours")
 	c.Flags().StringVar(&work, "workload", "", "`WORKLOAD` to measure: its name (tare workload list), or a folder; not all of the study's")
 	return c
 }

@@ -25,12 +25,12 @@ var pluralWork = []string{"system calls", "synced writes", "page faults", "netwo
 // mostSentences is how many sentences a headline has.
 const mostSentences = 4
 
-// spot is what is said of one place.
+// spot is what the headline says about one place.
 type spot struct {
 	s        *data.Summary
 	rows     []*data.Row
 	t        tally
-	families [][]*data.Row // of what can be ranked: rows that differ in their limit alone
+	families [][]*data.Row // of what can be ranked: rows that differ only in their limit
 	work     string        // "CPU-bound work at 1 CPU, 1 GB"
 	noun     string        // "CPU-bound work"
 	networks bool
