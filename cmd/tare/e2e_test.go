@@ -690,7 +690,7 @@ design: {rounds: {floor: 3, cap: 6}, trials: 1, warmups: 1, timeout: 1m}
 	if err != nil {
 		t.Fatal(err)
 	}
-	ends := map[string]string{"precise-enough": "Every claim is decided that this host can test.", "time-budget": "The time budget is used up"}
+	ends := map[string]string{"precise-enough": "Every claim that this host can test is decided.", "time-budget": "The time budget is used up"}
 	var reasons []string
 	for _, s := range f.Sessions {
 		reasons = append(reasons, strings.TrimSpace(s.Event+" "+s.Reason.String()))
