@@ -19,6 +19,8 @@ func adviseCommand() *cobra.Command {
 	var o advise.Options
 	var format string
 	var pick int
+	formats := append([]string{"text", "json"}, apply.Formats...)
+	preferences := []string{string(advise.Latency), string(advise.Cost)}
 	c := &cobra.Command{
 		Use:   "advise DIR…",
 		Short: "Recommend a platform, with the reason and the configuration to apply",
@@ -34,10 +36,10 @@ best configuration that the format can express, or for number N of the ranking (
   tare advise R --workload ffmpeg --format kubernetes --pick 2 >pod.yaml`,
 		Args: folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
-			if err := oneOf("--format", format, append([]string{"text", "json"}, apply.Formats...)...); err != nil {
+			if err := oneOf("--format", format, formats...); err != nil {
 				return err
 			}
-			if err := oneOf("--prefer", string(o.Prefer), string(advise.Latency), string(advise.Cost)); err != nil {
+			if err := oneOf("--prefer", string(o.Prefer), preferences...); err != nil {
 				return err
 			}
 			picked := c.Flags().Changed("pick")
@@ -70,7 +72,9 @@ best configuration that the format can express, or for number N of the ranking (
 	f.StringVar((*string)(&o.Prefer), "prefer", string(advise.Latency), "latency (the metric) or cost (CPUs × the metric)")
 	f.StringSliceVar(&o.Exclude, "exclude", nil, "platforms, engines or CPU limits to leave out: bm,vmcn,pinned")
 	f.StringVar(&o.Instance, "instance", "", "only this size: a name that the study uses, or CPUs/memory such as 4/16GB")
-	f.StringVar(&format, "format", "text", "text, json, "+strings.Join(apply.Formats, ", "))
+	f.StringVar(&format, "format", "text", strings.Join(formats, ", "))
+	suggest(c, "format", formats...)
+	suggest(c, "prefer", preferences...)
 	f.IntVar(&pick, "pick", 0, "print settings of this position (default: the first that the format can express)")
 	return c
 }

@@ -25,6 +25,7 @@ const failed = exit(3)
 
 func compareCommand() *cobra.Command {
 	var o comparing
+	formats := []string{"table", "json", "markdown"}
 	c := &cobra.Command{
 		Use:   "compare OLD NEW",
 		Short: "Say what changed between two folders of one study",
@@ -52,7 +53,7 @@ For a metric where higher is better, the cost is the value before over the value
 			}
 			return nil
 		},
-		PreRunE: func(*cobra.Command, []string) error { return oneOf("--format", o.format, "table", "json", "markdown") },
+		PreRunE: func(*cobra.Command, []string) error { return oneOf("--format", o.format, formats...) },
 		RunE: func(c *cobra.Command, dirs []string) error {
 			if err := notEmpty(c, "fail-if", "figure"); err != nil {
 				return err
@@ -61,6 +62,7 @@ For a metric where higher is better, the cost is the value before over the value
 		},
 	}
 	c.Flags().StringVar(&o.format, "format", "table", "table, json, or markdown: a short note for a pull request")
+	suggest(c, "format", formats...)
 	c.Flags().StringVar(&o.margin, "margin", "1%", "smallest change that matters")
 	o.against.flag(c)
 	c.Flags().StringVar(&o.figure, "figure", "", "file for a figure of the changes, .svg or .pdf")

@@ -5,10 +5,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,11 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	papers "tare/claims"
-	"tare/desk/advise"
-	"tare/desk/apply"
+	"tare/desk/claims"
 	"tare/desk/data"
-	"tare/desk/export"
 	"tare/notebook"
 )
 
@@ -71,17 +66,11 @@ type completer = cobra.CompletionFunc
 func complete(root *cobra.Command) {
 	all := map[string]completer{
 		"--against":        parts(":", environments),
-		"summary --format": oneWord("table", "json", "csv"),
-		"compare --format": oneWord("table", "json", "markdown"),
-		"advise --format":  oneWord(append([]string{"text", "json"}, apply.Formats...)...),
-		"export --format":  oneWord(export.Names()...),
-		"--format":         oneWord("table", "json"),
-		"advise --prefer":  oneWord(string(advise.Latency), string(advise.Cost)),
 		"advise --exclude": parts(",", func([]string, string) []string { return slices.Concat(notebook.Platforms, notebook.Provisionings) }),
 		"advise --workload": parts("", func(args []string, _ string) []string {
 			return measured(args, func(t notebook.Treatment) string { return t.Workload })
 		}),
-		"claims --study": oneWord(papersWithClaims()...),
+		"claims --study": parts("", func([]string, string) []string { return claims.Papers() }),
 	}
 	for _, name := range []string{"summary", "report", "export", "claims", "advise", "explain", "compare"} {
 		all[name] = resultsFolders
@@ -124,6 +113,13 @@ func beginning(word string, values []string) (fit []string) {
 func oneWord(values ...string) completer {
 	return func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 		return beginning(word, values), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// suggest lets a shell complete a flag's value, where the flag allows only these.
+func suggest(c *cobra.Command, flag string, values ...string) {
+	if err := c.RegisterFlagCompletionFunc(flag, oneWord(values...)); err != nil {
+		panic(err) // the command has the flag, and nothing else completes it
 	}
 }
 
@@ -195,16 +191,4 @@ func environments(dirs []string, _ string) []string {
 		return notebook.PlatformWords
 	}
 	return all
-}
-
-// papersWithClaims are the values of claims --study.
-func papersWithClaims() (names []string) {
-	files, err := fs.Glob(papers.FS, "*.yaml")
-	if err != nil {
-		panic(err) // the pattern is a constant
-	}
-	for _, file := range files {
-		names = append(names, strings.TrimSuffix(file, path.Ext(file)))
-	}
-	return names
 }

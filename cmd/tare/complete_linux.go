@@ -17,19 +17,20 @@ import (
 
 // labCompletions are the values of commands that measure, as complete has them.
 func labCompletions() map[string]completer {
+	studyNames := func() []string { return studyfile.Shipped(studies.FS) }
+	workloadNames := func() []string { return workload.Shipped(workloads.FS) }
 	return map[string]completer{
-		"run":            orFile(studyfile.Shipped(studies.FS)),
-		"fit":            orFile(studyfile.Shipped(studies.FS)),
-		"study check":    orFile(studyfile.Shipped(studies.FS)),
-		"image --study":  orFile(studyfile.Shipped(studies.FS)),
-		"study show":     oneArgument(studyfile.Shipped(studies.FS)),
-		"workload show":  orFolder(workload.Shipped(workloads.FS)),
-		"fit --workload": orFolder(workload.Shipped(workloads.FS)),
+		"run":            orFile(studyNames),
+		"fit":            orFile(studyNames),
+		"study check":    orFile(studyNames),
+		"image --study":  orFile(studyNames),
+		"study show":     oneArgument(studyNames),
+		"workload show":  orFolder(workloadNames),
+		"fit --workload": orFolder(workloadNames),
 		"--platforms":    parts(",", platforms),
 		"--only":         parts(",", only),
 		"--network":      parts(",", func([]string, string) []string { return notebook.Networks }),
 		"--provisioning": parts(",", func([]string, string) []string { return slices.Sorted(maps.Keys(provisionings)) }),
-		"--accel":        oneWord("auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG),
 		"--explain": parts(",", func([]string, string) []string {
 			return append([]string{studyfile.ExplainByDefault, studyfile.ExplainDeep}, notebook.TracerNames...)
 		}),
@@ -37,17 +38,17 @@ func labCompletions() map[string]completer {
 }
 
 // oneArgument completes one of the values as the only argument of a command.
-func oneArgument(values []string) completer {
+func oneArgument(values func() []string) completer {
 	return func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return oneWord(values...)(c, args, word)
+		return oneWord(values()...)(c, args, word)
 	}
 }
 
 // orFile completes a shipped study, or a YAML file where no study fits.
-func orFile(values []string) completer {
+func orFile(values func() []string) completer {
 	return func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		fit, directive := oneArgument(values)(c, args, word)
 		if fit == nil && len(args) == 0 {
@@ -58,9 +59,9 @@ func orFile(values []string) completer {
 }
 
 // orFolder completes a shipped workload, or a folder where no workload fits.
-func orFolder(values []string) completer {
+func orFolder(values func() []string) completer {
 	return func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		if fit := beginning(word, values); fit != nil {
+		if fit := beginning(word, values()); fit != nil {
 			return fit, cobra.ShellCompDirectiveNoFileComp
 		}
 		return nil, cobra.ShellCompDirectiveFilterDirs

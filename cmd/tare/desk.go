@@ -267,6 +267,7 @@ recorded them. A spreadsheet may take a cell that begins with = for a formula, s
 		},
 	}
 	c.Flags().StringVar(&format, "format", "csv", strings.Join(export.Names(), ", ")+"; without it, the extension of --out decides")
+	suggest(c, "format", export.Names()...)
 	c.Flags().StringVar(&out, "out", "", "file to write (default: standard output)")
 	return c
 }

@@ -41,6 +41,12 @@ type running struct {
 // olderNames are flags by another name or spelling.
 var olderNames = map[string]string{"instances": "size", "neighbors": "neighbours"}
 
+// What --accel and --format allow.
+var (
+	accelerators = []string{"auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG}
+	outputs      = []string{"table", "json"}
+)
+
 // flags defines the flags. platforms and sizes are the defaults; "": the study's own.
 func (r *running) flags(c *cobra.Command, platforms, sizes string) {
 	f := c.Flags()
@@ -60,6 +66,8 @@ func (r *running) flags(c *cobra.Command, platforms, sizes string) {
 	f.StringVar(&r.accel, "accel", "auto", "accelerator of VMs: auto, kvm, or an emulation, which is never ranked: kvm-emulated or tcg")
 	f.StringVar(&r.kernel, "vm-kernel", "", "kernel of VMs: `FILE`, a bzImage or vmlinux (default: the study's, else the host's, else Debian's)")
 	f.StringVar(&r.format, "format", "table", "output format: table or json")
+	suggest(c, "accel", accelerators...)
+	suggest(c, "format", outputs...)
 	f.StringVar(&r.input, "input", "", "input file, instead of the workload's own")
 	f.StringVar(&r.from, "load-from", "", "generate the load of services on another machine, as root by SSH key: `ssh://[USER@]HOST[:PORT]`")
 	f.Uint64Var(&r.seed, "seed", 0, "seed for the random order of configurations (default: random, and recorded)")
@@ -93,7 +101,7 @@ func (r *running) check(c *cobra.Command) error {
 	if c.Flags().Changed("rounds") && r.rounds == 0 {
 		return errors.New("--rounds 0: must be at least 1")
 	}
-	if err := oneOf("--accel", r.accel, "auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG); err != nil {
+	if err := oneOf("--accel", r.accel, accelerators...); err != nil {
 		return err
 	}
 	if r.rounds < 0 || r.rounds > studyfile.MostRounds {
@@ -118,7 +126,7 @@ func (r *running) check(c *cobra.Command) error {
 			return err
 		}
 	}
-	return oneOf("--format", r.format, "table", "json")
+	return oneOf("--format", r.format, outputs...)
 }
 
 // ends reads the flags that say when the run ends.

@@ -193,6 +193,7 @@ func tableOrJSON(c *cobra.Command, format *string) { formatFlag(c, format, "tabl
 func formatFlag(c *cobra.Command, format *string, allowed ...string) {
 	n := len(allowed) - 1
 	c.Flags().StringVar(format, "format", allowed[0], strings.Join(allowed[:n], ", ")+" or "+allowed[n])
+	suggest(c, "format", allowed...)
 	c.PreRunE = func(*cobra.Command, []string) error { return oneOf("--format", *format, allowed...) }
 }
 

@@ -53,32 +53,38 @@ func About(s *data.Summary) (all []Claim, err error) {
 	return all, nil
 }
 
+// Papers are the names of the papers whose claims ship with Tare, in order.
+func Papers() (names []string) {
+	files, err := fs.Glob(papers.FS, "*.yaml")
+	if err != nil {
+		panic(err) // the pattern is a constant
+	}
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(file, ".yaml"))
+	}
+	return names
+}
+
 // Shipped gives the claims that ship with Tare: the claims of one paper ("pinning") or, with an empty name, of all papers.
 func Shipped(study string) ([]Claim, error) {
-	names, err := fs.Glob(papers.FS, "*.yaml")
-	if err != nil {
-		return nil, err
-	}
 	var all []Claim
-	var studies []string
-	for _, name := range names {
-		short := strings.TrimSuffix(name, ".yaml")
-		studies = append(studies, short)
-		if study != "" && study != short {
+	for _, name := range Papers() {
+		if study != "" && study != name {
 			continue
 		}
-		text, err := fs.ReadFile(papers.FS, name)
+		file := name + ".yaml"
+		text, err := fs.ReadFile(papers.FS, file)
 		if err != nil {
 			return nil, err
 		}
-		cs, err := Parse("claims/"+name, text)
+		cs, err := Parse("claims/"+file, text)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, cs...)
 	}
 	if all == nil {
-		return nil, fmt.Errorf("there are no claims of %q: must be one of %s", study, strings.Join(studies, ", "))
+		return nil, fmt.Errorf("there are no claims of %q: must be one of %s", study, strings.Join(Papers(), ", "))
 	}
 	return all, nil
 }

@@ -128,10 +128,7 @@ func comparisonOf(c *compare.Comparison, f *chart.Figure) *comparisonPart {
 
 // changeRow is one change. Bare metal, to which the others are relative, has no verdict.
 func changeRow(c *compare.Comparison, x compare.Change) comparisonRow {
-	mean := func(r *data.Row) string {
-		return words.Measured(r.Mean, data.Floor(r.Metric, r.MeanLow), r.MeanHigh, r.Metric.Unit)
-	}
-	row := comparisonRow{cardRow: cardRow{Name: words.ChangedWhere(c, x), Change: "–"}, Old: mean(x.Old), New: mean(x.New), Emulated: !x.Old.Representative || !x.New.Representative}
+	row := comparisonRow{cardRow: cardRow{Name: words.ChangedWhere(c, x), Change: "–"}, Old: words.Mean(x.Old), New: words.Mean(x.New), Emulated: !x.Old.Representative || !x.New.Representative}
 	if !math.IsNaN(x.Ratio.Value) {
 		row.Change, row.Interval = inChange(x.Ratio)
 	}

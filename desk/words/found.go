@@ -38,12 +38,15 @@ func tableOf(s *data.Summary, rows []*data.Row, all bool) ResultTable {
 	if len(s.Hosts) > 1 {
 		of += " on " + Plain(first.Host)
 	}
-	better := "lower is better"
+	what, better := strings.ReplaceAll(Plain(Caption(first.Metric.Name)), "_", " "), "lower is better"
 	if d := Direction(first.Metric); d != "" {
 		better = d
 	}
+	if rate := rateOf(first); rate != nil {
+		what, better = Plain(rate.Name(first)), "higher is better"
+	}
 	t := ResultTable{
-		Of:    of + measuring(s, first) + Image(s, first) + ". " + Capital(strings.ReplaceAll(Plain(Caption(first.Metric.Name)), "_", " ")) + "; " + better + ".",
+		Of:    of + measuring(s, first) + Image(s, first) + ". " + Capital(what) + "; " + better + ".",
 		Value: "mean", Change: "vs bare metal", Verdict: "at ±" + margin(s.Margin()),
 	}
 	if len(s.Baseline) > 0 {
@@ -51,9 +54,6 @@ func tableOf(s *data.Summary, rows []*data.Row, all bool) ResultTable {
 		if !slices.ContainsFunc(rows, (*data.Row).IsBaseline) {
 			t.Of += " Reference: " + ReferenceOf(s) + "."
 		}
-	}
-	if rate := rateOf(first); rate != nil {
-		t.Of = of + Image(s, first) + ". " + Capital(Plain(rate.Name(first))) + "; higher is better."
 	}
 	networks := s.Networks(first.Treatment.Workload)
 	scale := scaleOf(rows)
@@ -149,9 +149,7 @@ func changeOf(q stats.Quotient) string {
 		d := min(Places(q.Value, q.Low, q.High), 3)
 		return Number(q.Value, d) + " times (" + Number(q.Low, d) + " to " + Number(q.High, d) + ")"
 	}
-	v, low, high := 100*(q.Value-1), 100*(q.Low-1), 100*(q.High-1)
-	d := min(Places(v, low, high), 2)
-	return Signed(Number(v, d)) + " % (" + Signed(Number(low, d)) + " to " + Signed(Number(high, d)) + ")"
+	return perCent(q, 2)
 }
 
 // said is a row's verdict in words. An inconclusive one names the smallest margin that is decided.

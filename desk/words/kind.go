@@ -72,7 +72,16 @@ func phrases(r *data.Row) Phrases {
 
 // Amount is what a row has: its mean with the unit, or what its kind says in its place.
 func Amount(r *data.Row) string {
-	mean := Measured(r.Mean, data.Floor(r.Metric, r.MeanLow), r.MeanHigh, r.Metric.Unit)
+	return amountOr(r, Mean(r))
+}
+
+// Mean is a row's mean with its interval and unit.
+func Mean(r *data.Row) string {
+	return Measured(r.Mean, data.Floor(r.Metric, r.MeanLow), r.MeanHigh, r.Metric.Unit)
+}
+
+// amountOr is what a row's kind says in place of the mean, else the mean.
+func amountOr(r *data.Row, mean string) string {
 	if of := phrases(r).Amount; of != nil {
 		return of(r, mean)
 	}

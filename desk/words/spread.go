@@ -41,12 +41,15 @@ func Shaded(n int) string {
 }
 
 // PerCent says a change with its interval, in per cent: "+0.8 % (−0.3 to +2.0)". Ends that are not known are left out.
-func PerCent(q stats.Quotient) string {
+func PerCent(q stats.Quotient) string { return perCent(q, 3) }
+
+// perCent is PerCent with at most so many decimals.
+func perCent(q stats.Quotient, most int) string {
 	v, low, high := 100*(q.Value-1), 100*(q.Low-1), 100*(q.High-1)
 	if math.IsNaN(v) {
 		return Number(v, 0)
 	}
-	d := min(Places(v, low, high), 3)
+	d := min(Places(v, low, high), most)
 	said := Signed(Number(v, d)) + " %"
 	switch {
 	case stats.Finite(low) && stats.Finite(high):

@@ -246,10 +246,7 @@ func amounts(rows []*data.Row, named func(*data.Row) string) (findings []string)
 	})
 	slices.SortStableFunc(said, func(a, b *data.Row) int { return cmp.Compare(a.Mean, b.Mean) })
 	for _, r := range said {
-		amount := Plain(Caption(r.Metric.Name)) + " " + Measured(r.Mean, data.Floor(r.Metric, r.MeanLow), r.MeanHigh, r.Metric.Unit)
-		if of := phrases(r).Amount; of != nil {
-			amount = of(r, amount)
-		}
+		amount := amountOr(r, Plain(Caption(r.Metric.Name))+" "+Mean(r))
 		findings = append(findings, fmt.Sprintf("%s: %s%s.", Capital(named(r)), amount, Caveat(r)))
 	}
 	if n := len(findings) - mostFindings; n > 1 {
