@@ -5,6 +5,7 @@ package capacity
 import (
 	"cmp"
 	"errors"
+	"math"
 	"regexp"
 	"strings"
 	"time"
@@ -111,11 +112,18 @@ func open(s *crowd.Service, rate int, seconds float64) ruler.Order {
 	return o
 }
 
-// carried is the share of a rate of requests that must be answered each second.
-const carried = 0.9
+// carried is the share of a step's requests that must be answered, and chance is how many fewer may be, in standard deviations of the
+// number of requests: loads such as pgbench send at random times, so a step of few requests may send far fewer than its rate.
+const carried, chance = 0.9, 2
 
-// stepOf is the result of a load at a rate, and whether it met the objective.
-func stepOf(r ruler.Result, rate int, c record.Config) record.Step {
+// leastAnswered is the throughput, in requests a second, below which a step at a rate misses the objective.
+func leastAnswered(rate int, seconds float64) float64 {
+	sent := float64(rate) * seconds
+	return max(0, carried*sent-chance*math.Sqrt(sent)) / seconds
+}
+
+// stepOf is the result of a load that held a rate for seconds, and whether it met the objective.
+func stepOf(r ruler.Result, rate int, seconds float64, c record.Config) record.Step {
 	s := record.Step{Rate: rate, Failure: workload.Failure(r)}
 	if s.Failure != nil {
 		return s
@@ -128,6 +136,6 @@ func stepOf(r ruler.Result, rate int, c record.Config) record.Step {
 		}
 	}
 	s.Failure = cause
-	s.Met = cause == nil && s.Tail <= c.Bound && s.Throughput >= carried*float64(rate)
+	s.Met = cause == nil && s.Tail <= c.Bound && s.Throughput >= leastAnswered(rate, seconds)
 	return s
 }

@@ -90,7 +90,7 @@ func (s *subject) ask(ctx context.Context, rate int, seconds float64) (cause *no
 	if len(u.tr.Warnings) == 0 {
 		u.tr.Warnings = crowd.Saturated(service.Usage(res, 0, 0), res.Elapsed)
 	}
-	step := stepOf(res, rate, s.config.Config)
+	step := stepOf(res, rate, seconds, s.config.Config)
 	if seconds != s.HoldS {
 		step.HoldS = seconds
 	}
