@@ -65,7 +65,7 @@ machine off. tare image results reads this folder from the disk. In the study, t
 	var folder string
 	results := &cobra.Command{
 		Use: "results FILE --out R", Short: "Read the results folder from such an image",
-		Long:    "Copies the results folder from a suite's disk image to a folder that summary, report and other commands read.",
+		Long:    "Copies the results folder from the disk of a suite to a folder that summary, report and other commands read.",
 		Example: "  tare image results suite.qcow2 --out R && tare summary R",
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 || folder == "" {

@@ -55,7 +55,7 @@ records each run before the next begins. After an interrupt or a kill, the same 
 
 --precision, --decide and --until-claims replace the study's number of rounds, for at most ` + fmt.Sprint(studyfile.UntilRounds) + ` rounds:
   --precision 1%  until every interval is within ±1 % of its ratio
-  --decide 2%     until each overhead is known to be at least 2 %, at most −2 %, or within ±2 %
+  --decide 2%     until each overhead is known to be at least 2 % more, at least 2 % less, or within 2 %
   --until-claims  until every claim that this host can test is decided
 
 --platforms, --size, --provisioning and --network replace the values that the study names. --only keeps a part of the study.
