@@ -39,20 +39,20 @@ func benchCommand() *cobra.Command {
 		Short: "Run your own command, from your own image, on every platform",
 		Long: `Runs your command on every platform, from the same image, and reports each platform's overhead. The image is a registry
 reference, an OCI layout folder, an archive made by "docker save", or an image of the Docker daemon. Without --image it
-is a plain Debian root. The command must be in the image. Its working directory is the image's, or else an empty
-writable folder ({scratch}). On bare metal everything else is read-only. In the command, {input} stands for the file that
---input names, {work} for the folder of the workload's files, {cores} and {memory} for the size. Tare leaves any other
-{word} as it is.
+is a plain Debian root filesystem. The command must be in the image. It runs in the working directory of the image. If the
+image has none, it runs in an empty writable folder ({scratch}). On bare metal all other folders are read-only. In the
+command, {input} is the file that --input names, {work} is the folder of the workload's files, and {cores} and {memory} are
+the size. Tare does not change any other {word}.
 
 With --metric NAME=EXPRESSION,UNIT,higher Tare compares a number that the command prints, instead of its time. The last word
-says which is better: higher, lower, or none for a number that is neither, such as a count of CPUs. The number is the first
-group of the regular expression (RE2; ^ and $ match at each line). Its last match on the standard output counts. Each metric
-has a table. The first metric ranks the platforms.
+says which value is better: higher, lower, or none (for example for a count of CPUs). The number is the first group of the
+regular expression (RE2; ^ and $ match at each line). The last match on standard output counts. Each metric has a table. The
+first metric ranks the platforms.
 
-With --service PORT the command, or the image's own, is a service, and Tare measures its capacity: it sends requests at a
-rate that rises step by step until the service misses the --objective. --load is the path of a page, requested over HTTP, or
-a command of the image. The command sends {rate} requests a second for {seconds} to {address} and {port}. Its last line is
-a JSON object with mean and p99 in seconds, requests_per_second and errors. With --rate N Tare sends N requests a second and
+With --service PORT the command, or the command of the image, is a service. Tare measures its capacity: it raises the request
+rate step by step until the service misses the --objective. --load is the path of a page, requested over HTTP, or a command
+of the image. The command sends {rate} requests a second for {seconds} to {address} and {port}. Its last line is a JSON
+object with mean and p99 in seconds, requests_per_second and errors. With --rate N Tare sends N requests a second and
 measures the response time. The mean ranks the platforms, and a second table has the percentiles. With --metric the load is
 a command that prints the number. Without --rate this command decides how long it runs, so it needs no {rate} and {seconds}.
 Tare also repeats the command until it succeeds, to find out when the service is ready.

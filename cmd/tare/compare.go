@@ -30,18 +30,19 @@ func compareCommand() *cobra.Command {
 		Use:   "compare OLD NEW",
 		Short: "Say what changed between two folders of one study",
 		Long: `Compares two results folders of the same study, measured before and after something changed: a kernel, an engine's
-version, the host. It compares the ratios to bare metal, so a host that is slower as a whole changes nothing. It shows bare
-metal's own change as the host's. Where a folder lacks bare metal it compares means, and says so. With --against another
-environment takes the place of bare metal.
+version, the host. It compares the ratios to bare metal, so a change of the whole host's speed has no effect on them. It shows
+the change of bare metal as the host's change. If a folder lacks bare metal, it compares means and says so. --against replaces
+bare metal with another environment.
 
-There are four verdicts for a configuration that both folders have: slower by at least the margin M (a ratio of 1+M); faster
-by the margin (a ratio of 1/(1+M)); equivalent within it; or inconclusive, with about how many rounds would settle it. The
-verdicts are corrected for multiple comparisons. Other differences between the folders come first.
+Each configuration that both folders have gets one of four verdicts: slower by at least the margin M (a ratio of 1+M); faster
+by at least the margin (a ratio of 1/(1+M)); equivalent within the margin; or inconclusive, with the approximate number of
+rounds that would settle it. The verdicts are corrected for multiple comparisons. The output lists other differences between
+the folders first.
 
-With --fail-if the exit status is 3 where the whole interval of a configuration is beyond the bound. With ratio>1.03 the
-configuration now costs more than 1.03 times as much as before; with ratio<0.97 it costs less than 0.97 times as much. The
-status is also 3 where a configuration that was measured before has no value now. Standard error names the configurations.
-For a metric where higher is better, the cost is the value before over the value after, so ratio>1.03 is a loss there too.`,
+With --fail-if the exit status is 3 if the whole interval of a configuration is beyond the bound. With ratio>1.03 the
+configuration now costs more than 1.03 times as much as before. With ratio<0.97 it costs less than 0.97 times as much. The
+status is also 3 if a configuration that was measured before has no value now. Standard error names these configurations. For
+a metric where higher is better, the cost is the value before divided by the value after. ratio>1.03 is a loss there too.`,
 		Example: `  tare compare before after
   tare compare before after --margin 2% --fail-if 'ratio>1.03'
   tare compare before after --against cn:docker

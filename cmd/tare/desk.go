@@ -39,11 +39,11 @@ func summaryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "summary DIR…",
 		Short: "Print the answer: how much slower each environment is than bare metal",
-		Long: `Prints the finding first. Then comes a line for each environment: its mean, its change from bare metal with a 95 %
-interval, and a verdict. The verdict is slower, faster, equivalent or inconclusive. It depends on whether the change lies
-beyond the margin or within it. Last come what the result does not say, how far to trust it, and what to do next.
+		Long: `Prints the finding first. A table follows, with a line for each environment: its mean, its change from bare metal with a
+95 % interval, and a verdict. The verdict is slower, faster, equivalent or inconclusive. It depends on whether the change is
+beyond the margin or within it. The last part says what the result does not show, how far to trust it, and what to do next.
 
-It reads several folders together: runs on the same host count as more rounds; each other host has lines of its own.
+The command pools several folders. Runs on the same host count as more rounds. Each other host has its own lines.
 docs/results.md explains the keys of the JSON and the columns of the CSV.`,
 		Example: `  tare summary R
   tare summary R --verbose
@@ -134,9 +134,9 @@ func reportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "report DIR… | OLD NEW",
 		Short: "Write one self-contained HTML page, and its figures as SVG and PDF",
-		Long: `Writes the report of a folder. For two folders of one study it writes what changed from the first to the second, into a
-new folder. With --pool it reads the two together, as more rounds. It always reads more than two folders, and folders of
-different studies, together.`,
+		Long: `Writes the report of a folder. For two folders of one study it writes a comparison of the second folder with the first, into
+a new folder. With --pool it pools the two folders, as more rounds. It always pools three or more folders, and folders of
+different studies.`,
 		Example: "  tare report R\n  tare report before after --out changes\n  tare report R R-2 --pool\n  tare report R --out paper --tolerance 5%",
 		Args:    folders,
 		RunE: func(c *cobra.Command, dirs []string) error {

@@ -9,10 +9,10 @@ import (
 
 // statuses are the exit statuses of all commands. The man page tare(1) and docs/commands.md list them.
 var statuses = []option{
-	{name: "0", usage: "The command did what it was asked. Also: the reader of its output, such as `head`, closed the pipe."},
+	{name: "0", usage: "The command succeeded, or the reader of its output, such as `head`, closed the pipe."},
 	{name: "1", usage: "A run failed, a file or folder could not be read or written, or the host lacks what the command needs."},
 	{name: "2", usage: "The command line is wrong: an unknown command or flag, a missing argument, or a value that a flag does not allow."},
-	{name: "3", usage: "`tare compare --fail-if` found its condition, or the second folder lacks a result of the first."},
+	{name: "3", usage: "The condition of `tare compare --fail-if` holds, or the second folder lacks a result of the first."},
 	{name: "130", usage: "An interrupt (Ctrl-C) or a request to terminate ended the command. `tare run` and `tare bench` clean up first and keep their runs."},
 }
 

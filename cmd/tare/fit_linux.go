@@ -24,13 +24,14 @@ func fitCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fit [STUDY|FILE]",
 		Short: "Find how many containers or VMs fit on this host, and what runs out first",
-		Long: `Adds busy containers or VMs next to a measured one, until the measured one misses the --limit. It doubles their number first,
-and then closes in. The answer is the greatest number that keeps the limit, and the resource that ran out: CPU, memory, I/O,
-process ids or the engine. The others increment an integer and use little memory. So Tare also says how many would fit into the
-host's memory if each used all of its size.
+		Long: `Adds busy containers or VMs next to a measured container or VM, until the measured one misses the --limit. It doubles their
+number first and then narrows the range. The answer is the greatest number that keeps the limit, and the resource that ran out:
+CPU, memory, I/O, process IDs or the engine. The neighbours increment an integer and use little memory. Tare therefore also
+reports how many would fit into the host's memory if each used all of its memory.
 
-'p95 < 1.5x' means that the 95th percentile of the measured runs stays below 1.5 times its value with one container or VM alone.
-Tare searches twice, each time with another measured one. A search ends after ten minutes, or with its share of --time-budget.
+'p95 < 1.5x' means that the 95th percentile of the measured runs stays below 1.5 times its value without neighbours. Tare
+searches twice, each time with a new measured container or VM. A search ends after ten minutes, or with its share of
+--time-budget.
 
 Without a STUDY the work is ` + fitWork + ` of the study ` + fitStudy + `, in containers with a CPU quota.`,
 		Example: `  sudo tare fit --time-budget 5m

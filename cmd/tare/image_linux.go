@@ -20,10 +20,10 @@ func imageCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "image --study STUDY --out FILE",
 		Short: "Make a disk image that boots a machine and runs a study",
-		Long: `Makes a disk image (qcow2) with Debian, Tare, a study and everything that its workloads need. It boots any x86_64 machine
-with at least 2 GB of memory, physical or virtual, by BIOS or UEFI. It needs no network and no keyboard. It runs the study,
-prints the result on the screen and the serial port, keeps the results folder on its own disk, and switches the machine
-off. tare image results reads that folder from the disk. For the study, the booted machine is bare metal.`,
+		Long: `Makes a disk image (qcow2) with Debian, Tare, a study and everything that its workloads need. The image boots any x86_64
+machine with at least 2 GB of memory, physical or virtual, by BIOS or UEFI. It needs no network and no keyboard. It runs the
+study and prints the result on the screen and the serial port. It keeps the results folder on its disk and switches the
+machine off. tare image results reads this folder from the disk. In the study, the booted machine is bare metal.`,
 		Example: `  sudo tare image --study cloud-benchmarking --out suite.qcow2
   qemu-system-x86_64 -accel kvm -smp 4 -m 8G -nographic -drive file=suite.qcow2,if=virtio
   tare image results suite.qcow2 --out R && tare summary R`,

@@ -55,13 +55,13 @@ records each run before the next begins. After an interrupt or a kill, the same 
 
 --precision, --decide and --until-claims replace the study's number of rounds, for at most ` + fmt.Sprint(studyfile.UntilRounds) + ` rounds:
   --precision 1%  until every interval is within ±1 % of its ratio
-  --decide 2%     until each overhead is shown to be at least 2 % more, at least 2 % less, or within 2 %
-  --until-claims  until every claim is decided that this host can test
+  --decide 2%     until each overhead is known to be at least 2 % more, at least 2 % less, or within 2 %
+  --until-claims  until every claim that this host can test is decided
 
---platforms, --size, --provisioning and --network take the place of what the study names. --only keeps a part of it.
+--platforms, --size, --provisioning and --network replace the values that the study names. --only keeps a part of the study.
 
-With --explain each configuration also runs as many traced runs, in random order among the others. Ratios come only from
-untraced runs. tare explain then shows where the time went, and what the tracers cost.`,
+With --explain each configuration also has traced runs, as many as its other runs and in random order among them. Ratios come
+only from untraced runs. tare explain then shows where the time went and what the tracers cost.`,
 		Example: `  sudo tare run quick --out R
   sudo tare run quick --explain --out R && tare explain R
   sudo tare run quick --decide 2% --time-budget 20m
@@ -246,13 +246,13 @@ func doctorCommand() *cobra.Command {
 	var format, kernel string
 	var noisy bool
 	c := &cobra.Command{Use: "doctor", Short: "Try and report what this host supports", Args: nothing,
-		Long: `Tries each capability that a study may need. The answer is yes; no, with the reason and what to do; or inconclusive. KVM
-counts as supported once a small VM has booted with the CPU's virtualization. On some hosts KVM emulates the VM's kernel
-mode. For those, --vm-kernel FILE also tries a kernel that was made for this, as kvm-emulated, for up to four minutes.
+		Long: `Tests each capability that a study may need. The answer is yes; no, with the reason and what to do; or inconclusive. KVM
+counts as supported if a small VM boots with the CPU's virtualization. On some hosts KVM emulates the VM's kernel mode. For
+these hosts, --vm-kernel FILE also tests a kernel made for this mode, as kvm-emulated, for up to four minutes.
 
-With --noise it tests instead which settings of the host make times vary. For 75 seconds a short command runs on one CPU while
-Tare changes and restores each setting that this host allows. It reports how much each setting narrows the interval of the
-command compared with itself. tare run --tune-host applies the settings.`,
+With --noise the command instead tests which settings of the host make times vary. A short command runs on one CPU for 75
+seconds, while Tare changes and restores each setting that this host allows. Tare compares the command with itself and reports
+how much each setting narrows the interval. tare run --tune-host applies the settings.`,
 		Example: "  sudo tare doctor\n  sudo tare doctor --noise\n  sudo tare doctor --format json\n  sudo tare doctor --vm-kernel ./vmlinuz",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if noisy {

@@ -24,9 +24,10 @@ func memoryCommand() *cobra.Command {
 		Use:   "memory [PID…|CONTAINER…|VM…]",
 		Short: "Show the physical memory used by running containers, VMs and processes",
 		Long: `Accounts for the physical memory of running containers (by name or ID), VMs (by the name of the QEMU guest) and processes (by
-PID), whoever started them. Without a name it lists all containers and VMs, and the rest of the host. RSS, PSS and USS are
-the kernel's. "own" is memory that no process outside maps; ending the container, VM or process frees it. With names it also
-lists kinds of pages, sharing partners, duplicates, and what could reclaim memory. It reads processes and changes none.`,
+PID), no matter who started them. Without a name it lists all containers and VMs, and the rest of the host. RSS, PSS and USS
+are the kernel's values. "own" is memory that no process outside maps. It becomes free when the container, VM or process ends.
+With names, the command also lists kinds of pages, sharing partners, duplicates, and ways to reclaim memory. It reads
+processes and does not change them.`,
 		Example: "  sudo tare memory\n  sudo tare memory web 4711\n  sudo tare memory web --watch\n  sudo tare memory --format json --contents=false",
 		RunE:    func(c *cobra.Command, args []string) error { return m.run(c.Context(), args) },
 	}

@@ -33,7 +33,7 @@ func TestHigherIsBetter(t *testing.T) {
 	for _, want := range []string{
 		"Stream in Docker has 1", " lower copy bandwidth with --cpus (", "Docker lowers the copy bandwidth of stream by at most ", "2 more metrics have tables of their own.",
 		"<small>copy bandwidth, GB/s, higher is better</small>", "<small>triad bandwidth, GB/s, higher is better</small>", "<small>latency, us</small>",
-		"per cent more than bare metal, higher is better", "Change against bare metal, triad bandwidth", "except where the column’s head says that higher is",
+		"per cent more than bare metal, higher is better", "Change against bare metal, triad bandwidth", "except where the head of the column says that higher is better",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the page does not say %q", want)

@@ -45,7 +45,7 @@ func TestGlossaryHasTheTermsOfKinds(t *testing.T) {
 	if len(at) != 24 || at["PSS"] != at["Overhead ratio"]+1 || at["CHR"] != at["PSS"]+1 {
 		t.Errorf("the terms are %v", at)
 	}
-	if got, want := all[at["Overhead ratio"]].Text, "the mean on a platform over the mean on bare metal at the same instance type. 1.20 means that the work takes 20 % longer, or that a guest takes 20 % more memory. Bare metal’s mean in each round is that of both its arms, the A/A control included."; got != want {
+	if got, want := all[at["Overhead ratio"]].Text, "the mean on a platform divided by the mean on bare metal at the same instance type. 1.20 means that the work takes 20 % longer, or that a guest takes 20 % more memory. In each round, the mean of bare metal covers both of its arms, including the A/A control."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -19,8 +19,8 @@ func TestSentencesOfMessages(t *testing.T) {
 		showtest.Sentence{Of: one, Want: "with 5 guests it is 1.6 times its value alone (1 run), which is inconclusive"},
 		showtest.Sentence{Of: alike, Want: "with 2 guests it is 1.2 times its value alone (1.1 or more, 60 runs that resemble each other, worth 2)"},
 		showtest.Sentence{Of: say("waited", "step", step, "share", 0.8, "for", kind.OutOfCPU), Want: "with 4 guests it is 1.2 times its value alone (1.1 to 1.3, 150 runs); for 80 % of the time something waited for CPU"},
-		showtest.Sentence{Of: say("nothing-waited", "step", one), Want: "with 5 guests it is 1.6 times its value alone (1 run), which is inconclusive; nothing waited for memory or I/O for a tenth of the time or more"},
-		showtest.Sentence{Of: say("many-threads", "guests", 90, "threads", 95, "most", 100), Want: "with 90 guests the host had 95 of the 100 threads that it can have"},
+		showtest.Sentence{Of: say("nothing-waited", "step", one), Want: "with 5 guests it is 1.6 times its value alone (1 run), which is inconclusive; nothing waited for memory or I/O for 10 % of the time or more"},
+		showtest.Sentence{Of: say("many-threads", "guests", 90, "threads", 95, "most", 100), Want: "with 90 guests the host had 95 of at most 100 threads"},
 		showtest.Sentence{Of: say("with-guests", "guests", 2, "cause", "no guest"), Want: "with 2 guests: no guest"},
 		showtest.Sentence{Of: say("fitting", "treatment", "w cn", "guests", 4, "metric", "p95", "factor", 1.5, "step", step, "ran_out", "", "why", nil),
 			Want: "w cn: 4 guests fit (p95 below 1.5 times its value alone); with 4 guests it is 1.2 times its value alone (1.1 to 1.3, 150 runs); Tare tried no more; " +

@@ -12,6 +12,6 @@ func TestSentencesOfMessages(t *testing.T) {
 	say := notebook.Say
 	showtest.Say(t,
 		showtest.Sentence{Of: say("of-idle-guest", "guest", 3, "of", 4, "cause", say("no-guest", "cause", "the bridge is full")), Want: "idle guest 3 of 4: no guest: the bridge is full"},
-		showtest.Sentence{Of: say("idle-guests-unread", "cause", "EOF"), Want: "what its idle guests use cannot be read: EOF"},
+		showtest.Sentence{Of: say("idle-guests-unread", "cause", "EOF"), Want: "the resource use of its idle guests cannot be read: EOF"},
 	)
 }
