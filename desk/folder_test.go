@@ -234,7 +234,7 @@ func FuzzValues(f *testing.F) {
 	})
 }
 
-// replaced is a file of JSON values in which those at the given places, counted round, are others: a text, a number, nothing in place of
+// replaced is a file of JSON values in which those at the given places, counted round, are others: a text, a number, nothing instead of
 // what has parts.
 func replaced(file []byte, text string, number float64, at ...uint32) ([]byte, error) {
 	var all []any

@@ -11,7 +11,7 @@ import (
 	"tare/stats"
 )
 
-// alike reads a folder with so many treatments that differ in their engine alone.
+// alike reads a folder with k treatments that differ only in their engine.
 func alike(t *testing.T, k int) *data.Summary {
 	t.Helper()
 	l := newLab(8)

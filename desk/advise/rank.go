@@ -451,7 +451,7 @@ func (a *adviser) beside(r *Ranking) {
 // Defined says whether a choice's value needs neither measuring nor predicting: bare metal's ratio is 1.
 func (r *Ranking) Defined(c Choice) bool { return r.ByRatio && c.Treatment.Platform == notebook.BM }
 
-// Doubts about a ranking, its choices and what is not ranked, beside those of package data.
+// Doubts about a ranking, its choices and what is not ranked, in addition to those of package data.
 type (
 	// LadderRung: a rung of the isolation ladder is an experiment's setting.
 	LadderRung struct{}

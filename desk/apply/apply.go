@@ -244,7 +244,7 @@ func label(name string) string {
 	return s
 }
 
-// Publishes says whether the engine has to lead a port of the host to the container: on a bridge alone, which is also an
+// Publishes says whether the engine has to lead a port of the host to the container: only on a bridge, which is also an
 // engine's own network.
 func (s setting) Publishes() bool {
 	return s.Port > 0 && (s.Network == "" || s.Network == notebook.NetBridge)

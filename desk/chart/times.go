@@ -53,7 +53,7 @@ func times(a *Account, stem string) *Figure {
 	return f
 }
 
-// histograms are an account's distributions beside those of its baseline.
+// histograms are an account's distributions next to those of its baseline.
 func histograms(a *Account) []histogram {
 	plain := func(t notebook.Treatment) style {
 		return style{platform: hue(t), solid: true, emulated: !t.Representative()}

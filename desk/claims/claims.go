@@ -72,7 +72,7 @@ type Verdict struct {
 	// CHRLow and CHRHigh are those of the containers in Evidence; 0 where there are none.
 	CHRLow, CHRHigh float64
 
-	Tested bool // at least one comparison was there to be made: it counts in the correction
+	Tested bool // at least one comparison could be made, so it counts in the correction
 }
 
 // Concerns says whether the claim is about something that the folders' studies have, measured or not.
@@ -105,19 +105,19 @@ type Place struct {
 	Params    map[string]string
 	Instance  string
 	HostCores int    // of a host made smaller; else 0
-	Host      string // empty: there is one alone
+	Host      string // empty: the claim is about one host
 }
 
 // Comparison is a term, or a term over the same of other treatments.
 type Comparison struct {
 	What   data.Quantity
 	Over   Term
-	Below  *Term          // nil: Over alone
+	Below  *Term          // nil: the comparison is of Over only
 	Whole  *data.Quantity // what Below is of; nil: of What, too
 	Failed []Failed
 }
 
-// Failed is a treatment of a comparison of which some trials failed.
+// Failed is a treatment of a comparison with failed trials.
 type Failed struct {
 	Treatment      notebook.Treatment
 	Failed, Trials int
@@ -148,7 +148,7 @@ const (
 // Answers are all there are, in the order in which they are counted.
 var Answers = []Answer{Holds, DoesNotHold, NotDecided, NotTestable}
 
-// Reasons why a comparison cannot be made, beside those of package data.
+// Reasons why a comparison cannot be made, in addition to those of package data.
 type (
 	// OnlyEmulated: the platform was only emulated.
 	OnlyEmulated struct{ Platform string }

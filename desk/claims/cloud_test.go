@@ -117,7 +117,7 @@ func cloud(t *testing.T, g gives, rounds int, noise float64) []Verdict {
 	return Testable(t, 47, Judge(s, all))
 }
 
-// What the paper says holds where it is so, but for the text where the tables say otherwise; the other way round where the text is so; nothing holds where all is
+// What the paper says holds where it is so, except the text where the tables say otherwise; the other way round where the text is so; nothing holds where all is
 // otherwise, and nothing is decided in noise.
 func TestClaimsOfCloudBenchmarking(t *testing.T) {
 	// Of these the paper says two things.

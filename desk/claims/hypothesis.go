@@ -109,7 +109,7 @@ type Value struct {
 	Bounds   `yaml:",inline"`
 }
 
-// Pair says where one treatment lies beside another.
+// Pair says where one treatment lies relative to another.
 type Pair struct {
 	Of       Selector `yaml:"of"`
 	To       Selector `yaml:"to,omitempty"` // empty: bare metal
@@ -360,7 +360,7 @@ func (s Selector) withoutMachine() Selector {
 	return s
 }
 
-// over is the selector with what the other names in place of its own: the treatments that a To or a Than is about.
+// over is the selector with what the other names instead of its own: the treatments that a To or a Than is about.
 func (s Selector) over(other Selector) Selector {
 	if len(other.Platform) > 0 && !slices.Equal(other.Platform, s.Platform) {
 		s.Engine, s.Machine, s.Accelerator, s.Kernel = nil, nil, nil, nil // they are another platform's

@@ -58,7 +58,7 @@ type asked struct {
 // named is a quantity as a text, because its two lists are not comparable.
 func named(q data.Quantity) string { return fmt.Sprintf("%q %q", q.Of, q.Per) }
 
-// seen is a row with the values of a quantity in place of its metric's; why: it has none.
+// seen is a row with the values of a quantity instead of its metric's; why: it has none.
 type seen struct {
 	row *data.Row
 	why data.Doubt
@@ -124,7 +124,7 @@ type comparison struct {
 	doubt  float64 // factor that bare metal differed from itself by, where the A/A check missed; else 1
 
 	known map[float64]stats.Quotient // by alpha: the same interval is asked for many times
-	ahead map[aim]float64            // likewise
+	ahead map[aim]float64            // for the same reason
 }
 
 // aim is to show a comparison (yes), or to refute it.
@@ -137,7 +137,7 @@ type aim struct {
 type terms struct {
 	by          By
 	what        data.Quantity
-	over, below pair           // below is zero where there is one term alone; a pair's y is nil where it is a value
+	over, below pair           // below is zero where there is only one term; a pair's y is nil where it is a value
 	whole       *data.Quantity // of below; nil: it is what, too
 }
 
@@ -389,7 +389,7 @@ func (j *judge) nothing(what data.Quantity, of ...Selector) *node {
 	return missing(lacks(NotTogether{all}))
 }
 
-// trend makes one part of everything that is alike but for the axis.
+// trend makes one part of everything that differs only on the axis.
 func (j *judge) trend(of, to Selector, what data.Quantity, t *Trend) *node {
 	by := cmp.Or(t.By, ByRatio)
 	var pairs []pair
@@ -450,7 +450,7 @@ func (j *judge) trend(of, to Selector, what data.Quantity, t *Trend) *node {
 	return t.Sizes.over(parts)
 }
 
-// lines groups pairs that differ in nothing but where they stand on the axis, and puts them in its order. Those with
+// lines groups pairs that differ only in their place on the axis, and sorts them by it. Those with
 // fewer than two places are no lines. Hosts are told apart, or with acrossHosts only their models of CPU.
 func (j *judge) lines(pairs []pair, over string, acrossHosts bool) [][]pair {
 	key := func(r *data.Row) data.Identity {

@@ -94,7 +94,7 @@ func TestMeasures(t *testing.T) {
 				t.Errorf("%s: %s, want %s: %s", text, v.Answer, want, Why(v))
 			}
 		}
-		// What is made of counts that do not vary is decided in any noise.
+		// A claim about counts that do not vary is decided in any noise.
 		v := judgeOne(t, noisy, c.holds)
 		if v.Answer != NotDecided && !strings.Contains(c.holds, "per: trial") {
 			t.Errorf("%s, in much noise: %s: %s", c.holds, v.Answer, Why(v))

@@ -50,7 +50,7 @@ type Comparison struct {
 	Differences []data.Doubt // between the folders, apart from what was measured
 	Changes     []Change     // in the order of the first folder
 	Host        []Change     // of the bare metal that others are relative to: they decide nothing, and have no answer
-	Gone, Added []*data.Row  // treatments of one folder alone
+	Gone, Added []*data.Row  // treatments of only one folder
 }
 
 // Differs is a doubt: something of the folders is not the same in both.
@@ -285,7 +285,7 @@ func (c *Comparison) judge() {
 	}
 }
 
-// sure is the confidence of one change alone.
+// sure is the confidence of a single change.
 func (c *Comparison) sure() stats.Confidence {
 	return stats.Sure(notebook.Looks(c.Old.Folders[0].Study.Design, c.New.Folders[0].Study.Design))
 }

@@ -45,7 +45,7 @@ func TestFoldersReadTogetherAreLooks(t *testing.T) {
 			}
 		}
 		if said != x.folders {
-			t.Errorf("%d folders: it is said of %d, want %d", len(x.dirs), said, x.folders)
+			t.Errorf("%d folders: the doubt counts %d, want %d", len(x.dirs), said, x.folders)
 		}
 	}
 }

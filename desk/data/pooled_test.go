@@ -28,8 +28,8 @@ func pooledFolder(t *testing.T, values map[string][]float64) string {
 	return f.Add("bm large", 4).Add("bm aa large", 4).Add("cn crun pinned large", 4).Write(t)
 }
 
-// Bare metal and its A/A control are the baseline together, by the means of both, or of the one that is there. The check is of bare metal
-// alone.
+// Bare metal and its A/A control are the baseline together, by the means of both, or of the only one that was measured. The check is
+// relative to bare metal only.
 func TestTheControlIsPartOfTheBaseline(t *testing.T) {
 	dir := pooledFolder(t, map[string][]float64{"bm": {4, 4.2, 0, 4.1}, "aa": {4.4, 0, 4.2, 4.3}, "cn": {5, 5.1, 5.2, 5.3}})
 	s, err := data.Read([]string{dir}, data.Options{})

@@ -264,7 +264,7 @@ func (b *book) doubtful(a *Account) bool {
 	return m > 1 && (!a.Times.HasInterval() || a.Times.Low <= m && a.Times.High >= 1/m)
 }
 
-// own fills in what is said of the treatment by itself.
+// own fills in the part that needs no baseline.
 func (b *book) own(a *Account, cells []*data.Cell) {
 	a.Elapsed = b.mean(cells, elapsed)
 	both := b.cells(a.Row, func(c *data.Cell) bool { return plain(c) && traced(c) })
@@ -369,7 +369,7 @@ func measured(i int) (has func(*data.Cell) bool, mean func(*data.Cell) float64) 
 // kind is a metric's name without the role, device or reason before it.
 func kind(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// seenShare is how much of a trial's time the tracers may miss, beside seenFloor seconds, without a word about it.
+// seenShare is how much of a trial's time the tracers may miss, in addition to seenFloor seconds, before a doubt says so.
 const (
 	seenShare = 0.01
 	seenFloor = 0.005

@@ -16,7 +16,7 @@ import (
 	"tare/notebook"
 )
 
-// study is a made-up ladder: each rung costs what is said, and one round is as good as the next but for noise.
+// study is a made-up ladder: each rung costs what is said, and one round is as good as the next, except for noise.
 type study struct {
 	sum   *data.Summary
 	noise float64
@@ -207,8 +207,8 @@ func TestNeverPicked(t *testing.T) {
 	}
 }
 
-// Noise alone is no cost: over many ladders on which nothing costs anything, a cost is named in at most the share that is
-// promised.
+// Noise is not a cost: over many ladders on which nothing costs anything, at most the promised share of them names a
+// cost.
 func TestNothingCostsNothing(t *testing.T) {
 	named, studies := 0, 400
 	r := rand.New(rand.NewPCG(5, 6))

@@ -10,7 +10,7 @@ import (
 )
 
 // line is a weighted least-squares fit of y on the columns of x, where each y has a known noise and all share an
-// unknown misfit: what the sizes do beside the form. The misfit is Paule and Mandel's: as large as makes the residuals
+// unknown misfit: what the sizes do in addition to the form. The misfit is Paule and Mandel's: as large as makes the residuals
 // what they ought to be; none where the noise alone explains them. Intervals are Hartung and Knapp's (Student's t with
 // as many degrees as there are points more than parameters, scaled by the residuals), and never narrower than the
 // noise alone makes them: few points agree too well by luck.

@@ -18,7 +18,7 @@ import (
 	"tare/stats"
 )
 
-// comparisonPart is what a page of two folders shows in place of a study's result.
+// comparisonPart is what a page of two folders shows instead of a study's result.
 type comparisonPart struct {
 	Said     string
 	Margin   string

@@ -11,7 +11,7 @@ import (
 	"tare/desk/words"
 )
 
-// sizePart is what the model says: the platform's own overhead, and that of being small beside the host.
+// sizePart is what the model says: the platform's own overhead, and the one of being small compared with the host.
 type sizePart struct {
 	Tolerance string
 	Works     []sizeWork
@@ -46,7 +46,7 @@ type sizeSaid struct {
 
 type suitableRow struct{ Name, Measured, Fitted string }
 
-// sizes fits the model; nil where nothing but bare metal was measured, or at one size only: that separates nothing.
+// sizes fits the model; nil where only bare metal or only one size was measured, because then nothing separates the two.
 func sizes(s *data.Summary, o model.Options) *sizePart {
 	type size struct {
 		data.Size

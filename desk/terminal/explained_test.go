@@ -87,7 +87,7 @@ func TestIsolation(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, &table)
 		}
 	}
-	// A layer is no platform to choose; by itself it is told all the same.
+	// A layer is not a platform to choose. The answer refers to the table of layers instead.
 	if strings.Contains(answer(s), "up to quota") || !strings.Contains(answer(s), "every layer") || !strings.Contains(answer(s), "The cost of each layer of isolation is in the table") {
 		t.Error(answer(s))
 	}

@@ -71,8 +71,8 @@ func Calibrated(s *data.Summary, c data.Calibration) (of, says string) {
 	return of, fmt.Sprintf("over %d places, bare metal differs from itself by %s times what the intervals allow: %s", c.Places, Digits(c.Factor, 2), is)
 }
 
-// Unseen says of a check that holds which differences are too small for it to detect, to follow what is said of it: those
-// of less than half of its interval's width. A wide interval contains 1 easily.
+// Unseen says of a check that holds which differences are too small for it to detect, to follow its sentence: those
+// below half of its interval's width. A wide interval contains 1 easily.
 func Unseen(a data.AACheck) string {
 	half := 100 * (a.High - a.Low) / 2
 	if a.Verdict != data.Holds || !stats.Finite(half) || half == 0 {

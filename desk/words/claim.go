@@ -123,7 +123,7 @@ func Outlook(v *claims.Verdict) string {
 	}
 }
 
-// shares names the containers' share of the host beside the paper's; empty where the finding is not about it.
+// shares names the containers' share of the host next to the paper's; empty where the finding is not about it.
 func shares(v *claims.Verdict) string {
 	switch paper := v.Claim.PaperCHR; {
 	case paper == 0 || v.CHRHigh == 0:

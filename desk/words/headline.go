@@ -25,12 +25,12 @@ var pluralWork = []string{"system calls", "synced writes", "page faults", "netwo
 // mostSentences is how many sentences a headline has.
 const mostSentences = 4
 
-// spot is what is said of one place.
+// spot is what the headline needs to know of one place.
 type spot struct {
 	s        *data.Summary
 	rows     []*data.Row
 	t        tally
-	families [][]*data.Row // of what can be ranked: rows that differ in their limit alone
+	families [][]*data.Row // of what can be ranked: rows that differ only in their limit
 	work     string        // "CPU-bound work at 1 CPU, 1 GB"
 	noun     string        // "CPU-bound work"
 	networks bool
@@ -74,7 +74,7 @@ func (p *spot) subject(r *data.Row) string {
 	return join(", ", append([]string{product(r.Treatment, true)}, details(r.Treatment, p.networks)...))
 }
 
-// limited says whether the limit of a row is part of its name: the reference is the same but for that.
+// limited says whether the limit of a row is part of its name: the reference differs only in that.
 func (p *spot) limited(r *data.Row) bool {
 	return len(p.s.Baseline) > 0 && slices.ContainsFunc(p.references(), func(b *data.Row) bool { return b.Treatment.Variant() == r.Treatment.Variant() })
 }

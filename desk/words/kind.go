@@ -25,11 +25,11 @@ type Phrases struct {
 	Ratio, Better string
 	// Terms are the kind's own in a report's list of words.
 	Terms []Term
-	// Amount is what a row has where there is nothing that it is compared with, in place of its mean in words.
+	// Amount is what a row has where there is nothing that it is compared with, instead of its mean in words.
 	Amount func(r *data.Row, mean string) string
-	// Rate is what is said of rows whose metric is the time for one of something, as a capacity's is.
+	// Rate is the sentence about rows whose metric is the time for one of something, as a capacity's is.
 	Rate *Rate
-	// Answer is the finding at a place, in sentences, in place of one for each environment; nil: there is none.
+	// Answer is the finding at a place, in sentences, instead of one for each environment; nil: there is none.
 	Answer func(Ranked) []string
 	// Finding is the finding at a place, in sentences, where nothing needs to be compared; nil: there is none.
 	Finding func(Unranked) []string

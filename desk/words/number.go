@@ -27,7 +27,7 @@ func Thousands[N int | int64](n N) string {
 	return s
 }
 
-// was counts what something is said of: "1 round is", "3 rounds are".
+// was counts the subject of a sentence: "1 round is", "3 rounds are".
 func was(n int, what string) string {
 	if n == 1 {
 		return "1 " + what + " is"

@@ -17,7 +17,7 @@ func rung(r *data.Row) bool {
 	return r.Treatment.Isolation != "" && r.Treatment.Isolation != notebook.IsolationFull && !r.IsBaseline()
 }
 
-// beside says whether a row is there to be compared with others: the baseline, or bare metal again.
+// beside says whether other rows are compared with this one: the baseline, or bare metal again.
 func beside(r *data.Row) bool { return r.IsBaseline() || r.Treatment.AA }
 
 // Answer is what folders say, in the order of what matters to a choice.
