@@ -423,7 +423,7 @@ func (f *kernelFile) ReadAt(to []byte, offset int64) (int, error) {
 	return int(n), nil
 }
 
-// decode appends the pages of entries of /proc/PID/pagemap, the first of which is page first of a region. moving is the number of
+// decode appends the pages of entries of /proc/PID/pagemap, starting at page first of a region. moving is the number of
 // pages that are being moved.
 func decode(pages []Page, entries []byte, first Page, inFile, huge bool) (all []Page, moving int) {
 	always := uint32(0)

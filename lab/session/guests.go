@@ -219,8 +219,8 @@ func (l *Lab) Load(ctx context.Context, t notebook.Treatment, id string, w *work
 }
 
 // divide divides the host's CPUs between a service's guest and its load. A bound guest has its own CPUs, and a guest with a quota has
-// all that the load does not have. If it shared them, the scheduler could put it next to its load, and that alone would make it faster or
-// slower than bare metal. guest is nil if the host has no CPUs for the load alone.
+// all that the load does not have. If it shared them, the scheduler could put it next to its load, and that by itself would make it faster or
+// slower than bare metal. guest is nil if the host has no CPUs that only the load uses.
 func (l *Lab) divide(t notebook.Treatment) (guest, load []int, err error) {
 	h := l.now()
 	all, err := host.ChooseCPUs(h, len(h.CPUs))

@@ -463,7 +463,7 @@ func threadsAreCounted(t testing.TB) {
 	p, took = watched(t, k, 1, inGroup(t, dir, loadCommand(t, "busy", "500")))
 	// Half of the time, and less where others get of its half: then it is throttled less, which the kernel counts.
 	if delay, throttled := p.Figures["delay_s"], throttledTime(t, dir); delay < 0.85*throttled-0.02 || delay > took.Seconds() {
-		t.Errorf("stood in queues for %.4f s of %.4f s, of which the kernel counts %.4f s as throttled", delay, took.Seconds(), throttled)
+		t.Errorf("stood in queues for %.4f s of %.4f s, and the kernel counts %.4f s of it as throttled", delay, took.Seconds(), throttled)
 	}
 }
 

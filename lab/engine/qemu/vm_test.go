@@ -550,7 +550,7 @@ func TestCannotBeMade(t *testing.T) {
 	}
 }
 
-// What a VM cannot be is said as such.
+// A configuration that a VM cannot have gives an error that says so.
 func TestCannot(t *testing.T) {
 	d, s := lab(t, qemu.VM, program(t), 0, 0)
 	for _, i := range []notebook.Instance{
