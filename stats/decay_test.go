@@ -44,7 +44,7 @@ func gains(g *rand.Rand, times, seconds, slow, constant, white float64) (said, r
 	return Median(all), spread(seconds) / spread(times*seconds)
 }
 
-// pair draws the difference of two trials whose beginnings lie so many seconds apart.
+// pair draws the difference of two trials that begin at this distance, in seconds.
 func pair(g *rand.Rand, seconds, apart, slow, constant, white float64) float64 {
 	const steps = 10 // in a trial
 	level, sum := slow*g.NormFloat64(), [2]float64{}

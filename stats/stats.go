@@ -628,7 +628,7 @@ type Verdict string
 // Verdicts. The ratio is a cost: above 1 is worse.
 const (
 	Slower       Verdict = "slower"     // by the margin at least
-	Faster       Verdict = "faster"     // likewise
+	Faster       Verdict = "faster"     // by the margin at least
 	Equivalent   Verdict = "equivalent" // any difference is smaller than the margin
 	Inconclusive Verdict = "inconclusive"
 )
