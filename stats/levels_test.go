@@ -186,7 +186,7 @@ func TestAnInjectedPercentIsFound(t *testing.T) {
 	}
 }
 
-// heldUp is steady within 0.13 % but for one trial in 35, which takes up to 12 % longer.
+// heldUp is steady within 0.13 % except for one trial in 35, which takes up to 12 % longer.
 func heldUp(g *rand.Rand) float64 {
 	v := 0.0013*g.NormFloat64() - 0.06/35
 	if g.Float64() < 1.0/35 {

@@ -92,7 +92,7 @@ func TestPooledBaselineKeepsCoverage(t *testing.T) {
 
 func TestPooled(t *testing.T) {
 	got := Pooled(map[int]Sum{0: {Of: 8, N: 4}, 1: {Of: 3, N: 1}, 2: {}}, map[int]Sum{0: {Of: 4, N: 1}, 3: {Of: 10, N: 2}})
-	for round, want := range map[int]float64{0: 3, 1: 3, 3: 5} { // of arms, whatever their trials; or of the one that is there
+	for round, want := range map[int]float64{0: 3, 1: 3, 3: 5} { // of arms, whatever their trials; or of the only arm
 		if got[round].Mean() != want {
 			t.Errorf("round %d: %v, want %v", round, got[round].Mean(), want)
 		}

@@ -247,7 +247,7 @@ func (g *group) bareMetal(i notebook.Instance) *data.Row {
 }
 
 // predicted are the choices that were not measured and that the model speaks of: every platform that was measured at
-// other sizes, at each size at which bare metal was measured. A ratio alone says no time; so of a size that was asked
+// other sizes, at each size at which bare metal was measured. A ratio by itself gives no time; so of a size that was asked
 // for and at which bare metal was not measured, all are predicted, and the ratios are ranked.
 func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 	var at []notebook.Instance

@@ -66,7 +66,7 @@ type Verdict struct {
 	// bound, of those that refute it the farthest beyond one, and where nothing is decided the one that needs most rounds.
 	// −1: there is none. Alike is how many comparisons are as it is.
 	Deciding, Alike int
-	More            int                  // about how many more rounds would decide it, of NotTestable one way alone; 0: more than [stats.MostRounds] in all, or not foreseeable
+	More            int                  // about how many more rounds would decide it, for NotTestable only one way; 0: more than [stats.MostRounds] in all, or not foreseeable
 	Waits           []notebook.Treatment // whose rounds those are
 
 	// CHRLow and CHRHigh are those of the containers in Evidence; 0 where there are none.
@@ -130,7 +130,7 @@ type Evidence struct {
 	Estimate   float64 // what the comparison comes to; NaN where unknown
 	Unit       string  // of it; empty: a ratio, a share or a count
 	Low, High  float64 // NaN or ±Inf where unknown
-	Level      float64 // of that interval, as a share; what misses at one end alone may miss there as often as others at both
+	Level      float64 // of that interval, as a share; an interval that misses only at one end may miss there as often as others at both
 	Rounds     int     // that count, of the pair that has fewer
 	Wanted     Region
 	Met        Met // whether the interval lies where the hypothesis wants it

@@ -336,7 +336,7 @@ func BenchmarkJudge(b *testing.B) {
 	}
 }
 
-// Of comparisons of which one is enough a claim waits for the quickest, once enough is known of all to tell which that is.
+// Where one comparison is enough, a claim waits for the quickest, once enough is known to tell which one that is.
 func TestWaits(t *testing.T) {
 	w := newWorld(host("h", 16))
 	w.add(0, "x bm large", 1)

@@ -178,7 +178,7 @@ const (
 	Largest  Sizes = "largest"
 )
 
-// Bounds are those of a comparison. Exactly one of them is there; the first three are a ratio's.
+// Bounds are those of a comparison. Exactly one of them is set. The first three are a ratio's.
 type Bounds struct {
 	Higher  Share     `yaml:"higher,omitempty"` // by this share at least: 2% is a ratio of 1.02 or more
 	Lower   Share     `yaml:"lower,omitempty"`  // 2% is a ratio of 1/1.02 or less

@@ -92,7 +92,7 @@ type node struct {
 	cmp  *comparison
 	why  []Gap // absent: the reasons
 	seen bool  // absent: measured, but must not decide
-	next bool  // absent: nothing but trials that are still to come is missing; cmp is what they will compare
+	next bool  // absent: only trials that are still to come are missing; cmp is what they will compare
 	out  bool  // absent: the paper leaves out all that there is
 }
 
@@ -222,7 +222,7 @@ func (j *judge) build(h Hypothesis) *node {
 	return many(every, h.All)
 }
 
-// bareMetal is what a ratio is to where nothing is said.
+// bareMetal is the default denominator of a ratio.
 var bareMetal = Selector{Platform: Values{"bm"}}
 
 // each goes through every choice that the selectors' lists leave: all of them must hold.
@@ -451,7 +451,7 @@ func (j *judge) trend(of, to Selector, what data.Quantity, t *Trend) *node {
 }
 
 // lines groups pairs that differ only in their place on the axis, and sorts them by it. Those with
-// fewer than two places are no lines. Hosts are told apart, or with acrossHosts only their models of CPU.
+// fewer than two places are not lines. Different hosts make different lines, or with acrossHosts only their models of CPU.
 func (j *judge) lines(pairs []pair, over string, acrossHosts bool) [][]pair {
 	key := func(r *data.Row) data.Identity {
 		t := r.Treatment.Without(over)
@@ -571,7 +571,7 @@ func (c *comparison) quantities() []data.Quantity {
 	return []data.Quantity{c.what, *c.whole}
 }
 
-// measured says whether there are figures of all, and nothing but an A/A check speaks against them. Such a comparison
+// measured says whether there are figures of all, and at most an A/A check speaks against them. Such a comparison
 // counts as tested, or what is tested would depend on what came out.
 func (c *comparison) measured(j *judge) bool {
 	return !slices.ContainsFunc(c.rows(), func(r *data.Row) bool {

@@ -213,7 +213,7 @@ func TestMemoryClaimsFailWhereTheThesisIsFalse(t *testing.T) {
 	}
 }
 
-// Seven VMs come below 100 MiB each where one takes 160 alone and 80 in the end.
+// Seven VMs come below 100 MiB each where a single one takes 160 MiB, and each further one 80 in the end.
 func TestSevenVMs(t *testing.T) {
 	of := maps.Clone(asTheThesisSays)
 	vm := of["system vm qemu kvm pinned"]
@@ -274,8 +274,8 @@ func TestKVMDecidesWhereItIsThere(t *testing.T) {
 	}
 }
 
-// What was weighed without huge pages, as the thesis's guests were, decides alone where both are there; what was weighed with them decides as before where it is
-// all that there is.
+// What was weighed without huge pages, as the thesis's guests were, decides by itself where both exist; what was weighed with them decides as before where
+// nothing else exists.
 func TestWeightsWithoutHugePagesDecide(t *testing.T) {
 	with, without := footprint, footprint
 	without.HugePages = memory.HugePagesOff

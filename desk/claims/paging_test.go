@@ -110,7 +110,7 @@ func pagesRead(t *testing.T, of map[string]pagesOf, addresses string) []Verdict 
 	return Judge(s, slices.DeleteFunc(all, func(c Claim) bool { return UnderLoad(c) || OnGPU(c) }))
 }
 
-// What the thesis contradicts cannot hold with what it contradicts: its conclusions' "up to 97 %" beside MongoDB's 98; and of GraphChi Table 5.1 beside Figure 5.9.
+// What the thesis contradicts cannot hold with what it contradicts: the "up to 97 %" of its conclusions contradict MongoDB's 98, and Table 5.1 contradicts Figure 5.9 for GraphChi.
 func TestPagingClaimsHoldWhereTheThesisIsTrue(t *testing.T) {
 	for name, c := range map[string]struct {
 		of           map[string]pagesOf

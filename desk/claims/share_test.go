@@ -92,7 +92,7 @@ func TestShareOfTheHost(t *testing.T) {
 	}
 }
 
-// What several verdicts have in common is said once, and their treatments together.
+// Notes state what several verdicts have in common once, and list their treatments together.
 func TestReasonsInCommon(t *testing.T) {
 	w := newWorld(host("bench", 2))
 	w.add(0, "ffmpeg segments=1 bm large", 4)

@@ -270,7 +270,7 @@ func (r *Row) sharesNetwork() bool {
 }
 
 // metric is a tracer's metric in a block. What is counted by device is added up over the devices, the loopback's not; a
-// device that did nothing of a kind may be without that figure, and then counts as none where others of its kind are there.
+// device that did nothing of a kind may be without that figure, and then counts as 0 where other devices of its kind have it.
 func (t *Trace) metric(c *TracedCell, name string) stats.Sum {
 	if i := slices.Index(t.Names, name); i >= 0 {
 		return c.Figure(i)

@@ -307,7 +307,7 @@ func (b *book) overhead(a *Account, x, y []*data.Cell) {
 			ps = append(ps, p)
 		}
 		p := Part{Key: Unexplained, Seconds: stats.Mean(rest, sure), Share: share(rest), Cause: excludesZero(stats.Mean(rest, one))}
-		p.Seconds.Value = a.Overhead.Value - attributed // the same but for rounding: so the sum is the overhead
+		p.Seconds.Value = a.Overhead.Value - attributed // the same except for rounding, so that the sum is the overhead
 		return append(ps, p)
 	}
 	a.Parts, a.Fine = parts(shown), parts(fine)
@@ -429,7 +429,7 @@ func (b *book) incomplete(a *Account) {
 		case x.Saw[tracer]:
 			for _, why := range m.Why.Parts() {
 				say(TracerMissing{Tracer: tracer, Why: data.Missing{Why: why, Inside: m.Inside}, Partly: true})
-				m.Inside = false // it is said once
+				m.Inside = false // one doubt says so
 			}
 		default:
 			say(TracerMissing{Tracer: tracer, Why: m})

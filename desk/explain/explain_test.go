@@ -310,7 +310,7 @@ func TestRefuses(t *testing.T) {
 	if _, err := readAll(t.TempDir()); err == nil || !strings.Contains(err.Error(), "is not a results folder") {
 		t.Error(err)
 	}
-	// Beside a folder that has some, one without is said.
+	// With one folder that has some, a doubt names the other, which has none.
 	other := newLab().add("bm", one, wall{notebook.WallUser: 2})
 	other.host.ID = "bbbb"
 	for i := range other.study.Treatments {

@@ -16,7 +16,7 @@ import (
 	"tare/internal/golden"
 )
 
-// texts are the keys of what is said in words, or not a number of the folder's own: they may change.
+// texts are the keys of texts, and of numbers that are not the folder's own: they may change.
 var texts = []string{"tier", "notes", "why", "sentence", "what", "missing", "name", "help", "needs", "finding", "tolerance", "against", "wanted", "tie_rule", "not_ranked",
 	"spread", "inside", "stacks", "tracer_metrics", "headline", "paper", "group", "place", "study", "published"}
 

@@ -1,6 +1,6 @@
 // Package export writes for other programs: the raw data of folders in several formats, and the answers of the desk as
 // JSON. Raw data is one row for each trial, warm-ups and failures included, with everything about its treatment, guest and
-// host that an analysis elsewhere needs. It streams; memory does not grow with the folders, but for what is known of their
+// host that an analysis elsewhere needs. It streams: memory grows only with the number of the folders'
 // guests.
 package export
 

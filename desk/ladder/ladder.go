@@ -80,7 +80,7 @@ type Staircase struct {
 	HostCores   int
 	Metric      notebook.Metric
 	Image       notebook.Image
-	OtherImages bool // another staircase is the same but for its image: it needs to be named
+	OtherImages bool // another staircase differs only in its image, so its name has to include the image
 
 	Rungs []*Rung // bare metal first, then from the lowest up
 	Level float64 // at which Rung.Significant was decided, without the share of the stopping rule: 1 − Alpha over the number of ranked layers and engines

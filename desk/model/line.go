@@ -27,7 +27,7 @@ type line struct {
 }
 
 // misfitDoubt is the chance that residuals are as small as they are, or smaller, were the misfit mostMisfit. Few points
-// often show none of a misfit that is there; the simulations show that with this one predictions keep their promise.
+// often show no misfit where there is one; the simulations show that with this one predictions keep their promise.
 const misfitDoubt = 0.25
 
 // fitLine fits, with intervals of 1 − alpha; the noise is known by so many degrees. False where the columns of x do not

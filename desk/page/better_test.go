@@ -14,7 +14,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// Tables and figures say where higher is better, each metric that matters has both, and what is answered is said in its direction.
+// Tables and figures say where higher is better, each metric that matters has both, and the answer uses its direction.
 func TestHigherIsBetter(t *testing.T) {
 	s, err := data.Read([]string{notebooktest.Stream().Write(t)}, data.Options{})
 	if err != nil {

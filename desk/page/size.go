@@ -85,7 +85,7 @@ func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 	for _, n := range words.Doubts(v.Doubts) {
 		text = append(text, words.Sentence(n))
 	}
-	// What is the same for several is said once.
+	// Several sizes share one sentence where it is the same.
 	list := &w.Cannot
 	if v.Cannot == nil {
 		list = &w.Said

@@ -33,7 +33,7 @@ func Advice(w io.Writer, a *advise.Advice, on Screen) error {
 	return t.flush(w)
 }
 
-// common are the reasons not to rank that several rankings have: they are said once, and referred to by number.
+// common are the reasons not to rank that several rankings share. The text gives them once and refers to them by number.
 func common(a *advise.Advice) (notes []string) {
 	first := map[string]int{}
 	for i := range a.Rankings {

@@ -15,7 +15,7 @@ import (
 	"tare/notebook"
 )
 
-// What probes looked at feeds no mean, no ratio, no count, and makes no row unreliable; that it failed is said.
+// Trials that probes observed count in no mean, ratio or count, and make no row unreliable. The text says if one failed.
 func TestExplainedTrialsAreNotMeasured(t *testing.T) {
 	l := newLab().add(treatmentOf("bm", "", "", "", large), 4).add(treatmentOf("cn", "crun", "", "pinned", large), 5)
 	plain := l.write(t)

@@ -379,7 +379,7 @@ func TestJSONKeys(t *testing.T) {
 	}
 }
 
-// A kill leaves a round that is not whole, and may cut the last record off: both are said.
+// A kill leaves an incomplete round, and may cut the last record off. The summary says both.
 func TestACutFolder(t *testing.T) {
 	made := func() *lab {
 		l := newLab().add(treatmentOf("bm", "", "", "", large), 4).add(treatmentOf("cn", "crun", "", "pinned", large), 5).add(treatmentOf("vm", "qemu", "tcg", "pinned", large), 9)

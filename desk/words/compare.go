@@ -92,7 +92,7 @@ func Changed(c *compare.Comparison, x compare.Change) string {
 	return ChangedWhere(c, x) + ": " + said
 }
 
-// ChangedWhere names the treatment of a change, with its parameters where its workload is there with others too.
+// ChangedWhere names the treatment of a change, with its parameters where its workload also exists with others.
 func ChangedWhere(c *compare.Comparison, x compare.Change) string {
 	of := x.Old.Treatment
 	if !slices.ContainsFunc(c.Changes, func(o compare.Change) bool {

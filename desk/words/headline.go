@@ -19,7 +19,7 @@ var workNames = map[string]string{
 	"web": "this service", "postgres": "PostgreSQL", "redis": "Redis",
 }
 
-// pluralWork are those of which one says "are".
+// pluralWork are the kinds of work whose names are plural.
 var pluralWork = []string{"system calls", "synced writes", "page faults", "network requests"}
 
 // mostSentences is how many sentences a headline has.
@@ -209,7 +209,7 @@ func timed(m notebook.Metric) bool {
 	return slices.Contains([]string{"ns", "us", "µs", "ms", "s", "min", "h"}, m.Unit) && m.Directed() && !m.MoreIsBetter()
 }
 
-// upwards writes a share as per cent, rounded up so that what is said is never less than what is known.
+// upwards writes a share as per cent, rounded up so that the text never claims a lower bound than the data show.
 func upwards(share float64) string {
 	d := 1
 	switch {

@@ -68,7 +68,7 @@ func toCompare(all [][]*data.Row) (places [][]*data.Row, rungs bool) {
 			rungs = rungs || len(all[i]) < len(rows)
 		}
 	}
-	// The place of the baseline alone compares nothing.
+	// A place with only the baseline compares nothing.
 	places = slices.DeleteFunc(slices.Clone(all), func(rows []*data.Row) bool {
 		return !slices.ContainsFunc(rows, func(r *data.Row) bool { return !beside(r) })
 	})
@@ -93,7 +93,7 @@ func foremost(places [][]*data.Row) (told [][]*data.Row) {
 	return told[:min(len(told), mostWorkloads)]
 }
 
-// withParams says whether a row's workload is there with other parameters too.
+// withParams says whether a row's workload also exists with other parameters.
 func withParams(places [][]*data.Row, r *data.Row) bool {
 	return slices.ContainsFunc(places, func(rows []*data.Row) bool {
 		return rows[0].Treatment.Workload == r.Treatment.Workload && !rows[0].Treatment.SameWork(r.Treatment)

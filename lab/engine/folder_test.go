@@ -45,7 +45,7 @@ func TestFolderTakesAllWithIt(t *testing.T) {
 	}
 	defer j.Close()
 	c := journal.NewChanges(j, Undo())
-	// tail is told to be one of the guest's programs, sleep is not.
+	// The test declares tail as one of the guest's programs, and not sleep.
 	folder, err := makeFolder(c, state, "guest", []string{tailProgram}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ var files = map[string]string{
 	"full_scans": "7", "pages_shared": "0", "pages_sharing": "0",
 }
 
-// plant makes a tree with these files, some of which say something else.
+// plant makes a tree with these files, some with other content.
 func plant(t *testing.T, others map[string]string) Tree {
 	t.Helper()
 	_, err := thread()

@@ -87,7 +87,7 @@ func TestLayered(t *testing.T) {
 	}
 }
 
-// What can be run only when a guest's first process is there is refused.
+// The engine refuses hooks that can run only once a guest's first process exists.
 func TestLateHook(t *testing.T) {
 	s := engine.Spec{
 		ID: "late", Instance: notebook.Instance{Cores: 1}, CPUs: []int{0}, Image: &image.Image{Tree: image.Tree{Dir: t.TempDir()}},
