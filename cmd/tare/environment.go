@@ -12,7 +12,7 @@ var statuses = []option{
 	{name: "0", usage: "The command did what it was asked. Also: the reader of its output, such as `head`, closed the pipe."},
 	{name: "1", usage: "A run failed, a file or folder could not be read or written, or the host lacks what the command needs."},
 	{name: "2", usage: "The command line is wrong: an unknown command or flag, a missing argument, or a value that a flag does not allow."},
-	{name: "3", usage: "`tare compare --fail-if` found its condition, or a result that was there before is missing."},
+	{name: "3", usage: "`tare compare --fail-if` found its condition, or a result of the first folder is missing."},
 	{name: "130", usage: "An interrupt (Ctrl-C) or a request to terminate ended the command. `tare run` and `tare bench` clean up first and keep their runs."},
 }
 

@@ -29,7 +29,7 @@ and then closes in. The answer is the greatest number that keeps the limit, and 
 process ids or the engine. The others increment an integer and use little memory. So Tare also says how many would fit into the
 host's memory if each used all of its size.
 
-'p95 < 1.5x' means that the 95th percentile of the measured runs stays below 1.5 times its value with one container or VM alone.
+'p95 < 1.5x' means that the 95th percentile of the measured runs stays below 1.5 times its value with a single container or VM.
 Tare searches twice, each time with another measured one. A search ends after ten minutes, or with its share of --time-budget.
 
 Without a STUDY the work is ` + fitWork + ` of the study ` + fitStudy + `, in containers with a CPU quota.`,
@@ -66,7 +66,7 @@ Without a STUDY the work is ` + fitWork + ` of the study ` + fitStudy + `, in co
 		},
 	}
 	r.flags(c, "", "")
-	c.Flags().StringVar(&limit, "limit", "p95 < 1.5x", "what the measured one must keep: `OBJECTIVE` of p10 to p99, relative to its value alone")
+	c.Flags().StringVar(&limit, "limit", "p95 < 1.5x", "what the measured one must keep: `OBJECTIVE` of p10 to p99, relative to its value when it runs alone")
 	c.Flags().StringVar(&work, "workload", "", "`WORKLOAD` to measure: its name (tare workload list), or a folder; not all of the study's")
 	return c
 }
