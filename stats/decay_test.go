@@ -31,7 +31,7 @@ func gains(g *rand.Rand, times, seconds, slow, constant, white float64) (said, r
 		values := wandering(g, min(33, int(5/seconds)), seconds, slow, constant, white)
 		all = append(all, WanderOf(values).Gain(times, 3.3))
 	}
-	spread := func(seconds float64) (v float64) { // of two trials in a round of four guests, each of which takes 0.2 s to make and warms up as long
+	spread := func(seconds float64) (v float64) { // of two trials in a round of four guests that each take 0.2 s to make and warm up as long
 		const studies = 4000
 		slot := 2*seconds + 0.2
 		for range studies {

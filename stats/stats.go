@@ -449,7 +449,7 @@ func (q Quotient) ended(a, b, c float64, x, y []float64) Quotient {
 	return q
 }
 
-// Robust is about what Ratio is of values of which a few are disturbed by how much whatsoever: of the logarithms of x[i]/y[i] the median of
+// Robust is about what Ratio is, even if a few values are disturbed by any amount: of the logarithms of x[i]/y[i] the median of
 // the means of any two, one with itself too (Hodges and Lehmann, "Estimates of location based on rank tests", 1963). It takes disturbances of up
 // to 29 % of the rounds. Where the noise is skewed the two differ for that reason too. NaN without a round, and where a value is not positive.
 func Robust(x, y []float64) float64 {

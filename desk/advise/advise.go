@@ -23,7 +23,7 @@ type Preference string
 
 const (
 	Latency Preference = "latency" // the metric itself
-	Cost    Preference = "cost"    // cores × the metric: what the work costs in core-seconds; where more is better, the metric over the cores
+	Cost    Preference = "cost"    // cores × the metric: what the work costs in core-seconds; where higher is better, the metric over the cores
 )
 
 // Options say what is wanted.

@@ -352,7 +352,7 @@ func possible(t notebook.Treatment) bool {
 	return t.Instance.Whole() || t.Platform == notebook.CN && t.Provisioning == notebook.Vanilla
 }
 
-// order ranks the choices by the worse end of their intervals: the upper one, or the lower one where more is better. Those that are not
+// order ranks the choices by the worse end of their intervals: the upper one, or the lower one where higher is better. Those that are not
 // distinguishable from the leader, and whose estimates are no worse than its worse end, come first, the simplest of them before the others.
 func (a *adviser) order(r *Ranking) {
 	c := r.Choices

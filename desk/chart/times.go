@@ -179,7 +179,7 @@ func (h *histogram) draw(c *Picture, x0, x1, y0, y1 float64, first, last int) {
 			if i < first || i > last || n <= 0 {
 				continue
 			}
-			x, tall := x0+step*float64(i-first), max(n*scale, 0.8) // what is there at all is seen
+			x, tall := x0+step*float64(i-first), max(n*scale, 0.8) // every count above 0 is visible
 			faces.lines = append(faces.lines, rect(x+0.4, mid, x+step-0.4, mid-sign*tall))
 			if l.emulated {
 				for y := 3.0; y < tall; y += 3 {

@@ -142,7 +142,7 @@ type Gain struct {
 type By string
 
 const (
-	ByRatio      By = "ratio" // as is empty
+	ByRatio      By = "ratio" // also the default
 	ByValue      By = "value"
 	ByDifference By = "difference"
 )
@@ -172,7 +172,7 @@ const (
 type Sizes string
 
 const (
-	Each     Sizes = "each" // as is empty
+	Each     Sizes = "each" // also the default
 	Some     Sizes = "any"
 	Smallest Sizes = "smallest"
 	Largest  Sizes = "largest"

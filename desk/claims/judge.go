@@ -947,7 +947,7 @@ func (r Region) distance(low, high float64) float64 {
 const few = 6
 
 // rounds is about how many more rounds would show the node (yes) or refute it, if the estimates and the noise stay, and the comparisons that
-// this waits for: all, or where one is enough the quickest, and those of which little is known yet. +Inf: that is not foreseeable.
+// this waits for: all, or where one is enough the quickest, and those about which little is known yet. +Inf: that is not foreseeable.
 func (j *judge) rounds(n *node, alpha float64, yes bool) (more float64, waits []*comparison) {
 	switch n.kind {
 	case leaf:

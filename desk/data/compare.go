@@ -135,7 +135,7 @@ func (r *Row) seen(control *Row, blocks []Block) []stats.Seen {
 	return all
 }
 
-// Sure is the confidence of intervals over the row's rounds of which a share alpha may miss.
+// Sure is the confidence of intervals over the row's rounds if a share alpha of them may miss.
 func (s *Summary) Sure(x *Row, alpha float64) stats.Confidence {
 	return s.sure(folders(x.Values), alpha)
 }

@@ -73,7 +73,7 @@ func unpathed(s *data.Summary) *data.Summary {
 	return &of
 }
 
-// beside has the folders, hosts and rows of two summaries: what a page says of where they come from.
+// beside has the folders, hosts and rows of two summaries: for the part of a page about their origin.
 func beside(a, b *data.Summary) *data.Summary {
 	s := *a
 	s.Folders, s.Rows = slices.Concat(a.Folders, b.Folders), slices.Concat(a.Rows, b.Rows)

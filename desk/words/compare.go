@@ -107,7 +107,7 @@ func ChangedWhere(c *compare.Comparison, x compare.Change) string {
 	return where
 }
 
-// ChangedBy says a change in per cent, with its interval, and what would settle an inconclusive one. Where more is better, it says whether the
+// ChangedBy says a change in per cent, with its interval, and what would settle an inconclusive one. Where higher is better, it says whether the
 // change is: "5.1 % less (4.2 to 6.0), which is worse".
 func ChangedBy(x compare.Change) string { return changedBy(x) + Caveat(x.New) }
 

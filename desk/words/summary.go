@@ -139,7 +139,7 @@ func disturbed(s *data.Summary) []string {
 			n, rounds = n+d.Rounds, rounds+d.Of
 		}
 	}
-	if n == 0 || n*10 < rounds { // what is done beside may fall on one platform more than on another
+	if n == 0 || n*10 < rounds { // other load on the host may disturb one platform more than another
 		return nil
 	}
 	return []string{fmt.Sprintf("Other programs used more than 5 %% of the CPU in %d of %s, which may explain the result: see the notes.", n, Count(rounds, "round"))}

@@ -638,7 +638,7 @@ func (r *reader) hash(pid, n int, whole bool, address func(i int) uint64) (piece
 	return r.some, r.full
 }
 
-// hashShared is hash of whole pages for those of which the process must not get copies.
+// hashShared is hash for whole pages that the process must not get copies of.
 func (r *reader) hashShared(pid, n int, address func(i int) uint64) (pieces, wholes []uint64) {
 	r.ready(n)
 	memory, err := openKernel(fmt.Sprintf("/proc/%d/mem", pid))

@@ -350,7 +350,7 @@ func (g guest) Machine() (engine.Machine, bool) {
 // watcher is a driver's guest that can tell whether a trial stayed on its CPUs.
 type watcher interface{ Watch() engine.Watch }
 
-// Watch implements crowd.Guest. For a virtual machine the host sees only threads, each of which is bound to CPUs.
+// Watch implements crowd.Guest. For a virtual machine the host sees only threads, and each is bound to CPUs.
 func (g guest) Watch() engine.Watch {
 	if w, is := g.Guest.(watcher); is && !g.unseen {
 		return w.Watch()
