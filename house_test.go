@@ -19,7 +19,7 @@ import (
 )
 
 // arrows are the imports that the house does not allow (docs/architecture.md). A pattern is a folder of the module and
-// all below it; with /* it is what is below alone.
+// all below it; with /* it is only what is below.
 var arrows = []struct {
 	from, to string
 	tests    bool // neither do their tests
@@ -28,16 +28,16 @@ var arrows = []struct {
 	{from: "lab", to: "desk", tests: true, why: "the laboratory measures and knows of no report."},
 	{from: "desk", to: "lab", tests: true, why: "the desk reads results on any machine, and knows of no engine."},
 	{from: "notebook", to: "", tests: true, why: "both wings stand on the notebook."},
-	{from: "stats", to: "", tests: true, why: "intervals are functions of numbers alone."},
+	{from: "stats", to: "", tests: true, why: "intervals are functions of only numbers."},
 	{from: "lab", to: "cmd", tests: true, why: "a command calls."},
 	{from: "desk", to: "cmd", tests: true, why: "a command calls."},
 
 	{from: "lab/study", to: "lab/session", why: "a session opens the host and runs a study on it."},
-	{from: "lab/study", to: "lab/engine/*", why: "a study knows engines by their contract alone."},
+	{from: "lab/study", to: "lab/engine/*", why: "a study knows engines only by their contract."},
 	{from: "lab/studyfile", to: "lab/study", why: "a study file says what is asked, whoever measures it."},
 	{from: "lab/studyfile", to: "lab/session", why: "a study file says what is asked, whoever measures it."},
-	{from: "lab/studyfile", to: "lab/engine/*", why: "a study file knows engines by their contract alone."},
-	{from: "lab/trace", to: "lab/engine/*", why: "a tracer knows engines by their contract alone."},
+	{from: "lab/studyfile", to: "lab/engine/*", why: "a study file knows engines only by their contract."},
+	{from: "lab/trace", to: "lab/engine/*", why: "a tracer knows engines only by their contract."},
 	{from: "lab/memory", to: "lab/engine", why: "pages are read of any process, whoever started it."},
 	{from: "lab/ruler", to: "lab", why: "the ruler is in every guest and carries nothing else there."},
 	{from: "cmd/ruler", to: "lab/engine", why: "the ruler is in every guest and carries nothing else there."},

@@ -41,7 +41,7 @@ func TestNobodyKnowsAKindOfStudy(t *testing.T) {
 					continue
 				}
 				if p.ImportPath != lists[room] && !strings.HasPrefix(p.ImportPath, "tare/"+room+name) {
-					t.Errorf("%s imports %s: a kind of study is known by its contract alone", p.ImportPath, to)
+					t.Errorf("%s imports %s: others know a kind of study only by its contract", p.ImportPath, to)
 				}
 			}
 			name, in := strings.CutPrefix(to, "tare/notebook/kinds/")

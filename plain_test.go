@@ -14,24 +14,30 @@ import (
 var unplain = []struct {
 	text    *regexp.Regexp
 	instead string
+	unless  *regexp.Regexp // matches the text if it is plain English after all; nil: never
 }{
-	{regexp.MustCompile(`(?i)\bw(as|ere) expected\b`), `say what is wrong, then what is allowed: "must be …"`},
-	{regexp.MustCompile(`(?i)\b(of|in|by|from|with|to) which (it is|there (is|are)|less|more|no|nothing)\b`), "start a new sentence and name the subject"},
-	{regexp.MustCompile(`(?i)\bit is (said|told|seen|asked|shown) (that|what|which|whether|how)\b`), "use the active voice: who reports what"},
-	{regexp.MustCompile(`(^|[.;:] )(So|Neither|Nor) (is|are|do|does|has|have|was|were)\b`), "repeat the subject and the verb"},
-	{regexp.MustCompile(`(?i)\bbeside (it|them|that|this|each|others?|what|one)\b`), `"next to", "as well as", "compared with"`},
-	{regexp.MustCompile(`(?i)\bas (long|many|much|wide|large|often) again\b`), "give the factor: twice as many"},
-	{regexp.MustCompile(`(?i)\b(that|those) of (that|those|it|them|one|others)\b`), "repeat the noun"},
-	{regexp.MustCompile(`(?i)\b(two|both) would [a-z]+ each other\b`), "say the effect: would disturb each other"},
-	{regexp.MustCompile(`(?i)\b(held against|made good|put beside|booked to|made otherwise)\b`), "compared with, corrected, next to, attributed to"},
-	{regexp.MustCompile(`\b(upbringing|keepCompany|metAtOnce|inEarnest|begunGuest)\b`), "use the word of the field"},
+	{regexp.MustCompile(`(?i)\bw(as|ere) expected\b`), `say what is wrong, then what is allowed: "must be …"`, nil},
+	{regexp.MustCompile(`(?i)\b(of|in|by|from|with|to) which (it is|there (is|are)|less|more|no|nothing)\b`), "start a new sentence and name the subject", nil},
+	{regexp.MustCompile(`(?i)\bit is (said|told|seen|asked|shown) (that|what|which|whether|how)\b`), "use the active voice: who reports what", nil},
+	{regexp.MustCompile(`(^|[.;:] )(So|Neither|Nor) (is|are|do|does|has|have|was|were)\b`), "repeat the subject and the verb", nil},
+	{regexp.MustCompile(`(?i)\bbeside (it|them|that|this|each|others?|what|one)\b`), `"next to", "as well as", "compared with"`, nil},
+	{regexp.MustCompile(`(?i)\bas (long|many|much|wide|large|often) again\b`), "give the factor: twice as many", nil},
+	{regexp.MustCompile(`(?i)\b(that|those) of (that|those|it|them|one|others)\b`), "repeat the noun", nil},
+	{regexp.MustCompile(`(?i)\b(two|both) would [a-z]+ each other\b`), "say the effect: would disturb each other", nil},
+	{regexp.MustCompile(`(?i)\b(held against|made good|put beside|booked to|made otherwise)\b`), "compared with, corrected, next to, attributed to", nil},
+	{regexp.MustCompile(`(?i)\b(there )?is no [a-z]+`), `"is not a …"`, regexp.MustCompile(`(?i)^there|no (longer|more|less|better|worse|other|way|need|such|(farth|larg|small|long|short|wid|great|high|low|slow|fast)er)$`)},
+	{regexp.MustCompile(`(?i)(\b(tell|tells|told)\b.* |\b[a-z]+ )?\b(alone|apart|meanwhile|likewise)[.;,]?$`), `"only", "separately", "at the same time", or drop it`, regexp.MustCompile(`(?i)^(tells?|told) .*apart|^(runs?|left|leaves?|stands?) alone|^(seconds|minutes) apart`)},
+	{regexp.MustCompile(`(?i)\b(is|are|was|were) there (to|that|which|before|already|beside)\b`), `"exists", "is present", or name what it is for`, nil},
+	{regexp.MustCompile(`(?i)\bwhat (it|they|is) (has|have|takes?|made) of\b|\bmakes? of (it|them|nothing)\b`), "say what was done, or name the part", nil},
+	{regexp.MustCompile(`(?i)\b(is|are) (said|told|asked) (of|what|which|beside)\b`), "use the active voice: who reports what", nil},
+	{regexp.MustCompile(`\b(upbringing|keepCompany|metAtOnce|inEarnest|begunGuest)\b`), "use the word of the field", nil},
 }
 
 // longSentence is the greatest number of words in a sentence.
 const longSentence = 32
 
-// notPlainYet is how many places in a folder are still to be rewritten. A folder that is not here has none. Lower a number when you mend
-// places; never raise one.
+// notPlainYet is how many places in a folder stay as they are: sample output, tables of names, the kernel's formats and command lines. A
+// folder that is not here has none. Never raise a number for prose.
 var notPlainYet = map[string]int{
 	"desk/model":                   1,
 	"desk/terminal":                3,
@@ -105,8 +111,11 @@ func foreign(path, text string) (all []string) {
 			sentences()
 		}
 		for _, rule := range unplain {
-			if m := rule.text.FindString(p); m != "" {
-				all = append(all, fmt.Sprintf("%s:%d: %q: %s", path, i+1, m, rule.instead))
+			for _, m := range rule.text.FindAllString(p, -1) {
+				if rule.unless == nil || !rule.unless.MatchString(m) {
+					all = append(all, fmt.Sprintf("%s:%d: %q: %s", path, i+1, m, rule.instead))
+					break
+				}
 			}
 		}
 		if block == "" {
@@ -146,6 +155,14 @@ func TestForeignTextIsFound(t *testing.T) {
 		"// A list was expected.":                                                               1,
 		"x := \"a list of words: was expected\"":                                                1,
 		"// Tare removes the container.":                                                        0,
+		"// What is no VM has none.":                                                            1,
+		"// There is no VM; 2 is no more than 3.":                                               0,
+		"// It counts processes of the guest alone.":                                            1,
+		"// Symbols tell the engines of a platform apart.":                                      0,
+		"// The workload runs alone.":                                                           0,
+		"// A row is there to be compared.":                                                     1,
+		"// The guest and what it has of the host's memory.":                                    1,
+		"// What is said of a row, and its caption.":                                            1,
 		"// " + strings.Repeat("word ", 33):                                                     1,
 		"// " + strings.Repeat("word ", 20) + "\n// " + strings.Repeat("word ", 20):             1,
 		"// " + strings.Repeat("word ", 20) + ".\n// " + strings.Repeat("word ", 20):            0,

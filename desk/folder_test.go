@@ -190,7 +190,7 @@ func readAll(t *testing.T, f folder) (refusals []string) {
 	return refusals
 }
 
-// FuzzFolder reads a folder of which every byte may be anything. Reading takes long: give -fuzzminimizetime 1x, or no input but the first is tried.
+// FuzzFolder reads a folder with arbitrary bytes. Reading takes long: without -fuzzminimizetime 1x it tries only the first input.
 func FuzzFolder(f *testing.F) {
 	for _, name := range []string{"timing", "interrupted", "fit"} {
 		s := sample(f, name, 4)
@@ -201,7 +201,7 @@ func FuzzFolder(f *testing.F) {
 	})
 }
 
-// values are the samples of FuzzValues, each of which has what the others lack, and how many lines of their files are read.
+// values are the samples of FuzzValues, which each have what the others lack, and how many lines of their files are read.
 var values = []struct {
 	sample string
 	lines  int
@@ -234,7 +234,7 @@ func FuzzValues(f *testing.F) {
 	})
 }
 
-// replaced is a file of JSON values in which those at the given places, counted round, are others: a text, a number, nothing in place of
+// replaced is a file of JSON values in which those at the given places, counted round, are others: a text, a number, nothing instead of
 // what has parts.
 func replaced(file []byte, text string, number float64, at ...uint32) ([]byte, error) {
 	var all []any

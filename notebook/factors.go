@@ -60,7 +60,7 @@ var (
 var (
 	FactorAddresses  = Factor{Name: "addresses", Values: []string{AddressesFixed, AddressesRandom}}
 	FactorHugePages  = Factor{Name: "huge_pages", Values: HugePages}
-	FactorNeighbours = Factor{Name: "neighbours"} // the busy guests beside the measured one: Neighbours.Text
+	FactorNeighbours = Factor{Name: "neighbours"} // the busy guests next to the measured one: Neighbours.Text
 	FactorCache      = Factor{Name: "cache", Values: Caches}
 	FactorRoot       = Factor{Name: "root", Values: Roots}
 	FactorDevices    = Factor{Name: "devices", Listed: true} // of the host, as CDI names them

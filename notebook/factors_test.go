@@ -56,7 +56,7 @@ func TestFactorsOfFormat1(t *testing.T) {
 				case version == 1 && (factors != c.factors || own != c.own):
 					t.Errorf("%s: the factors %q and the parameters %q; want %q and %q", c.name, factors, own, c.factors, c.own)
 				case version == 2 && factors != "":
-					t.Errorf("%s: format 2 has its factors apart, and %q were taken for some", c.name, factors)
+					t.Errorf("%s: format 2 has its factors in a separate field, and %q were taken for some", c.name, factors)
 				}
 				whole := map[string]string{}
 				if err := json.Unmarshal([]byte("{"+c.params+"}"), &whole); err != nil {

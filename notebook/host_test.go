@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A folder from before settings were recorded has none of them; in a later one each is there.
+// A folder from before settings were recorded has none of them; a later one has each.
 func TestSettingsOfHosts(t *testing.T) {
 	var old, now Host
 	if err := json.Unmarshal([]byte(`{"id": "h", "governor": "performance"}`), &old); err != nil {

@@ -72,7 +72,7 @@ func ParseInstance(text string) (Instance, error) {
 // HostSize is the name of the instance type that is as large as the host: OfHost.
 const HostSize = "host"
 
-// OfHost is the instance type that is as large as the host: all CPUs that are online, and its memory but for a sixteenth, of 1 GiB at
+// OfHost is the instance type that is as large as the host: all CPUs that are online, and its memory except a sixteenth, of 1 GiB at
 // least, which the host itself and what makes its guests need. What has no limits (Whole) is of this size.
 func OfHost(h Host) Instance {
 	const step = 64 << 20

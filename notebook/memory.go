@@ -155,7 +155,7 @@ type MemoryDuplicates struct {
 	Within MemoryAlike `json:"within"`
 	Host   MemoryAlike `json:"host"`
 	Guests MemoryAlike `json:"guests"`
-	Zero   int64       `json:"zero"` // of all these, and of their originals in the guest: nothing but zeros
+	Zero   int64       `json:"zero"` // of all these, and of their originals in the guest: only zeros
 }
 
 // MemoryAlike is duplicates by what the two pages are.

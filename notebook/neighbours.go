@@ -127,7 +127,7 @@ type Neighbour struct {
 
 // The secondary metrics of a study whose guests have neighbours.
 var (
-	OwnShare = Metric{Name: "own_share", Unit: "1"} // CPU time of the measured guest over the mean of its neighbours', those apart that are busy with I/O
+	OwnShare = Metric{Name: "own_share", Unit: "1"} // CPU time of the measured guest over the mean of its neighbours', except those that are busy with I/O
 	Fairness = Metric{Name: "fairness", Unit: "1"}  // of neighbours that are busy alike: (Σx)²/(n Σx²) of their CPU times, or of their bytes (Jain); 1: all have the same
 )
 

@@ -139,7 +139,7 @@ func (h *Host) CHR(t Treatment) float64 {
 // emulation do not.
 func (t Treatment) Representative() bool { return t.Accelerator == "" || t.Accelerator == KVM }
 
-// Variant is what a treatment's guests are, beside their size and provisioning.
+// Variant is what a treatment's guests are, in addition to their size and provisioning.
 type Variant struct{ Platform, Engine, Accelerator, Kernel, Network, Isolation, Machine string }
 
 // Variant is the treatment's.
@@ -311,7 +311,7 @@ type Study struct {
 	Ports      map[string]int      `json:"ports,omitempty"`     // by workload: where its service listens
 	Syncs      map[string]bool     `json:"syncs,omitempty"`     // by Label: whether results rest on synced writes; without an entry: not known
 	LoadFrom   string              `json:"load_from,omitempty"` // the machine that services were asked from, ssh://…; empty: the host
-	Lengths    map[string]string   `json:"lengths,omitempty"`   // what was chosen for parameters of which the study names the least, by Label with that
+	Lengths    map[string]string   `json:"lengths,omitempty"`   // what was chosen for parameters for which the study names the least, by Label with that
 	Treatments []Treatment         `json:"treatments"`
 	LeftOut    []LeftOut           `json:"left_out,omitempty"`
 	Images     map[string]Image    `json:"images"`            // by Label: workload and parameters
@@ -522,7 +522,7 @@ type Trial struct {
 	Neighbours *NeighbourActivity `json:"company,omitempty"`     // what its guest's neighbours did; nil: it had none
 	Confined   *Confined          `json:"confined,omitempty"`    // nil: its guest is not held to CPUs, or nobody looked, as in folders from before it was recorded
 
-	// Seen is what the kind of study recorded besides, in the kind's own type: an object, whose keys stand beside the others in
+	// Seen is what the kind of study recorded besides, in the kind's own type: an object, whose keys stand next to the others in
 	// trials.jsonl. Of a folder that was read it is a [json.RawMessage]; SeenOf gives either. nil: nothing.
 	Seen any `json:"-"`
 }
@@ -536,7 +536,7 @@ type Found struct {
 // MostFound is how many files a Found names.
 const MostFound = 3
 
-// Beside is what the host's CPUs did beside the guest during a trial, in seconds of them all together, as its kernel counts: in hundredths.
+// Beside is what the host's CPUs did in addition to the guest during a trial, in seconds of them all together, as its kernel counts: in hundredths.
 type Beside struct {
 	StolenS float64 `json:"stolen_s"` // the machine below the host had given them to others, while something was ready to run
 	OthersS float64 `json:"others_s"` // they ran what was not of the guest, nor of its load: other programs, and the kernel itself

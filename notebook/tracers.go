@@ -234,7 +234,7 @@ type Stack struct {
 }
 
 // Layers of the isolation ladder between bare metal and a container, from the lowest up (paper "pinning", section VI: the
-// announced study of "overhead by isolation level"). Treatment.Isolation names the topmost that is there; all below are too.
+// announced study of "overhead by isolation level"). Treatment.Isolation names the topmost one; all below are active too.
 var Layers = []string{"cgroup", "quota", LayerCPUSet, "memory", "uts", "ipc", "pid", "mount", "network", "seccomp", "capabilities", "overlay", "bridge"}
 
 // Rungs are the Layers that a study can ask for. The CPU set is no longer a rung: bare metal and every rung have it, because affinity is

@@ -56,7 +56,7 @@ func Create(dir string, s Study, h Host) (*Writer, error) {
 	return w, errors.Join(err, root.Close())
 }
 
-// free says whether a folder without a study can become one of results: nothing but Tare's own may be in it.
+// free says whether a folder without a study can become one of results: only Tare's own files may be in it.
 func free(dir string) error {
 	found, err := os.ReadDir(dir)
 	if err != nil {

@@ -74,7 +74,7 @@ func TestOneWriter(t *testing.T) {
 		t.Errorf("a second Create: %v", err)
 	}
 	if _, err := Read(dir); err != nil {
-		t.Errorf("reading beside a writer: %v", err)
+		t.Errorf("reading during a write: %v", err)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestHostileFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Create(theirs, someStudy(), someHost())
-	refused("a new study beside a lock that is a link", err, "lock is not a regular file")
+	refused("a new study next to a lock that is a link", err, "lock is not a regular file")
 	if names, err := os.ReadDir(theirs); err != nil || len(names) != 1 {
 		t.Errorf("in the refused folder are %v, %v", names, err)
 	}

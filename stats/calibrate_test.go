@@ -23,8 +23,8 @@ func controls(g *rand.Rand, places, rounds int, offset float64, c stats.Confiden
 	return all
 }
 
-// On a host whose intervals are right, at most one calibration in twenty says otherwise, however many places there are. Each place judged alone
-// puts places in doubt in nearly every study of forty. Where the intervals are too narrow at all places, together they find it, each alone at few.
+// On a host whose intervals are right, at most one calibration in twenty says otherwise, however many places there are. Without a common judgement,
+// nearly every study of forty places has places in doubt. Where the intervals are too narrow at all places, all together show it, and single places rarely do.
 func TestCalibratedTogether(t *testing.T) {
 	const studies = 300
 	fixed, ruled := stats.Sure(0), stats.Sure(20)
@@ -34,7 +34,7 @@ func TestCalibratedTogether(t *testing.T) {
 		places, rounds      int
 		offset              float64 // in standard errors: the factor is √(1 + offset²)
 		c                   stats.Confidence
-		said, narrow, alone [2]float64 // shares of studies: that anything is said, that intervals are too narrow; of places that miss alone
+		said, narrow, alone [2]float64 // shares of studies: that anything is said, that intervals are too narrow; of places that miss by themselves
 	}{
 		{"one place", 1, 20, 0, fixed, [2]float64{0, 0.08}, [2]float64{0, 0}, [2]float64{0, 0.08}},
 		{"2 places", 2, 20, 0, fixed, [2]float64{0, 0.08}, [2]float64{0, 0.05}, [2]float64{0.02, 0.08}},
@@ -78,13 +78,13 @@ func TestCalibratedTogether(t *testing.T) {
 				t.Errorf("%s: %s in %.1f %%, want %.0f to %.0f %%", x.name, what, 100*got, 100*want[0], 100*want[1])
 			}
 		}
-		t.Logf("%s: said in %.1f %%, too narrow in %.1f %%, factor %.2f; %.1f %% of places miss alone, in %.1f %% of studies", x.name, 100*float64(said)/studies, 100*float64(narrow)/studies,
+		t.Logf("%s: said in %.1f %%, too narrow in %.1f %%, factor %.2f; %.1f %% of places miss by themselves, in %.1f %% of studies", x.name, 100*float64(said)/studies, 100*float64(narrow)/studies,
 			stats.Median(factors), 100*float64(alone)/float64(studies*x.places), 100*float64(before)/studies)
 		in("something is said", said, studies, x.said)
 		in("too narrow", narrow, studies, x.narrow)
-		in("places miss alone", alone, studies*x.places, x.alone)
+		in("places miss by themselves", alone, studies*x.places, x.alone)
 		if x.places == 40 && x.c == fixed {
-			in("a place misses alone", before, studies, [2]float64{0.8, 1})
+			in("a place misses by itself", before, studies, [2]float64{0.8, 1})
 		}
 		if x.places > 1 {
 			in("the true factor is at or above the lower bound", below, studies, [2]float64{0.95, 1})

@@ -86,7 +86,7 @@ func studentT3(g *rand.Rand) float64 {
 	return 0.05 * g.NormFloat64() / math.Sqrt(chi2/3)
 }
 
-// disturbed is steady but for one trial in `every`, which takes up to some times as long (Pareto, capped).
+// disturbed is steady except for one trial in `every`, which takes up to some times as long (Pareto, capped).
 func disturbed(every float64, size float64) func(*rand.Rand) float64 {
 	// Mean of a Pareto with shape 2.5 and scale 1 is 5/3.
 	extra := size * 5 / 3 / every
@@ -226,7 +226,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// alone is a noise that strikes x alone; y is steady within 1 %.
+// alone is a noise that strikes only x; y is steady within 1 %.
 func alone(name string, z func(*rand.Rand) float64) noise {
 	return noise{name + " of one alone", func(g *rand.Rand, rounds, trials int, r float64) (x, y []float64) {
 		x, _ = iid("", z).draw(g, rounds, trials, r)
@@ -235,7 +235,7 @@ func alone(name string, z func(*rand.Rand) float64) noise {
 	}}
 }
 
-// rarely is steady within half a per cent but for one trial in so many, which takes longer by a share.
+// rarely is steady within half a per cent except for one trial in so many, which takes longer by a share.
 func rarely(every, size float64) func(*rand.Rand) float64 {
 	return func(g *rand.Rand) float64 {
 		v := 0.005*g.NormFloat64() - size/every

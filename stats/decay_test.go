@@ -31,7 +31,7 @@ func gains(g *rand.Rand, times, seconds, slow, constant, white float64) (said, r
 		values := driftingTrials(g, min(33, int(5/seconds)), seconds, slow, constant, white)
 		all = append(all, NoisePartsOf(values).Gain(times, 3.3))
 	}
-	spread := func(seconds float64) (v float64) { // of two trials in a round of four guests, each of which takes 0.2 s to make and warms up as long
+	spread := func(seconds float64) (v float64) { // of two trials in a round of four guests that each take 0.2 s to make and warm up as long
 		const studies = 4000
 		slot := 2*seconds + 0.2
 		for range studies {
@@ -44,7 +44,7 @@ func gains(g *rand.Rand, times, seconds, slow, constant, white float64) (said, r
 	return Median(all), spread(seconds) / spread(times*seconds)
 }
 
-// pair draws the difference of two trials whose beginnings lie so many seconds apart.
+// pair draws the difference of two trials that begin at this distance, in seconds.
 func pair(g *rand.Rand, seconds, apart, slow, constant, white float64) float64 {
 	const steps = 10 // in a trial
 	level, sum := slow*g.NormFloat64(), [2]float64{}

@@ -12,8 +12,8 @@ type Levels struct {
 	Rounds       int     // that they are estimated from
 }
 
-// LevelsOf estimates the levels of the ratio of x to y, of which x[i] and y[i] are the trials of the same round; of x's mean, where y is
-// nil. Nothing is known from fewer than two rounds, and nothing of Trial where no guest had two trials: Free is then 0.
+// LevelsOf estimates the levels of the ratio of x to y, where x[i] and y[i] are the trials of the same round. Where y is nil, they are the levels of x's
+// mean. Nothing is known from fewer than two rounds, and nothing of Trial where no guest had two trials: Free is then 0.
 func LevelsOf(x, y [][]float64) (l Levels) {
 	if len(x) < 2 {
 		return l

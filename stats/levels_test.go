@@ -119,7 +119,7 @@ func TestLevels(t *testing.T) {
 		}
 		x, y = append(x, guest(2)), append(y, guest(1))
 	}
-	// Of two guests each; the host's own level, of which the trials' noise is a share, adds 0.3²/2 of it.
+	// Of two guests each. The trials' noise is a share of the host's own level, which adds 0.3²/2 of that noise.
 	l := LevelsOf(x, y)
 	if trial, guest := 2*0.05*0.05*1.045, 2*0.02*0.02*1.045; math.Abs(l.Trial/trial-1) > 0.05 || math.Abs(l.Guest/guest-1) > 0.25 || l.Free != 2*8000-2000+0 && l.Free < 15000 {
 		t.Errorf("%+v, want trials of %.3g and guests of %.3g", l, trial, guest)
@@ -186,7 +186,7 @@ func TestAnInjectedPercentIsFound(t *testing.T) {
 	}
 }
 
-// heldUp is steady within 0.13 % but for one trial in 35, which takes up to 12 % longer.
+// heldUp is steady within 0.13 % except for one trial in 35, which takes up to 12 % longer.
 func heldUp(g *rand.Rand) float64 {
 	v := 0.0013*g.NormFloat64() - 0.06/35
 	if g.Float64() < 1.0/35 {

@@ -43,7 +43,7 @@ func TestPooledBaselineKeepsCoverage(t *testing.T) {
 		host           float64
 		guest, trial   float64
 		bm, aa, x      func(*rand.Rand) int
-		narrower, most float64 // the width, of that to bare metal alone
+		narrower, most float64 // the width, as a share of the width relative to only bare metal
 	}{
 		{"one trial each", 0.05, 0, 0.02, just(1), just(1), just(1), 0.8, 0.92},
 		{"guests differ, four trials", 0.05, 0.02, 0.02, just(4), just(4), just(4), 0.8, 0.92},
@@ -77,7 +77,7 @@ func TestPooledBaselineKeepsCoverage(t *testing.T) {
 			}
 			said := fmt.Sprintf("%s, %d rounds: misses in %.1f %%", c.name, rounds, 100*missed)
 			if rounds == 20 {
-				said += fmt.Sprintf(", %.2f times as wide as to bare metal alone", width/alone)
+				said += fmt.Sprintf(", %.2f times as wide as relative to only bare metal", width/alone)
 			}
 			t.Log(said)
 			if missed > Alpha+0.007 {
@@ -92,7 +92,7 @@ func TestPooledBaselineKeepsCoverage(t *testing.T) {
 
 func TestPooled(t *testing.T) {
 	got := Pooled(map[int]Sum{0: {Of: 8, N: 4}, 1: {Of: 3, N: 1}, 2: {}}, map[int]Sum{0: {Of: 4, N: 1}, 3: {Of: 10, N: 2}})
-	for round, want := range map[int]float64{0: 3, 1: 3, 3: 5} { // of arms, whatever their trials; or of the one that is there
+	for round, want := range map[int]float64{0: 3, 1: 3, 3: 5} { // of arms, whatever their trials; or of the only arm
 		if got[round].Mean() != want {
 			t.Errorf("round %d: %v, want %v", round, got[round].Mean(), want)
 		}

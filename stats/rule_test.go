@@ -15,7 +15,7 @@ type rounds struct {
 	name          string
 	drift, memory float64
 	trial         func(*rand.Rand) float64 // a trial's own noise, of mean zero
-	stalls        func(*rand.Rand) float64 // of the third guest alone; nil: none
+	stalls        func(*rand.Rand) float64 // only of the third guest; nil: none
 	mean          float64                  // of the stalls, by which the ratio is larger
 }
 

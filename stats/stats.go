@@ -5,7 +5,7 @@
 // A study runs rounds; in each round every treatment has one guest, and in that guest several trials. Trials of one
 // guest resemble each other (same pages, same cores, same minute), so they are not independent evidence: a hundred
 // trials in one guest say how steady that guest was and nothing about the next one. A round's value is therefore
-// the mean of its trials, and intervals are made from the rounds' values alone (Kalibera and Jones, "Rigorous
+// the mean of its trials, and intervals are made only from the rounds' values (Kalibera and Jones, "Rigorous
 // benchmarking in reasonable time", 2013). A test shows how much too narrow an interval over all trials is.
 //
 // # Intervals
@@ -85,7 +85,7 @@ type Confidence struct {
 	Alpha float64 // the share of intervals that may miss it
 	Looks int     // above 1: of studies in which any interval does that is made after any round up to this
 
-	// Extensions is how often values were added, perhaps because of what those before said. Not beside Looks, which count them.
+	// Extensions is how often values were added, perhaps because of what those before said. Not together with Looks, which counts them.
 	Extensions int
 
 	// Precision above 0: looking at a ratio ends with the first interval of Floor values or more that lies within ± this share of it.
@@ -96,7 +96,7 @@ type Confidence struct {
 // Sure is the confidence of 95 % that intervals have by default, which are looked at so many times; 0: once.
 func Sure(looks int) Confidence { return Confidence{Alpha: Alpha, Looks: looks} }
 
-// Share is the confidence of each of several intervals of which together no more than Alpha may miss (Bonferroni). Looking does not end with one of them.
+// Share is the confidence of each of several intervals, of which at most Alpha may miss together (Bonferroni). Looking does not end with one of them.
 func (c Confidence) Share(of int) Confidence {
 	return Confidence{Alpha: c.Alpha / float64(of), Looks: c.Looks, Extensions: c.Extensions}
 }
@@ -110,7 +110,7 @@ func (c Confidence) Extended() Confidence {
 	return c
 }
 
-// OneSided is the confidence of an interval each end of which misses as often as both ends of this one together: two one-sided tests at Alpha each.
+// OneSided is the confidence of an interval whose ends each miss as often as both ends of this one together: two one-sided tests at Alpha each.
 // Where values were added because of what those before said, the first verdict has had its Alpha, and bounds stay the interval's ends.
 func (c Confidence) OneSided() Confidence {
 	if c.Extensions == 0 {
@@ -367,7 +367,7 @@ func Ratio(x, y []float64, c Confidence) Quotient {
 	return f.at(c.critical(n)).bounded(f.at(c.OneSided().critical(n)))
 }
 
-// Bounds are the one-sided bounds of [Ratio], at least low and at most high, of one of several such ratios of which one sentence speaks: any of their bounds
+// Bounds are the one-sided bounds of [Ratio], at least low and at most high, of one of several such ratios in one sentence: any of their bounds
 // of one side misses in a share Alpha of studies at most (Bonferroni). Looking ends with the ratio's own interval, whatever it is one of.
 func Bounds(x, y []float64, c Confidence, of int) (low, high float64) {
 	n := len(x)
@@ -417,7 +417,7 @@ func (f fieller) at(t float64) Quotient {
 	}
 	// With R = Value + s, the residuals are e_i − s·(y_i − my), e_i = x_i − Value·y_i, and their mean is −s·my. The
 	// condition s²my² ≤ t²/n · (See − 2s·Sey + s²·Syy) is a·s² − 2b·s + c ≤ 0. This form keeps its digits where noise
-	// is tiny beside the mean, and its discriminant cannot be negative where a > 0, because c ≤ 0.
+	// is tiny compared with the mean, and its discriminant cannot be negative where a > 0, because c ≤ 0.
 	k := t * t / float64(f.q.N) / float64(f.q.N-1)
 	return f.q.ended(f.mean*f.mean-k*f.syy, -k*f.sey, -k*f.see, f.x, f.y)
 }
@@ -449,7 +449,7 @@ func (q Quotient) ended(a, b, c float64, x, y []float64) Quotient {
 	return q
 }
 
-// Robust is about what Ratio is of values of which a few are disturbed by how much whatsoever: of the logarithms of x[i]/y[i] the median of
+// Robust is about what Ratio is, even if a few values are disturbed by any amount: of the logarithms of x[i]/y[i] the median of
 // the means of any two, one with itself too (Hodges and Lehmann, "Estimates of location based on rank tests", 1963). It takes disturbances of up
 // to 29 % of the rounds. Where the noise is skewed the two differ for that reason too. NaN without a round, and where a value is not positive.
 func Robust(x, y []float64) float64 {
@@ -482,7 +482,7 @@ func pairMean(sorted []float64, k int) float64 {
 	})
 }
 
-// bisect is the smallest number from 0 to high, as precise as numbers are beside high, for which enough holds; it holds for high.
+// bisect is the smallest number from 0 to high, as precise as a number near high can be, for which enough holds; it holds for high.
 func bisect(high float64, enough func(float64) bool) float64 {
 	low := 0.0
 	if enough(low) {
@@ -628,7 +628,7 @@ type Verdict string
 // Verdicts. The ratio is a cost: above 1 is worse.
 const (
 	Slower       Verdict = "slower"     // by the margin at least
-	Faster       Verdict = "faster"     // likewise
+	Faster       Verdict = "faster"     // by the margin at least
 	Equivalent   Verdict = "equivalent" // any difference is smaller than the margin
 	Inconclusive Verdict = "inconclusive"
 )
@@ -637,7 +637,7 @@ const (
 const Margin = 0.01
 
 // Verdict is decided by the one-sided bounds, each at Alpha: of slower and equivalent, and of equivalent and faster, one is wrong at any truth, and
-// one bound alone can err (two one-sided tests: Schuirmann, 1987). Where the margin is small beside the interval, slower and faster can both be
+// only one bound can err (two one-sided tests: Schuirmann, 1987). Where the margin is small compared with the interval, slower and faster can both be
 // wrong. So the interval must exclude 1 too, and nothing that makes no difference is called different more often than Alpha.
 func (q Quotient) Verdict(margin float64) Verdict {
 	atLeast, atMost := q.Bounds()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Where the host's speed drifts from turn to turn, the levels of turns have the noise of trials and of guests alone. Those of trials
+// Where the host's speed drifts from turn to turn, the levels of turns have only the noise of trials and of guests. Those of trials
 // that are not paired count the host's as well.
 func TestLevelsOfTurns(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))

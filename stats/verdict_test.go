@@ -54,7 +54,7 @@ func TestVerdictsAreSeldomWrong(t *testing.T) {
 				}
 			}
 			most := Alpha
-			if margin > 0 && margin <= 0.002 { // beside a standard error of 0.32 %
+			if margin > 0 && margin <= 0.002 { // compared with a standard error of 0.32 %
 				most = 0.065
 			}
 			if wrong > most+noise || truth == 1 && different > Alpha+noise {

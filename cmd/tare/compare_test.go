@@ -12,7 +12,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// Two folders, of which the second has a container that takes 5 % longer: what is said, drawn, and ended with.
+// The text, the figure and the exit status of two folders, where a container of the second takes 5 % longer.
 func TestCompare(t *testing.T) {
 	folder := func(seed uint64, container float64) string {
 		f := notebooktest.New(4)

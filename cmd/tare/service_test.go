@@ -85,7 +85,7 @@ static double now(void) {
 int main(int argc, char **argv) {
 	if (argc < 4) errx(2, "serve ADDRESS PORT, or ask ADDRESS PORT TIMES PAGE");
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(atoi(argv[3])) };
-	if (inet_pton(AF_INET, argv[2], &at.sin_addr) != 1) errx(2, "%s is no address", argv[2]);
+	if (inet_pton(AF_INET, argv[2], &at.sin_addr) != 1) errx(2, "%s is not an address", argv[2]);
 	char b[64];
 	if (!strcmp(argv[1], "serve")) {
 		int one = 1, s = socket(AF_INET, SOCK_STREAM, 0);
@@ -419,7 +419,7 @@ design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
 			t.Errorf("%s: %q, want twice %q", id, got, want)
 		}
 	}
-	backAgain("after bare metal alone")
+	backAgain("after only bare metal")
 
 	cmd := h.command(t.Context(), "run", "./small.yaml", "--out", "K", "--rounds", "50")
 	if err := cmd.Start(); err != nil {

@@ -2,7 +2,7 @@
 // function of what was read. docs/advise.md says how the ranking is made; package apply writes what a choice stands for.
 //
 // What it will not do: rank a number taken under software emulation, or one that the A/A check has put in doubt, or
-// one without an interval; they are listed apart, with the reason.
+// one without an interval; they are listed separately, with the reason.
 package advise
 
 import (
@@ -23,7 +23,7 @@ type Preference string
 
 const (
 	Latency Preference = "latency" // the metric itself
-	Cost    Preference = "cost"    // cores × the metric: what the work costs in core-seconds; where more is better, the metric over the cores
+	Cost    Preference = "cost"    // cores × the metric: what the work costs in core-seconds; where higher is better, the metric over the cores
 )
 
 // Options say what is wanted.
@@ -32,7 +32,7 @@ type Options struct {
 	Metric   string     // a secondary metric of the workload (Study.Also); empty: its metric
 	Prefer   Preference // empty: Latency
 	Exclude  []string   // platforms, engines or provisionings that are not wanted
-	Instance string     // this size alone: a name of the study's, or cores/memory; empty: all
+	Instance string     // only this size: a name of the study's, or cores/memory; empty: all
 }
 
 // Advice is one ranking for each host, workload with its parameters, and image.

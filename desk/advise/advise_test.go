@@ -128,7 +128,7 @@ func TestPreferCost(t *testing.T) {
 }
 
 func TestTies(t *testing.T) {
-	// Alike but for the noise: the simplest is first.
+	// They differ only by noise: the simplest is first.
 	l := newLab(8).add("vmcn/crun/kvm/vanilla", large, 4).add("cn/docker/pinned", large, 4).add("cn/docker/vanilla", large, 4.01).add("bm", large, 4.005).
 		add("vm/qemu/kvm/vanilla", large, 4).add("cn/crun/pinned", large, 5)
 	r := read(t, Options{}, l.write(t)).Rankings[0]
@@ -483,7 +483,7 @@ func TestWhyNothingIsRanked(t *testing.T) {
 	}
 }
 
-// What several rankings have in common is said once.
+// Advice states what several rankings have in common once.
 func TestReasonsInCommon(t *testing.T) {
 	l := newLab(8)
 	l.study.Metrics["mpi"] = notebook.Metric{Name: "execution time", Unit: "s"}

@@ -11,7 +11,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// Where more is better the largest stands first, by the lower end of its interval, and what is said of the others is of what they lose.
+// Where higher is better, the ranking is by the lower end of the interval, highest first, and the sentence gives what the others lose.
 func TestMoreIsBetter(t *testing.T) {
 	f := notebooktest.Stream().Add("stream cn docker pinned 1/4GB", 14).Add("stream bm 1/4GB", 15)
 	s, err := data.Read([]string{f.Write(t)}, data.Options{})

@@ -11,7 +11,7 @@ import (
 	"tare/stats"
 )
 
-// alike reads a folder with so many treatments that differ in their engine alone.
+// alike reads a folder with k treatments that differ only in their engine.
 func alike(t *testing.T, k int) *data.Summary {
 	t.Helper()
 	l := newLab(8)
@@ -44,8 +44,8 @@ func drawn(t *testing.T, s *data.Summary, g *rand.Rand, own func(row int) float6
 	return a.Rankings[0]
 }
 
-// The data choose the leader, so what is compared with it is any pair of all choices: of choices that are equal, none is said to be worse in 95 % of
-// rankings, however many there are. And the interval of the choice that comes first holds for whichever it is.
+// The data choose the leader, so a comparison with it may be of any pair of choices. Among equal choices, 95 % of rankings call none worse,
+// however many there are. And the interval of the choice that comes first holds for whichever it is.
 func TestEqualChoicesAreTies(t *testing.T) {
 	for _, k := range []int{2, 4, 6, 10, 20} {
 		const rankings = 1500

@@ -7,7 +7,7 @@ import (
 	"tare/notebook"
 )
 
-// A rung of the isolation ladder is an experiment's setting: it is said and not ranked, however good.
+// A rung of the isolation ladder is an experiment's setting. The advice mentions it and does not rank it, however good it is.
 func TestARungIsNothingToApply(t *testing.T) {
 	l := newLab(2).add("bm", one, 4).add("cn/docker/pinned", one, 4.4)
 	for i, layer := range []string{"cgroup", "quota"} {

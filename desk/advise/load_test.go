@@ -9,7 +9,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// What the load's own CPUs may have made is said and decides nothing; with the load elsewhere it does.
+// A result that may come from the load's own CPUs is mentioned and decides nothing. With the load elsewhere it decides.
 func TestALoadThatSharesCPUs(t *testing.T) {
 	for _, from := range []string{"", "ssh://other"} {
 		f := notebooktest.New(4).Add("shop bm 1/2GB", 4).Add("shop cn docker pinned 1/2GB", 4.2).Add("shop cn docker vanilla 1/2GB", 3)

@@ -247,7 +247,7 @@ func (g *group) bareMetal(i notebook.Instance) *data.Row {
 }
 
 // predicted are the choices that were not measured and that the model speaks of: every platform that was measured at
-// other sizes, at each size at which bare metal was measured. A ratio alone says no time; so of a size that was asked
+// other sizes, at each size at which bare metal was measured. A ratio by itself gives no time; so of a size that was asked
 // for and at which bare metal was not measured, all are predicted, and the ratios are ranked.
 func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 	var at []notebook.Instance
@@ -352,7 +352,7 @@ func possible(t notebook.Treatment) bool {
 	return t.Instance.Whole() || t.Platform == notebook.CN && t.Provisioning == notebook.Vanilla
 }
 
-// order ranks the choices by the worse end of their intervals: the upper one, or the lower one where more is better. Those that are not
+// order ranks the choices by the worse end of their intervals: the upper one, or the lower one where higher is better. Those that are not
 // distinguishable from the leader, and whose estimates are no worse than its worse end, come first, the simplest of them before the others.
 func (a *adviser) order(r *Ranking) {
 	c := r.Choices
@@ -451,7 +451,7 @@ func (a *adviser) beside(r *Ranking) {
 // Defined says whether a choice's value needs neither measuring nor predicting: bare metal's ratio is 1.
 func (r *Ranking) Defined(c Choice) bool { return r.ByRatio && c.Treatment.Platform == notebook.BM }
 
-// Doubts about a ranking, its choices and what is not ranked, beside those of package data.
+// Doubts about a ranking, its choices and what is not ranked, in addition to those of package data.
 type (
 	// LadderRung: a rung of the isolation ladder is an experiment's setting.
 	LadderRung struct{}

@@ -127,7 +127,7 @@ func (l *lab) write(t testing.TB) string {
 	return dir
 }
 
-// usual is a study on eight CPUs in which a pinned container is the best of what is no bare metal.
+// usual is a study on eight CPUs in which a pinned container is the best treatment after bare metal.
 func usual() *lab {
 	l := newLab(8)
 	l.add("bm", large, 4).add("aa", large, 4).add("cn/docker/vanilla", large, 5.4).add("cn/docker/pinned", large, 4.16)

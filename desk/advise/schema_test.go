@@ -29,7 +29,7 @@ import (
 	"tare/notebook"
 )
 
-// need skips a test for want of a component, by name, or fails it where all are required.
+// need skips a test if a component is missing, or fails it where all are required.
 func need(t *testing.T, ok bool, what string) {
 	t.Helper()
 	require.That(t, ok, what)
@@ -408,7 +408,7 @@ func TestHostileNames(t *testing.T) {
 					continue
 				}
 				out := apply(t, a, format, c.Rank)
-				var code []string // what is no comment
+				var code []string // the lines that are not comments
 				for line := range strings.Lines(out) {
 					if !strings.HasPrefix(line, "#") {
 						code = append(code, line)

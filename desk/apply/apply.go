@@ -91,7 +91,7 @@ func Expresses(format string, t notebook.Treatment) bool {
 		return false
 	}
 	if t.Provisioning == notebook.Whole && !(t.Platform == notebook.CN && (format == "docker" || format == "compose") || t.Platform == notebook.VM) {
-		return false // the other formats have limits where nothing is said, or none that a VM's container could be without
+		return false // the other formats set limits by default, or have none that a VM's container could do without
 	}
 	if !t.Instance.Whole() && t.Provisioning != notebook.Vanilla {
 		return false
@@ -244,7 +244,7 @@ func label(name string) string {
 	return s
 }
 
-// Publishes says whether the engine has to lead a port of the host to the container: on a bridge alone, which is also an
+// Publishes says whether the engine has to lead a port of the host to the container: only on a bridge, which is also an
 // engine's own network.
 func (s setting) Publishes() bool {
 	return s.Port > 0 && (s.Network == "" || s.Network == notebook.NetBridge)

@@ -64,7 +64,7 @@ func (m Mark) Part(name string, solid bool) Mark {
 	return part
 }
 
-// said is what stands beside a mark.
+// said is the text next to a mark.
 func (m *Mark) said() string {
 	if m.Missing != "" {
 		return m.Missing

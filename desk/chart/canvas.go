@@ -105,7 +105,7 @@ func (c *Picture) dots(col colour, radius float64, pts ...point) {
 	c.list = append(c.list, s, on)
 }
 
-// spots are dots of which each has a title.
+// spots are dots that each have a title.
 func (c *Picture) spots(col colour, radius float64, pts []point, titles []string) {
 	if len(pts) == 0 {
 		return

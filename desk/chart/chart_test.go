@@ -284,7 +284,7 @@ func TestSlug(t *testing.T) {
 			t.Errorf("Slug(%q) = %q, want %q", in, got, want)
 		}
 		if len(got) > 40 || strings.Trim(got, "abcdefghijklmnopqrstuvwxyz-") != "" {
-			t.Errorf("Slug(%q) = %q is no safe name", in, got)
+			t.Errorf("Slug(%q) = %q is not a safe name", in, got)
 		}
 	}
 }
@@ -304,7 +304,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// A figure is drawn of a panel of rows; its file stands alone.
+// A panel of rows becomes a figure, in a file that needs no other.
 func ExampleOfPanels() {
 	folder := notebooktest.New(2).Add("bm large", 4).Add("cn crun pinned large", 4.2)
 	s := &data.Summary{Hosts: []data.Host{{Host: folder.Host}}}

@@ -65,8 +65,8 @@ func (p *Panel) drawBars(f *Figure, marks []Mark, axis string) {
 	f.Alt, f.Picture = InWords("Bars with intervals. ", marks), columns(marks, axis, p.named)
 }
 
-// under says on how many lines, by turns, the names of groups stand under their bars, of which room says how wide so many are; and, where they do not fit whole, what all
-// of them begin with, which they then leave out.
+// under says on how many lines, by turns, the names of groups stand under their bars. room gives the width of a number of bars. Where the names do not fit whole, short is
+// what all of them begin with, and they leave it out.
 func under(marks []Mark, room func(bars int) float64) (lines int, short string) {
 	lines = 1
 	fits := func() bool {

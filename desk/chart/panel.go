@@ -111,7 +111,7 @@ func Panels(s *data.Summary) []*Panel {
 		}
 		figures := data.InFigures(rows)
 		rows = slices.DeleteFunc(rows, func(r *data.Row) bool { return shown[r] })
-		if len(rows) > 0 && (len(shown) == 0 || slices.ContainsFunc(rows, measured)) { // else it is said in the notes under the figures
+		if len(rows) > 0 && (len(shown) == 0 || slices.ContainsFunc(rows, measured)) { // otherwise the notes under the figures say it
 			add(rows)
 		}
 		for _, of := range figures {
@@ -169,8 +169,8 @@ func shows(f notebook.Figure, t notebook.Treatment) bool {
 
 func axisOf(f notebook.Figure) string { return cmp.Or(f.By, notebook.FactorInstance.Name) }
 
-// split takes the measured rows of a figure, from the folders whose studies declare it, apart into panels: all that
-// differs beside the axis and the treatment itself.
+// split divides the measured rows of a figure, from the folders whose studies declare it, into panels. Rows of one panel
+// differ only in the axis and the treatment itself.
 func split(s *data.Summary, f notebook.Figure) []*Panel {
 	axis := axisOf(f)
 	if axis == byIsolation {
@@ -317,7 +317,7 @@ func (p *Panel) Mark(i int) Mark {
 	return m
 }
 
-// bars are the marks of the means: of what was emulated, or of the others but for the A/A rows.
+// bars are the marks of the means: of what was emulated, or of the others except the A/A rows.
 func (p *Panel) bars(emulated bool) (marks []Mark) {
 	if p.Staircase != nil {
 		return nil

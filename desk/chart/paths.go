@@ -9,7 +9,7 @@ import (
 	"tare/stats"
 )
 
-// Paths are lines over two logarithmic axes, of which the lower one counts; each has its name at its end, as engines of one platform have one
+// Paths are lines over two logarithmic axes. The lower axis is of counts; each has its name at its end, as engines of one platform have one
 // colour.
 type Paths struct {
 	Axis  string

@@ -18,7 +18,7 @@ type Plot struct {
 	Across     float64 // a dashed line at this value; 0: none
 	Most       float64 // no value above it is shown; 0: all are
 	Powers     bool    // of a long axis of values only the powers of ten are named
-	Nothing    string  // what is said where there is no line
+	Nothing    string  // the text where there is no line
 }
 
 // Line is a line of a plot.

@@ -230,7 +230,7 @@ func (s *stairs) beyond(col colour, mid float64, value string, right bool) {
 	s.text(end0+12*sign, mid+3.5, at, smallSize, ink, value)
 }
 
-// absent says that a rung was not measured, beside the edge that goes on through the gap.
+// absent says that a rung was not measured, next to the edge that goes on through the gap.
 func (s *stairs) absent(i int) {
 	at := s.in(1) + 6
 	if s.c.Rungs[i].Kind == ladder.Layer && s.c.Top() > i {

@@ -53,7 +53,7 @@ func times(a *Account, stem string) *Figure {
 	return f
 }
 
-// histograms are an account's distributions beside those of its baseline.
+// histograms are an account's distributions next to those of its baseline.
 func histograms(a *Account) []histogram {
 	plain := func(t notebook.Treatment) style {
 		return style{platform: hue(t), solid: true, emulated: !t.Representative()}
@@ -179,7 +179,7 @@ func (h *histogram) draw(c *Picture, x0, x1, y0, y1 float64, first, last int) {
 			if i < first || i > last || n <= 0 {
 				continue
 			}
-			x, tall := x0+step*float64(i-first), max(n*scale, 0.8) // what is there at all is seen
+			x, tall := x0+step*float64(i-first), max(n*scale, 0.8) // every count above 0 is visible
 			faces.lines = append(faces.lines, rect(x+0.4, mid, x+step-0.4, mid-sign*tall))
 			if l.emulated {
 				for y := 3.0; y < tall; y += 3 {

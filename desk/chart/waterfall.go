@@ -49,7 +49,7 @@ func waterfall(a *Account, stem string) *Figure {
 	return f
 }
 
-// fallOf makes an account's bars, in units of which a second has k.
+// fallOf makes an account's bars, in units of 1/k of a second.
 func fallOf(a *Account, k float64) *Fall {
 	w := &Fall{}
 	at := a.Elapsed.Value - a.Overhead.Value

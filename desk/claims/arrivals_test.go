@@ -15,7 +15,7 @@ import (
 )
 
 // started writes the folder of a study with the thesis's rates and higher ones, at which starts and samples are quite others. Starts at 1, 4 and 8 a second take its times,
-// longer as the rate grows if grow is 1, and the engine's and its containers' samples have its shares, times shares; the engine's alone are otherwise.
+// longer as the rate grows if grow is 1, and the engine's and its containers' samples have its shares, times shares; only the engine's are otherwise.
 func started(t *testing.T, grow func(rate int, s float64) float64, unlike, shares float64) *data.Summary {
 	t.Helper()
 	const rounds = 8
@@ -42,7 +42,7 @@ func started(t *testing.T, grow func(rate int, s float64) float64, unlike, share
 			x.Figures[m.Name] = share * shares
 		}
 		for _, m := range []notebook.Metric{arrivals.ProfileInKernel, arrivals.ProfileGC, arrivals.ProfileMemory} {
-			x.Figures[m.Name] = 1 // of the engine alone, which the thesis's numbers are not of
+			x.Figures[m.Name] = 1 // only of the engine, unlike the thesis's numbers
 		}
 		if !strings.Contains(x.Treatment, "rate=8 ") {
 			for _, m := range arrivals.ProfileMetrics {

@@ -66,13 +66,13 @@ type Verdict struct {
 	// bound, of those that refute it the farthest beyond one, and where nothing is decided the one that needs most rounds.
 	// −1: there is none. Alike is how many comparisons are as it is.
 	Deciding, Alike int
-	More            int                  // about how many more rounds would decide it, of NotTestable one way alone; 0: more than [stats.MostRounds] in all, or not foreseeable
+	More            int                  // about how many more rounds would decide it, for NotTestable only one way; 0: more than [stats.MostRounds] in all, or not foreseeable
 	Waits           []notebook.Treatment // whose rounds those are
 
 	// CHRLow and CHRHigh are those of the containers in Evidence; 0 where there are none.
 	CHRLow, CHRHigh float64
 
-	Tested bool // at least one comparison was there to be made: it counts in the correction
+	Tested bool // at least one comparison could be made, so it counts in the correction
 }
 
 // Concerns says whether the claim is about something that the folders' studies have, measured or not.
@@ -105,19 +105,19 @@ type Place struct {
 	Params    map[string]string
 	Instance  string
 	HostCores int    // of a host made smaller; else 0
-	Host      string // empty: there is one alone
+	Host      string // empty: the claim is about one host
 }
 
 // Comparison is a term, or a term over the same of other treatments.
 type Comparison struct {
 	What   data.Quantity
 	Over   Term
-	Below  *Term          // nil: Over alone
+	Below  *Term          // nil: the comparison is of Over only
 	Whole  *data.Quantity // what Below is of; nil: of What, too
 	Failed []Failed
 }
 
-// Failed is a treatment of a comparison of which some trials failed.
+// Failed is a treatment of a comparison with failed trials.
 type Failed struct {
 	Treatment      notebook.Treatment
 	Failed, Trials int
@@ -130,7 +130,7 @@ type Evidence struct {
 	Estimate   float64 // what the comparison comes to; NaN where unknown
 	Unit       string  // of it; empty: a ratio, a share or a count
 	Low, High  float64 // NaN or ±Inf where unknown
-	Level      float64 // of that interval, as a share; what misses at one end alone may miss there as often as others at both
+	Level      float64 // of that interval, as a share; an interval that misses only at one end may miss there as often as others at both
 	Rounds     int     // that count, of the pair that has fewer
 	Wanted     Region
 	Met        Met // whether the interval lies where the hypothesis wants it
@@ -148,7 +148,7 @@ const (
 // Answers are all there are, in the order in which they are counted.
 var Answers = []Answer{Holds, DoesNotHold, NotDecided, NotTestable}
 
-// Reasons why a comparison cannot be made, beside those of package data.
+// Reasons why a comparison cannot be made, in addition to those of package data.
 type (
 	// OnlyEmulated: the platform was only emulated.
 	OnlyEmulated struct{ Platform string }

@@ -228,7 +228,7 @@ func TestAComparisonSaysWhatFailed(t *testing.T) {
 	}
 }
 
-// "Of all" is of vanilla and pinned alike: here each finding would hold if each were compared with its like alone.
+// "Of all" is of vanilla and pinned alike: here each finding would hold if each were compared only with its like.
 func TestMostAndLeastOfAllProvisionings(t *testing.T) {
 	for _, c := range []struct {
 		id, workload string

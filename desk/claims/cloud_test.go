@@ -117,8 +117,8 @@ func cloud(t *testing.T, g gives, rounds int, noise float64) []Verdict {
 	return Testable(t, 47, Judge(s, all))
 }
 
-// What the paper says holds where it is so, but for the text where the tables say otherwise; the other way round where the text is so; nothing holds where all is
-// otherwise, and nothing is decided in noise.
+// In a world that agrees with the tables all claims hold, except those of the text that contradict the tables. In one that agrees with the text it is the other
+// way round. Nothing holds in a world that contradicts both, and noise decides nothing.
 func TestClaimsOfCloudBenchmarking(t *testing.T) {
 	// Of these the paper says two things.
 	text := []string{"cloud-io-docker", "cloud-random-write-vm", "cloud-stream-docker"}

@@ -66,7 +66,7 @@ func edge(n int, side float64) (*world, []Claim) {
 		of := Selector{Workload: Values{work}, Platform: Values{"cn"}}
 		h := Hypothesis{Ratio: &Pair{Of: of, Sizes: []Sizes{Each, Some, Smallest}[i%3], Bounds: Bounds{Higher: 0.02}}}
 		if i%4 == 1 {
-			// Of three two must hold. One does and one does not, so it hangs on the one that is at its bound.
+			// Two of three must hold. One does and one does not, so the one at its bound decides.
 			other := func(b Bounds) Hypothesis { return Hypothesis{Ratio: &Pair{Of: of, Sizes: Smallest, Bounds: b}} }
 			h = Hypothesis{Most: []Hypothesis{other(Bounds{AtMost: 2}), other(Bounds{AtLeast: 2}), h}}
 		}
@@ -336,7 +336,7 @@ func BenchmarkJudge(b *testing.B) {
 	}
 }
 
-// Of comparisons of which one is enough a claim waits for the quickest, once enough is known of all to tell which that is.
+// Where one comparison is enough, a claim waits for the quickest, once enough is known to tell which one that is.
 func TestWaits(t *testing.T) {
 	w := newWorld(host("h", 16))
 	w.add(0, "x bm large", 1)

@@ -80,7 +80,7 @@ func beside(t *testing.T, w times, rounds int, noise float64) []Verdict {
 	return Testable(t, 7, Judge(s, slices.DeleteFunc(all, func(c Claim) bool { return !strings.HasPrefix(c.Group, "Density, ") })))
 }
 
-// What chapter 4 says of guests beside busy guests holds where it is so, does not where it is otherwise, and is open where the host is too noisy to tell.
+// The claims of chapter 4 about guests next to busy guests hold in a world that agrees with them, fail in one that does not, and are open on a noisy host.
 func TestClaimsOfGuestsBesideGuests(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -127,7 +127,7 @@ func TestClaimsOfStartsAndRestores(t *testing.T) {
 			if !strings.Contains(x.Treatment, " runc ") {
 				x.Figures[notebook.MomentReturned] = x.Value
 			}
-			// Of its own noise: a restore is no part of the start that came before it.
+			// It has its own noise, because a restore is not a part of the start before it.
 			restored := c.restored * (1 + c.noise*float64(x.Round%3-1))
 			switch {
 			case strings.Contains(x.Treatment, " vm "):

@@ -109,7 +109,7 @@ type Value struct {
 	Bounds   `yaml:",inline"`
 }
 
-// Pair says where one treatment lies beside another.
+// Pair says where one treatment lies relative to another.
 type Pair struct {
 	Of       Selector `yaml:"of"`
 	To       Selector `yaml:"to,omitempty"` // empty: bare metal
@@ -142,7 +142,7 @@ type Gain struct {
 type By string
 
 const (
-	ByRatio      By = "ratio" // as is empty
+	ByRatio      By = "ratio" // also the default
 	ByValue      By = "value"
 	ByDifference By = "difference"
 )
@@ -172,13 +172,13 @@ const (
 type Sizes string
 
 const (
-	Each     Sizes = "each" // as is empty
+	Each     Sizes = "each" // also the default
 	Some     Sizes = "any"
 	Smallest Sizes = "smallest"
 	Largest  Sizes = "largest"
 )
 
-// Bounds are those of a comparison. Exactly one of them is there; the first three are a ratio's.
+// Bounds are those of a comparison. Exactly one of them is set. The first three are a ratio's.
 type Bounds struct {
 	Higher  Share     `yaml:"higher,omitempty"` // by this share at least: 2% is a ratio of 1.02 or more
 	Lower   Share     `yaml:"lower,omitempty"`  // 2% is a ratio of 1/1.02 or less
@@ -360,7 +360,7 @@ func (s Selector) withoutMachine() Selector {
 	return s
 }
 
-// over is the selector with what the other names in place of its own: the treatments that a To or a Than is about.
+// over is the selector with what the other names instead of its own: the treatments that a To or a Than is about.
 func (s Selector) over(other Selector) Selector {
 	if len(other.Platform) > 0 && !slices.Equal(other.Platform, s.Platform) {
 		s.Engine, s.Machine, s.Accelerator, s.Kernel = nil, nil, nil, nil // they are another platform's

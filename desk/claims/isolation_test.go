@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A paper's container is no rung of the isolation ladder; a claim about rungs names them.
+// A paper's container is not a rung of the isolation ladder. A claim about rungs names them.
 func TestIsolation(t *testing.T) {
 	w := newWorld(host("h", 2))
 	w.add(0, "cpu bm 1/1GB", 1)

@@ -58,7 +58,7 @@ type asked struct {
 // named is a quantity as a text, because its two lists are not comparable.
 func named(q data.Quantity) string { return fmt.Sprintf("%q %q", q.Of, q.Per) }
 
-// seen is a row with the values of a quantity in place of its metric's; why: it has none.
+// seen is a row with the values of a quantity instead of its metric's; why: it has none.
 type seen struct {
 	row *data.Row
 	why data.Doubt
@@ -92,7 +92,7 @@ type node struct {
 	cmp  *comparison
 	why  []Gap // absent: the reasons
 	seen bool  // absent: measured, but must not decide
-	next bool  // absent: nothing but trials that are still to come is missing; cmp is what they will compare
+	next bool  // absent: only trials that are still to come are missing; cmp is what they will compare
 	out  bool  // absent: the paper leaves out all that there is
 }
 
@@ -124,7 +124,7 @@ type comparison struct {
 	doubt  float64 // factor that bare metal differed from itself by, where the A/A check missed; else 1
 
 	known map[float64]stats.Quotient // by alpha: the same interval is asked for many times
-	ahead map[aim]float64            // likewise
+	ahead map[aim]float64            // for the same reason
 }
 
 // aim is to show a comparison (yes), or to refute it.
@@ -137,7 +137,7 @@ type aim struct {
 type terms struct {
 	by          By
 	what        data.Quantity
-	over, below pair           // below is zero where there is one term alone; a pair's y is nil where it is a value
+	over, below pair           // below is zero where there is only one term; a pair's y is nil where it is a value
 	whole       *data.Quantity // of below; nil: it is what, too
 }
 
@@ -222,7 +222,7 @@ func (j *judge) build(h Hypothesis) *node {
 	return many(every, h.All)
 }
 
-// bareMetal is what a ratio is to where nothing is said.
+// bareMetal is the default denominator of a ratio.
 var bareMetal = Selector{Platform: Values{"bm"}}
 
 // each goes through every choice that the selectors' lists leave: all of them must hold.
@@ -389,7 +389,7 @@ func (j *judge) nothing(what data.Quantity, of ...Selector) *node {
 	return missing(lacks(NotTogether{all}))
 }
 
-// trend makes one part of everything that is alike but for the axis.
+// trend makes one part of everything that differs only on the axis.
 func (j *judge) trend(of, to Selector, what data.Quantity, t *Trend) *node {
 	by := cmp.Or(t.By, ByRatio)
 	var pairs []pair
@@ -450,8 +450,8 @@ func (j *judge) trend(of, to Selector, what data.Quantity, t *Trend) *node {
 	return t.Sizes.over(parts)
 }
 
-// lines groups pairs that differ in nothing but where they stand on the axis, and puts them in its order. Those with
-// fewer than two places are no lines. Hosts are told apart, or with acrossHosts only their models of CPU.
+// lines groups pairs that differ only in their place on the axis, and sorts them by it. Those with
+// fewer than two places are not lines. Different hosts make different lines, or with acrossHosts only their models of CPU.
 func (j *judge) lines(pairs []pair, over string, acrossHosts bool) [][]pair {
 	key := func(r *data.Row) data.Identity {
 		t := r.Treatment.Without(over)
@@ -571,7 +571,7 @@ func (c *comparison) quantities() []data.Quantity {
 	return []data.Quantity{c.what, *c.whole}
 }
 
-// measured says whether there are figures of all, and nothing but an A/A check speaks against them. Such a comparison
+// measured says whether there are figures of all, and at most an A/A check speaks against them. Such a comparison
 // counts as tested, or what is tested would depend on what came out.
 func (c *comparison) measured(j *judge) bool {
 	return !slices.ContainsFunc(c.rows(), func(r *data.Row) bool {
@@ -947,7 +947,7 @@ func (r Region) distance(low, high float64) float64 {
 const few = 6
 
 // rounds is about how many more rounds would show the node (yes) or refute it, if the estimates and the noise stay, and the comparisons that
-// this waits for: all, or where one is enough the quickest, and those of which little is known yet. +Inf: that is not foreseeable.
+// this waits for: all, or where one is enough the quickest, and those about which little is known yet. +Inf: that is not foreseeable.
 func (j *judge) rounds(n *node, alpha float64, yes bool) (more float64, waits []*comparison) {
 	switch n.kind {
 	case leaf:

@@ -7,7 +7,7 @@ import (
 	"tare/notebook"
 )
 
-// A contrast of what shares its load's CPUs with what does not is no finding about platforms.
+// A comparison of a guest that shares its load's CPUs with one that does not says nothing about platforms.
 func TestALoadThatSharesCPUs(t *testing.T) {
 	w := newWorld(host("h", 8))
 	w.add(0, "ffmpeg segments=1 bm large", 4)

@@ -94,7 +94,7 @@ func TestMeasures(t *testing.T) {
 				t.Errorf("%s: %s, want %s: %s", text, v.Answer, want, Why(v))
 			}
 		}
-		// What is made of counts that do not vary is decided in any noise.
+		// A claim about counts that do not vary is decided in any noise.
 		v := judgeOne(t, noisy, c.holds)
 		if v.Answer != NotDecided && !strings.Contains(c.holds, "per: trial") {
 			t.Errorf("%s, in much noise: %s: %s", c.holds, v.Answer, Why(v))
@@ -114,7 +114,7 @@ func TestMeasures(t *testing.T) {
 	}
 }
 
-// What a folder does not have is said, with what would make it so, and never decided by something else.
+// A verdict names what a folder lacks, and what would add it. Nothing else decides the claim in its place.
 func TestMeasuresThatAreNotThere(t *testing.T) {
 	untraced := simulated(t, 6, 0.01, false, nil)
 	deaf := simulated(t, 6, 0.01, true, func(x *notebook.Trial, _ notebook.Treatment) {

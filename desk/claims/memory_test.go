@@ -24,12 +24,12 @@ type guestWeight struct {
 	limit, limitKSM           float64 // on average, in the end
 	within, host, guests      float64 // duplicates
 
-	own, ram, emulator, files, kernel, processes, left, idle float64 // of the last guest alone
+	own, ram, emulator, files, kernel, processes, left, idle float64 // of the last guest
 	idleAlone                                                float64 // of a single guest
 	anonAnon, fileFile, anonFile                             float64
 }
 
-// asTheThesisSays are its whole distributions, and lean guests of which is true what claims/memory.yaml has of guests in general, and its container with bash.
+// asTheThesisSays are its whole distributions, and lean guests for which the general claims of claims/memory.yaml hold, and its container with bash.
 var asTheThesisSays = map[string]guestWeight{
 	"system cn lxc pinned": {alone: 16, aloneRSS: 44, aloneKSM: 16, added: 9, addedKSM: 9, limit: 9, limitKSM: 9},
 	"system vm qemu kvm pinned": {alone: 235, aloneRSS: 241, aloneKSM: 187, added: 180, addedKSM: 91, limit: 180, limitKSM: 90, within: 29, host: 32, guests: 59,
@@ -44,7 +44,7 @@ var asTheThesisSays = map[string]guestWeight{
 		own: 91, ram: 68, emulator: 23, files: 55, left: 26, idle: 2, anonAnon: 94, fileFile: 10.5, anonFile: 15.5},
 }
 
-// otherwise is the opposite: a process takes most, KSM works for containers alone, and more guests take more each.
+// otherwise is the opposite: a process takes most, KSM works only for containers, and more guests take more each.
 var otherwise = map[string]guestWeight{
 	"system cn lxc pinned": {alone: 200, aloneRSS: 200, aloneKSM: 100, added: 200, addedKSM: 100, limit: 220, limitKSM: 120},
 	"system vm qemu kvm pinned": {alone: 50, aloneRSS: 100, aloneKSM: 50, added: 60, addedKSM: 60, limit: 60, limitKSM: 60, within: 40, host: 24, guests: 20,
@@ -59,7 +59,7 @@ var otherwise = map[string]guestWeight{
 		own: 91, ram: 23, emulator: 68, files: 2, left: 80, idle: 11, anonAnon: 10.5, fileFile: 94, anonFile: 15.5},
 }
 
-// devicesOf are VMs of those devices of which is true what Table 6.5 has, beside a process and a VM with none. The guest itself takes so much more with all devices.
+// devicesOf are VMs with those devices that agree with Table 6.5, a process, and a VM with none. The guest itself takes so much more with all devices.
 func devicesOf(accelerator string, less map[string]float64, increment, inGuest float64) map[string]guestWeight {
 	of := map[string]guestWeight{"shell bm": asTheThesisSays["shell bm"], "shell bm aa": asTheThesisSays["shell bm aa"]}
 	for devices, saved := range less {
@@ -213,7 +213,7 @@ func TestMemoryClaimsFailWhereTheThesisIsFalse(t *testing.T) {
 	}
 }
 
-// Seven VMs come below 100 MiB each where one takes 160 alone and 80 in the end.
+// Seven VMs come below 100 MiB each where a single one takes 160 MiB, and each further one 80 in the end.
 func TestSevenVMs(t *testing.T) {
 	of := maps.Clone(asTheThesisSays)
 	vm := of["system vm qemu kvm pinned"]
@@ -234,7 +234,7 @@ func TestMemoryClaimsAreOpenInNoise(t *testing.T) {
 	}
 }
 
-// Where VMs are emulated, what is said of containers and processes alone is decided, and of VMs what their memory is to their guests.
+// Where VMs are emulated, claims about only containers and processes are decided. For VMs only the claims about the guests' use of their memory are.
 func TestMemoryClaimsWhereVMsAreEmulated(t *testing.T) {
 	of := maps.Clone(asTheThesisSays)
 	for _, w := range []string{"shell", "system"} {
@@ -258,7 +258,7 @@ func TestMemoryClaimsWhereVMsAreEmulated(t *testing.T) {
 	}
 }
 
-// Where a VM was weighed with KVM as well as emulated, its memory is taken from KVM alone.
+// Where a VM was weighed with KVM as well as emulated, only its memory under KVM counts.
 func TestKVMDecidesWhereItIsThere(t *testing.T) {
 	of := maps.Clone(asTheThesisSays)
 	of["system vm qemu tcg pinned"] = otherwise["system vm qemu kvm pinned"]
@@ -274,8 +274,8 @@ func TestKVMDecidesWhereItIsThere(t *testing.T) {
 	}
 }
 
-// What was weighed without huge pages, as the thesis's guests were, decides alone where both are there; what was weighed with them decides as before where it is
-// all that there is.
+// What was weighed without huge pages, as the thesis's guests were, decides by itself where both exist; what was weighed with them decides as before where
+// nothing else exists.
 func TestWeightsWithoutHugePagesDecide(t *testing.T) {
 	with, without := footprint, footprint
 	without.HugePages = memory.HugePagesOff

@@ -29,7 +29,7 @@ type pagesOf struct {
 const guestsOfPaging = 4
 
 // real says whether a tally of faults can have these: of guests that make the same translation all but the first repeat it, and only read and shared faults end at a frame
-// that another can have. What is groupable is not within a guest alone as well.
+// that another can have. What is groupable is not also groupable within one guest.
 func (p pagesOf) real() bool {
 	all := 0.0
 	for _, k := range p.kinds {
@@ -110,7 +110,7 @@ func pagesRead(t *testing.T, of map[string]pagesOf, addresses string) []Verdict 
 	return Judge(s, slices.DeleteFunc(all, func(c Claim) bool { return UnderLoad(c) || OnGPU(c) }))
 }
 
-// What the thesis contradicts cannot hold with what it contradicts: its conclusions' "up to 97 %" beside MongoDB's 98; and of GraphChi Table 5.1 beside Figure 5.9.
+// What the thesis contradicts cannot hold with what it contradicts: the "up to 97 %" of its conclusions contradict MongoDB's 98, and Table 5.1 contradicts Figure 5.9 for GraphChi.
 func TestPagingClaimsHoldWhereTheThesisIsTrue(t *testing.T) {
 	for name, c := range map[string]struct {
 		of           map[string]pagesOf
@@ -162,7 +162,7 @@ func TestPagingClaimsFailWhereTheThesisIsFalse(t *testing.T) {
 	}
 }
 
-// What was measured with random addresses decides nothing: it is no findings' world.
+// A measurement with random addresses decides nothing, because the findings are about fixed ones.
 func TestPagingClaimsAreOfFixedAddresses(t *testing.T) {
 	for _, v := range Testable(t, 15, pagesRead(t, asTable51Says, notebook.AddressesRandom)) {
 		if v.Answer != NotTestable || !strings.Contains(Why(v), "is not in these studies") {

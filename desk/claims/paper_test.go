@@ -12,7 +12,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// behaviour is what a trial does beside taking its time: shares of its instance's cores, and counts by request or by second of
+// behaviour is what a trial does in addition to taking its time: shares of its instance's cores, and counts by request or by second of
 // CPU time.
 type behaviour struct {
 	used                    float64 // cores
@@ -169,7 +169,7 @@ func contradictsThePaper(c Claim) bool {
 	return strings.HasPrefix(c.ID, "slide-25-") || c.ID == "ffmpeg-iii-b"
 }
 
-// timed are the shipped claims but for those that have worlds of their own (memory_test.go, paging_test.go, guests_test.go, cloud_test.go).
+// timed are the shipped claims, except those that have worlds of their own (memory_test.go, paging_test.go, guests_test.go, cloud_test.go).
 func timed(t *testing.T) []Claim {
 	return slices.DeleteFunc(shipped(t), func(c Claim) bool {
 		return slices.Contains([]string{"memory", "characterization", "start-up", "cloud-benchmarking"}, c.Study)
@@ -177,7 +177,7 @@ func timed(t *testing.T) []Claim {
 }
 
 // On a host that is as the paper says every claim holds that Tare has the means to test. So they do not contradict each other,
-// but for those that are said to.
+// except those that are said to.
 func TestEveryClaimHoldsWhereThePaperIsTrue(t *testing.T) {
 	for _, v := range Judge(paperWorld().folder(t, 10, 0.0001, asThePaperSays), timed(t)) {
 		want := Holds

@@ -229,7 +229,7 @@ func (h *Hypothesis) hasNumbers() bool {
 	return h.Trend != nil && h.Trend.Constant > 0
 }
 
-// count is how many of these are there.
+// count is how many of these are true.
 func count(there ...bool) (n int) {
 	for _, is := range there {
 		if is {

@@ -59,7 +59,7 @@ func TestWhatThePaperLeavesOut(t *testing.T) {
 	}
 }
 
-// A small container of a small host is no small share of it: the verdict says what share it was judged at, or the claim
+// A small container can be a large share of a small host. The verdict says at what share it was judged, or that the claim
 // is not testable here, as the paper words it.
 func TestShareOfTheHost(t *testing.T) {
 	w := newWorld(host("mid", 32))
@@ -92,7 +92,7 @@ func TestShareOfTheHost(t *testing.T) {
 	}
 }
 
-// What several verdicts have in common is said once, and their treatments together.
+// Notes state what several verdicts have in common once, and list their treatments together.
 func TestReasonsInCommon(t *testing.T) {
 	w := newWorld(host("bench", 2))
 	w.add(0, "ffmpeg segments=1 bm large", 4)

@@ -50,7 +50,7 @@ type Comparison struct {
 	Differences []data.Doubt // between the folders, apart from what was measured
 	Changes     []Change     // in the order of the first folder
 	Host        []Change     // of the bare metal that others are relative to: they decide nothing, and have no answer
-	Gone, Added []*data.Row  // treatments of one folder alone
+	Gone, Added []*data.Row  // treatments of only one folder
 }
 
 // Differs is a doubt: something of the folders is not the same in both.
@@ -248,9 +248,9 @@ func both(old, new map[string]string, differ func(of, before, after string)) {
 	}
 }
 
-// judge answers for each treatment. Changes are found by Holm's procedure: what is found makes it easier for the others, and the chance that
-// any is found that is none is stats.Alpha at most. That there is no difference is said at Bonferroni's level, for there what changed
-// can be called alike in any of them: with as small a chance, which is another one.
+// judge answers for each treatment. Holm's procedure finds changes: each one makes the next easier to find, and the chance of any false change
+// is at most stats.Alpha. For equivalence the level is Bonferroni's, because there each treatment that changed can be called equivalent by mistake.
+// That chance is as small, and a separate one.
 func (c *Comparison) judge() {
 	cautious := c.sure().Share(len(c.Changes))
 	for left, found := len(c.Changes), true; found && left > 0; {
@@ -285,7 +285,7 @@ func (c *Comparison) judge() {
 	}
 }
 
-// sure is the confidence of one change alone.
+// sure is the confidence of a single change.
 func (c *Comparison) sure() stats.Confidence {
 	return stats.Sure(notebook.Looks(c.Old.Folders[0].Study.Design, c.New.Folders[0].Study.Design))
 }

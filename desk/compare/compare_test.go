@@ -149,7 +149,7 @@ func TestWithoutBareMetal(t *testing.T) {
 	}
 }
 
-// What bare metal differed from itself by is no change.
+// A difference as small as bare metal's from itself is not a change.
 func TestWithinUnsteadiness(t *testing.T) {
 	old := folder(5, map[string]float64{"bm aa large": 0.9}) // which makes bare metal 5 % faster there: so much is less
 	new := folder(6, nil)

@@ -21,8 +21,8 @@ func streamed(t *testing.T) *data.Summary {
 
 func near(got, want float64) bool { return math.Abs(got-want) < 0.01 }
 
-// The ratio is the metric's own, and its cost one over it where more is better. Secondary metrics whose direction is said have rows of
-// their own, with a check of bare metal against itself; of the others there is a column.
+// The ratio is the metric's own, and its cost is one over the ratio where higher is better. Secondary metrics with a direction have rows of
+// their own, with a check of bare metal against itself. The others have a column.
 func TestCosts(t *testing.T) {
 	s := streamed(t)
 	if len(s.Rows) != 5 {
@@ -65,7 +65,7 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// Where bare metal differs from itself in one metric, that metric alone is in doubt.
+// Where bare metal differs from itself in one metric, only that metric is in doubt.
 func TestAMetricInDoubt(t *testing.T) {
 	f := notebooktest.Stream()
 	of := f.Trial

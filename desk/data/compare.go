@@ -17,7 +17,7 @@ func (s *Summary) Ratio(x, y *Row, alpha float64) stats.Quotient {
 
 // Paired gives the values of two rows in the rounds that both have. Where one of them is bare metal and the other is not, a round of bare
 // metal has the trials of its A/A control too (stats.Pooled): they were made for the check, and tell as much of bare metal. The control
-// itself is paired with bare metal alone, and so is bare metal of another size.
+// itself is paired only with bare metal, and so is bare metal of another size.
 func Paired(x, y *Row) (xs, ys []float64, both []Block) {
 	order, xv := x.sums()
 	_, yv := y.sums()
@@ -135,7 +135,7 @@ func (r *Row) seen(control *Row, blocks []Block) []stats.Seen {
 	return all
 }
 
-// Sure is the confidence of intervals over the row's rounds of which a share alpha may miss.
+// Sure is the confidence of intervals over the row's rounds if a share alpha of them may miss.
 func (s *Summary) Sure(x *Row, alpha float64) stats.Confidence {
 	return s.sure(folders(x.Values), alpha)
 }

@@ -26,7 +26,7 @@ type AACheck struct {
 	Params, Factors  map[string]string // notebook.Treatment's
 	Instance         notebook.Instance
 	HostCores        int
-	Ratio, Low, High float64 // the interval is of 95 % for this place alone
+	Ratio, Low, High float64 // a 95 % interval for this place only
 	Verdict          Verdict
 	Places           int      // checks of the host that it was judged with, itself included
 	Factor           float64  // by how much the host's intervals would have to be wider; 1 unless the verdict, or the verdict of a check judged with it, is Narrow
@@ -46,8 +46,8 @@ func (a *AACheck) at(r *Row) bool {
 		maps.Equal(a.Params, r.Treatment.Params) && maps.Equal(a.Factors, r.Treatment.Factors) && a.Instance.SameSize(r.Treatment.Instance)
 }
 
-// factor is what the host can make of nothing at the check's place: the farthest end of a check's interval from 1 where it misses, and as much as the
-// interval spans once it is as wide as all checks say that it should be. 1 where the check holds.
+// factor is the largest difference that the host can show at the check's place where none exists. Where the check misses, it is at least the end of
+// its interval that is farthest from 1. An interval that all checks together show to be too narrow counts with its widened half width. 1 where the check holds.
 func (a *AACheck) factor() float64 {
 	wide := 1.0
 	switch {
@@ -64,7 +64,7 @@ func (a *AACheck) factor() float64 {
 	return max(a.High, 1/a.Low, wide)
 }
 
-// Doubt is what the host made of nothing at a row's place (workload, parameters, instance type, CPUs online), as a
+// Doubt is the difference that the host showed at a row's place (workload, parameters, instance type, CPUs online) where none exists, as a
 // factor: how far bare metal was from itself where the A/A check does not hold. 1 where it does. A ratio of two rows of
 // that place that is no farther from 1 says nothing, though both may be far from bare metal.
 func (s *Summary) Doubt(r *Row) float64 {
@@ -141,7 +141,7 @@ func (r *reader) checkAA() {
 func (r *reader) distrust() {
 	for i := range r.sum.AA {
 		a := &r.sum.AA[i]
-		m := a.factor() // what this host can make of nothing
+		m := a.factor() // differences up to this one may come from the host
 		if m == 1 {
 			continue
 		}

@@ -31,7 +31,7 @@ func places(n int, seed uint64, offset float64) *notebooktest.Folder {
 	return f
 }
 
-// A host is calibrated once, over all of its places. Of forty places on a steady host about two miss alone, and their small differences used to
+// A host is calibrated once, over all of its places. Of forty places on a steady host about two miss by themselves, and their small differences used to
 // decide nothing, in nearly every study. Where the host is too unsteady everywhere, small differences decide nothing anywhere.
 func TestAHostIsCalibratedOnce(t *testing.T) {
 	const studies, of = 40, 40
@@ -63,7 +63,7 @@ func TestAHostIsCalibratedOnce(t *testing.T) {
 			t.Fatalf("%+v", s.Calibrations)
 		}
 	}
-	t.Logf("%d of %d studies on a steady host have doubtful rows; %d of %d places miss alone", steady, studies, missed, studies*of)
+	t.Logf("%d of %d studies on a steady host have doubtful rows; %d of %d places miss by themselves", steady, studies, missed, studies*of)
 	if steady > 5 { // on average it is 2
 		t.Errorf("%d of %d studies on a steady host have doubtful rows", steady, studies)
 	}
@@ -88,7 +88,7 @@ func TestAHostIsCalibratedOnce(t *testing.T) {
 	for _, a := range s.AA {
 		r := &data.Row{Host: a.Host, HostCores: a.HostCores, Treatment: notebook.Treatment{Workload: a.Workload, Params: a.Params, Instance: a.Instance}}
 		if a.Verdict == data.Narrow && math.Abs(s.Doubt(r)-math.Exp(a.Factor*math.Log(a.High/a.Low)/2)) > 1e-9 {
-			t.Errorf("%+v: what is made of nothing is %v", a, s.Doubt(r))
+			t.Errorf("%+v: the doubt is %v", a, s.Doubt(r))
 		}
 		if a.Verdict != data.Narrow && a.Verdict != data.Misses || !(s.Doubt(r) > 1) {
 			t.Errorf("%+v, %v", a, s.Doubt(r))

@@ -4,7 +4,7 @@ import "tare/notebook"
 
 // Doubt is something that a reader must know before trusting a number: a code with its arguments. Each code is a type of
 // its own, here or in the package that finds it; package words turns it into a sentence. Doubts are comparable, so that
-// what several numbers share is said once.
+// a report states a doubt of several numbers once.
 type Doubt interface{ Doubt() }
 
 // Name is what of a treatment names it among those that it is compared with.

@@ -12,7 +12,7 @@ import (
 	"tare/stats"
 )
 
-// Folders without a rule that are read together are looks: each may have been run for what those before it said. One of which a rule can end the
+// Folders without a rule that are read together are looks: the results of earlier ones may be the reason for later ones. If a rule can end a folder's study, the
 // study counts the looks itself.
 func TestFoldersReadTogetherAreLooks(t *testing.T) {
 	folder := func(seed uint64, precision float64) string {
@@ -45,7 +45,7 @@ func TestFoldersReadTogetherAreLooks(t *testing.T) {
 			}
 		}
 		if said != x.folders {
-			t.Errorf("%d folders: it is said of %d, want %d", len(x.dirs), said, x.folders)
+			t.Errorf("%d folders: the doubt counts %d, want %d", len(x.dirs), said, x.folders)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// Each machine that a VM's guests were is told of, a missing record among them; and none of what is no VM.
+// A row lists each machine that its VM's guests were, missing records included. A row that is not a VM's lists none.
 func TestMachinesOfGuests(t *testing.T) {
 	f := notebooktest.New(4).Add("bm large", 1).Add("vm qemu vanilla kvm large", 2).Add("vmcn qemu vanilla kvm large", 2)
 	f.Guest = func(g *notebook.Guest) {

@@ -46,8 +46,8 @@ var TrialMetrics = []notebook.Metric{
 	{Name: "elapsed_s", Unit: "s"},
 	{Name: "cpu_s", Unit: "s"},          // CPU time of the work's processes; a service's is not known by trial
 	{Name: "max_rss_mb", Unit: "MB"},    // of the work's largest process; neither is a service's
-	{Name: "instance_cpu_s", Unit: "s"}, // CPU time that the instance's cores have meanwhile
-	{Name: "host_cpu_s", Unit: "s"},     // CPU time that the host's online cores have meanwhile
+	{Name: "instance_cpu_s", Unit: "s"}, // elapsed time × the instance's cores
+	{Name: "host_cpu_s", Unit: "s"},     // elapsed time × the host's online cores
 	{Name: "host_cores", Unit: "1"},     // online
 }
 
@@ -270,7 +270,7 @@ func (r *Row) sharesNetwork() bool {
 }
 
 // metric is a tracer's metric in a block. What is counted by device is added up over the devices, the loopback's not; a
-// device that did nothing of a kind may be without that figure, and then counts as none where others of its kind are there.
+// device that did nothing of a kind may be without that figure, and then counts as 0 where other devices of its kind have it.
 func (t *Trace) metric(c *TracedCell, name string) stats.Sum {
 	if i := slices.Index(t.Names, name); i >= 0 {
 		return c.Figure(i)
@@ -321,7 +321,7 @@ func (r *Row) without(name string, traced bool) Doubt {
 	return UsageUnknown{r.Treatment.Workload}
 }
 
-// Work is what the ruler says of a block's trials beside their metric. Of a service it knows neither CPU time nor memory.
+// Work is what the ruler reports of a block's trials in addition to their metric. Of a service it knows neither CPU time nor memory.
 type Work struct {
 	Elapsed   stats.Sum            // seconds
 	CPU       stats.Sum            // seconds, of all processes

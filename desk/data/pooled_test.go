@@ -10,7 +10,7 @@ import (
 	"tare/stats"
 )
 
-// pooledFolder is bare metal, its control and a container, of which each trial is what values says of its treatment and round; 0: it failed.
+// pooledFolder has bare metal, its control and a container. values has the value of each trial by treatment and round; 0: it failed.
 func pooledFolder(t *testing.T, values map[string][]float64) string {
 	f := notebooktest.New(2)
 	f.Rounds = 4
@@ -28,8 +28,8 @@ func pooledFolder(t *testing.T, values map[string][]float64) string {
 	return f.Add("bm large", 4).Add("bm aa large", 4).Add("cn crun pinned large", 4).Write(t)
 }
 
-// Bare metal and its A/A control are the baseline together, by the means of both, or of the one that is there. The check is of bare metal
-// alone.
+// Bare metal and its A/A control are the baseline together, by the means of both, or of the only one that was measured. The check is
+// relative to bare metal only.
 func TestTheControlIsPartOfTheBaseline(t *testing.T) {
 	dir := pooledFolder(t, map[string][]float64{"bm": {4, 4.2, 0, 4.1}, "aa": {4.4, 0, 4.2, 4.3}, "cn": {5, 5.1, 5.2, 5.3}})
 	s, err := data.Read([]string{dir}, data.Options{})
@@ -90,7 +90,7 @@ func TestAnotherReferenceHasNoControl(t *testing.T) {
 	}
 }
 
-// The bounds of one environment are those of its row. Of several, of which one sentence speaks, they are wider.
+// The bounds of one environment are those of its row. Where one sentence covers several environments, they are wider.
 func TestBoundsOfSeveralRows(t *testing.T) {
 	s, err := data.Read([]string{pooledFolder(t, map[string][]float64{"bm": {4, 4.01, 3.98, 4.02}, "aa": {4, 4.02, 4, 3.99}, "cn": {4.04, 4.02, 4.05, 4.01}})}, data.Options{})
 	if err != nil {

@@ -208,7 +208,7 @@ type cellKey struct {
 // for; 0: the design's.
 type cellDone struct{ trials, good, traced, planned int }
 
-// add counts a trial that is no warm-up.
+// add counts a trial that is not a warm-up.
 func (c *cellDone) add(t *notebook.Trial) {
 	switch {
 	case t.Traced:
@@ -229,7 +229,7 @@ func begun(s notebook.Study, rounds map[int]bool, done map[cellKey]cellDone) boo
 		return false
 	}
 	last, d := slices.Max(slices.Collect(maps.Keys(rounds))), s.Design
-	// Once the study is precise enough, those with a number of rounds of their own go on alone.
+	// Once the study is precise enough, only those with a number of rounds of their own go on.
 	together := last < d.Floor || slices.ContainsFunc(s.Treatments, func(t notebook.Treatment) bool {
 		return t.Rounds == 0 && t.Representative() && done[cellKey{t.ID, last}].trials > 0
 	})
@@ -416,7 +416,7 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) error {
 		t.held[Steal]++
 	}
 	t.foundBy(n.Found)
-	// A metric that was timed differs from the elapsed time by rounding alone.
+	// A metric that was timed differs from the elapsed time only by rounding.
 	if math.Abs(n.Value-n.ElapsedS) > 1e-6*math.Abs(n.ElapsedS) {
 		t.otherMetric = true
 		if t.traced != nil {

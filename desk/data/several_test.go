@@ -12,7 +12,7 @@ import (
 // A figure of several metrics has of each treatment its mean and its ratio to bare metal, on each axis that it was measured on.
 func TestSeveral(t *testing.T) {
 	f := notebooktest.Benchmarks()
-	f.Add("other cn docker vanilla large", 3) // on the second axis alone, and without bare metal
+	f.Add("other cn docker vanilla large", 3) // only on the second axis, and without bare metal
 	f.Study.Figures = []notebook.Figure{{Name: "F", Title: "T", Axes: []notebook.Axis{
 		{Name: "copy", Workload: "hpcc", Metric: "StarSTREAM copy"}, {Name: "other", Workload: "other"}, {Name: "none such", Workload: "hpcc", Metric: "none such"},
 	}}}

@@ -1,7 +1,7 @@
 // Package data reads the folders of one or several studies, each once, into what the rest of the desk works with: a row
 // for each treatment with its cells (what it gave in each round), its ratio to a baseline with the 95 % intervals of
-// both, and every doubt about them. A doubt is a code with arguments ([Doubt]) and never a sentence: package words alone
-// says things in English. It is a pure function of the folders: the same folders give the same data anywhere.
+// both, and every doubt about them. A doubt is a code with arguments ([Doubt]) and never a sentence: only package words
+// writes English. It is a pure function of the folders: the same folders give the same data anywhere.
 package data
 
 import (
@@ -163,7 +163,7 @@ type Row struct {
 	HostID         string
 	Metric         notebook.Metric
 	Image          notebook.Image
-	HostCores      int     // cores that the host had online meanwhile
+	HostCores      int     // cores that the host had online during the trials
 	CHR            float64 // container-to-host core ratio: the instance's cores over HostCores
 	Guests         int     // guests with at least one measured trial, including failed ones; traced trials are not measured
 	Rounds         int     // rounds with at least one successful measured trial

@@ -60,7 +60,7 @@ type text struct {
 	who   map[string]bool
 }
 
-// add counts a message about a treatment; who is its ID, or empty. A damaged folder may have null in place of a message.
+// add counts a message about a treatment; who is its ID, or empty. A damaged folder may have null instead of a message.
 func (t *texts) add(of source, m *notebook.Message, who string) {
 	if m == nil {
 		return

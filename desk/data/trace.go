@@ -102,7 +102,7 @@ func (t *tracing) finish() *Trace {
 // Bounds of what is kept of a treatment: a folder is not trusted to be small.
 const (
 	maxNames  = 1000 // metrics, distributions, missing tracers
-	maxStacks = 20   // that are shown; so many thousand are kept meanwhile
+	maxStacks = 20   // that are shown; the reader keeps 1,000 times as many
 
 	mostValue = 1e18    // of a metric or of seconds: what is beyond it would make sums of it infinite
 	mostCount = 1 << 50 // of a count: a hundred times the sum of a distribution's is still a number

@@ -46,8 +46,8 @@ func trendsOf(t *testing.T, f *notebooktest.Folder) (all []data.Trend, of []stri
 	return all, of
 }
 
-// Values that change within a guest's life otherwise than bare metal's make a ratio that depends on the number of trials in a guest, and it is said.
-// What changes on both sides alike is not, nor is noise.
+// If values change within a guest's life in another way than bare metal's, the ratio depends on the number of trials in a guest, and a doubt says so.
+// An equal change on both sides causes no doubt, and noise does not either.
 func TestATrendWithinGuests(t *testing.T) {
 	const studies = 60
 	alike, found := 0, 0

@@ -264,7 +264,7 @@ func (b *book) doubtful(a *Account) bool {
 	return m > 1 && (!a.Times.HasInterval() || a.Times.Low <= m && a.Times.High >= 1/m)
 }
 
-// own fills in what is said of the treatment by itself.
+// own fills in the part that needs no baseline.
 func (b *book) own(a *Account, cells []*data.Cell) {
 	a.Elapsed = b.mean(cells, elapsed)
 	both := b.cells(a.Row, func(c *data.Cell) bool { return plain(c) && traced(c) })
@@ -307,7 +307,7 @@ func (b *book) overhead(a *Account, x, y []*data.Cell) {
 			ps = append(ps, p)
 		}
 		p := Part{Key: Unexplained, Seconds: stats.Mean(rest, sure), Share: share(rest), Cause: excludesZero(stats.Mean(rest, one))}
-		p.Seconds.Value = a.Overhead.Value - attributed // the same but for rounding: so the sum is the overhead
+		p.Seconds.Value = a.Overhead.Value - attributed // the same except for rounding, so that the sum is the overhead
 		return append(ps, p)
 	}
 	a.Parts, a.Fine = parts(shown), parts(fine)
@@ -369,7 +369,7 @@ func measured(i int) (has func(*data.Cell) bool, mean func(*data.Cell) float64) 
 // kind is a metric's name without the role, device or reason before it.
 func kind(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// seenShare is how much of a trial's time the tracers may miss, beside seenFloor seconds, without a word about it.
+// seenShare is how much of a trial's time the tracers may miss, in addition to seenFloor seconds, before a doubt says so.
 const (
 	seenShare = 0.01
 	seenFloor = 0.005
@@ -429,7 +429,7 @@ func (b *book) incomplete(a *Account) {
 		case x.Saw[tracer]:
 			for _, why := range m.Why.Parts() {
 				say(TracerMissing{Tracer: tracer, Why: data.Missing{Why: why, Inside: m.Inside}, Partly: true})
-				m.Inside = false // it is said once
+				m.Inside = false // one doubt says so
 			}
 		default:
 			say(TracerMissing{Tracer: tracer, Why: m})

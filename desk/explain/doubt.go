@@ -5,7 +5,7 @@ import (
 	"tare/notebook"
 )
 
-// Doubts about an account, beside those of package data.
+// Doubts about an account, in addition to those of package data.
 type (
 	// LargerBaseline: bare metal has no part of a core, so bare metal with so many cores (With) is the baseline.
 	LargerBaseline struct{ Cores, With float64 }
@@ -53,7 +53,7 @@ type (
 	}
 	// Unseen: the tracers saw so many of a traced trial's seconds.
 	Unseen struct{ Saw, Took float64 }
-	// OtherMetric: the workload's metric is not the elapsed time, of which the account is.
+	// OtherMetric: the workload's metric is not the elapsed time, which the account breaks down.
 	OtherMetric struct{ Metric string }
 	// Untraced: so many folders have no traced trials and are in no account.
 	Untraced struct{ Folders int }

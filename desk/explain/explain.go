@@ -4,7 +4,7 @@
 // # How it is made
 //
 // With `tare run --explain` each guest does, in random order, as many traced trials, which tracers observe, as others. The
-// overhead is of the others alone: the mean over rounds of a treatment's elapsed time less that of bare metal in the same
+// overhead is only of the others: the mean over rounds of a treatment's elapsed time less that of bare metal in the same
 // round. What is attributed to a category is the mean over rounds of the treatment's seconds in it less bare metal's, of
 // traced trials (notebook.Trace.Wall, which sums to a trial's elapsed time). What is left of the overhead is unexplained;
 // among it is what the tracers cost the one more than the other, which [Account.TracerCost] says. Only rounds count that
@@ -66,7 +66,7 @@ type Account struct {
 	Against     Against   // what Baseline is
 	Emulated    bool      // the treatment or the baseline is: not a VM's cost
 	Tier        int       // notebook.Tier…: what it is made of; 0: Coarse
-	Coarse      bool      // nothing followed the scheduler: of user, system and throttled time alone
+	Coarse      bool      // nothing followed the scheduler: only user, system and throttled time are known
 	Doubtful    bool      // bare metal differed from itself by as much: not to be trusted
 
 	Rounds int // that count: with traced and other trials that succeeded, of both

@@ -148,7 +148,7 @@ func TestIntervalsCover(t *testing.T) {
 	}
 }
 
-// A part whose interval contains 0 is no cause, and nothing is said of a gap that may be none.
+// A part whose interval contains 0 is not a cause. A gap that may be 0 has no explanation.
 func TestNoCauseThatMayBeNothing(t *testing.T) {
 	named := 0
 	for seed := range 30 {
@@ -310,7 +310,7 @@ func TestRefuses(t *testing.T) {
 	if _, err := readAll(t.TempDir()); err == nil || !strings.Contains(err.Error(), "is not a results folder") {
 		t.Error(err)
 	}
-	// Beside a folder that has some, one without is said.
+	// With one folder that has some, a doubt names the other, which has none.
 	other := newLab().add("bm", one, wall{notebook.WallUser: 2})
 	other.host.ID = "bbbb"
 	for i := range other.study.Treatments {
@@ -336,7 +336,7 @@ func TestCoarse(t *testing.T) {
 	if !x.Coarse || len(x.Parts) != 4 || !(part(t, x, explain.Throttled).Share.Low > 0.9) || !strings.Contains(strings.Join(words.Doubts(x.Doubts), "; "), "nothing followed the scheduler (no BPF here)") {
 		t.Errorf("%+v", x)
 	}
-	// Where bare metal alone was not followed, the two are still compared by what both have.
+	// Where only bare metal was not followed, the two are still compared by what both have.
 	l.edit = func(x *notebook.Trial) {
 		if x.Traced && strings.HasPrefix(x.Treatment, "bm") {
 			x.Trace.Wall = nil
@@ -347,7 +347,7 @@ func TestCoarse(t *testing.T) {
 	if !x.Coarse || len(x.Parts) != 4 || !strings.Contains(strings.Join(words.Doubts(x.Doubts), "; "), "(lost its way)") {
 		t.Errorf("%+v", x)
 	}
-	// What the guest alone saw will do.
+	// What only the guest saw will do.
 	l.edit = func(x *notebook.Trial) {
 		if p := x.Trace; p != nil && strings.HasPrefix(x.Treatment, "vm") {
 			x.Trace = &notebook.Trace{Inside: &notebook.Trace{Wall: p.Wall, Figures: map[string]float64{"steal_s": 1}, Spread: p.Spread}}

@@ -61,7 +61,7 @@ func TestSharesOfSmallOverheadsHold(t *testing.T) {
 			if a.Sized() {
 				sized++
 			} else if !slices.ContainsFunc(a.Doubts, func(d data.Doubt) bool { return d == data.Doubt(explain.JustSignificant{}) }) {
-				t.Fatalf("nothing is said of %+v", a.Overhead)
+				t.Fatalf("no doubt about the share of %+v", a.Overhead)
 			}
 		}
 		if holds := float64(held) / float64(shown); shown < 200 || holds < 0.93 {
@@ -76,7 +76,7 @@ func TestSharesOfSmallOverheadsHold(t *testing.T) {
 	}
 }
 
-// What is said of a share of an overhead that is just significant.
+// The sentences about the share of an overhead that is just significant.
 func TestASentenceOfASmallOverhead(t *testing.T) {
 	l := newLab().add("bm", one, wall{notebook.WallUser: 1}).add("cn docker vanilla", one, wall{notebook.WallUser: 1, notebook.WallThrottled: 0.02})
 	l.noise = 0.01

@@ -16,7 +16,7 @@ import (
 	"tare/internal/golden"
 )
 
-// texts are the keys of what is said in words, or not a number of the folder's own: they may change.
+// texts are the keys of texts, and of numbers that are not the folder's own: they may change.
 var texts = []string{"tier", "notes", "why", "sentence", "what", "missing", "name", "help", "needs", "finding", "tolerance", "against", "wanted", "tie_rule", "not_ranked",
 	"spread", "inside", "stacks", "tracer_metrics", "headline", "paper", "group", "place", "study", "published"}
 
@@ -40,7 +40,7 @@ func numbers(v any) any {
 }
 
 // A folder that an earlier version made gives the same numbers as that version gave: testdata/made-before is a real study,
-// traced and shortened, and numbers.json what is said of it. Its advice has changed since that version: no ratio of the folder has an interval,
+// traced and shortened, and numbers.json has its export. Its advice has changed since that version: no ratio of the folder has an interval,
 // so nothing is recommended. Its ratios have too: the A/A control is a second arm of bare metal.
 func TestFoldersMadeBefore(t *testing.T) {
 	dir := filepath.Join("testdata", "made-before")

@@ -1,6 +1,6 @@
 // Package export writes for other programs: the raw data of folders in several formats, and the answers of the desk as
 // JSON. Raw data is one row for each trial, warm-ups and failures included, with everything about its treatment, guest and
-// host that an analysis elsewhere needs. It streams; memory does not grow with the folders, but for what is known of their
+// host that an analysis elsewhere needs. It streams: memory grows only with the number of the folders'
 // guests.
 package export
 
@@ -77,7 +77,7 @@ type Row struct {
 	Network      *string            `json:"network" parquet:"network,dict,optional"`
 	Isolation    *string            `json:"isolation" parquet:"isolation,dict,optional"` // rung of the isolation ladder: the topmost of its layers
 	Machine      *string            `json:"machine" parquet:"machine,dict,optional"`     // of a VM, where it is not the usual one
-	HostCores    *int64             `json:"host_cores" parquet:"host_cores,optional"`    // CPUs of the host that were online meanwhile
+	HostCores    *int64             `json:"host_cores" parquet:"host_cores,optional"`    // CPUs of the host that were online during the trials
 	CHR          *float64           `json:"chr" parquet:"chr,optional"`                  // cores over host_cores
 	AA           bool               `json:"aa_control" parquet:"aa_control"`
 	Emulated     bool               `json:"emulated" parquet:"emulated"`         // a VM without KVM: its times do not represent a VM's cost

@@ -73,5 +73,5 @@ func (p printable) Write(value []byte) (int, error) {
 	return len(value), nil
 }
 
-// hidden says whether a character is not printed, within a string: outside of strings JSON has line ends for such alone.
+// hidden says whether a character is not printed, within a string: outside strings, line ends are the only such characters of JSON.
 func hidden(r rune) bool { return r != '\n' && words.Hidden(r) }

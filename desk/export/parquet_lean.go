@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// parquetFormat is there in name alone: what writes it is a quarter of what a build compiles, and `make quickstart` builds
+// parquetFormat is only a name here: what writes it is a quarter of what a build compiles, and `make quickstart` builds
 // without it.
 var parquetFormat = Format{Name: "parquet", Binary: true, open: openParquet}
 

@@ -53,7 +53,7 @@ type Rung struct {
 	Missing data.Doubt
 
 	Ratio stats.Quotient // the mean over bare metal's, as a cost (data.Cost)
-	Own   stats.Quotient // the mean over that of the rung below, likewise
+	Own   stats.Quotient // the mean over the mean of the rung below, as a cost
 
 	Below *Rung    // that Own is relative to; nil: none
 	With  []string // names of the layers between the two that were not measured: Own is theirs too
@@ -80,7 +80,7 @@ type Staircase struct {
 	HostCores   int
 	Metric      notebook.Metric
 	Image       notebook.Image
-	OtherImages bool // another staircase is the same but for its image: it needs to be named
+	OtherImages bool // another staircase differs only in its image, so its name has to include the image
 
 	Rungs []*Rung // bare metal first, then from the lowest up
 	Level float64 // at which Rung.Significant was decided, without the share of the stopping rule: 1 − Alpha over the number of ranked layers and engines
@@ -213,7 +213,7 @@ func (c *Staircase) order() {
 		bn, bp := name(b.Kind, b.Treatment)
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(ap, bp), cmp.Compare(an, bn), cmp.Compare(a.Treatment.Accelerator, b.Treatment.Accelerator), cmp.Compare(a.Treatment.Kernel, b.Treatment.Kernel))
 	})
-	// A treatment that an earlier folder left out and a later one measured is no gap.
+	// A treatment that an earlier folder left out and a later one measured is not a gap.
 	c.Rungs = slices.DeleteFunc(c.Rungs, func(r *Rung) bool {
 		return r.Row == nil && slices.ContainsFunc(c.Rungs, func(o *Rung) bool { return o.Row != nil && same(o.Treatment, r.Treatment) })
 	})

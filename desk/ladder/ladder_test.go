@@ -16,7 +16,7 @@ import (
 	"tare/notebook"
 )
 
-// study is a made-up ladder: each rung costs what is said, and one round is as good as the next but for noise.
+// study is a made-up ladder: each rung costs what the test says, and one round is as good as the next, except for noise.
 type study struct {
 	sum   *data.Summary
 	noise float64
@@ -61,7 +61,7 @@ func (s *study) leave(t notebook.Treatment, why string) {
 // own is what each layer costs by itself in the whole sample.
 var own = map[string]float64{"cgroup": 1.01, "quota": 1.02, "seccomp": 1.2, "bridge": 1.05, "overlay": 0.97}
 
-// whole is a ladder that lacks nothing but gVisor. Its rows are in no order.
+// whole is a ladder that lacks only gVisor. Its rows are in no order.
 func whole(noise float64) *study {
 	s := newStudy(8, noise)
 	mean := 0.5
@@ -149,7 +149,7 @@ func TestOrderAndBelow(t *testing.T) {
 	}
 }
 
-// A layer that was not measured is part of the next one's cost, and that is said.
+// A layer that was not measured is part of the next one's cost, and the next one says so.
 func TestGapsAreCarried(t *testing.T) {
 	s := whole(1e-4)
 	s.sum.Rows = slices.DeleteFunc(s.sum.Rows, func(r *data.Row) bool {
@@ -192,7 +192,7 @@ func TestNeverPicked(t *testing.T) {
 		"vm":      func(r *Rung) bool { return r.Emulated },
 		"vmcn":    func(r *Rung) bool { return r.Emulated },
 		"seccomp": func(r *Rung) bool { return r.Failing },
-		// What stands on a rung of which much failed has no better value.
+		// A rung above one with many failures has no better value.
 		"capabilities": func(r *Rung) bool { return r.Failing },
 		"bridge":       func(r *Rung) bool { return r.Doubtful },
 	} {
@@ -207,8 +207,8 @@ func TestNeverPicked(t *testing.T) {
 	}
 }
 
-// Noise alone is no cost: over many ladders on which nothing costs anything, a cost is named in at most the share that is
-// promised.
+// Noise is not a cost: over many ladders on which nothing costs anything, at most the promised share of them names a
+// cost.
 func TestNothingCostsNothing(t *testing.T) {
 	named, studies := 0, 400
 	r := rand.New(rand.NewPCG(5, 6))

@@ -35,7 +35,7 @@ func Fit(s *data.Summary, o Options) *Model {
 // nor a rate follows its cores as the model has it.
 func belongs(r *data.Row) bool {
 	t := r.Treatment
-	return t.Platform != notebook.BM && !t.AA && t.Isolation == "" && !r.Traits().NoModel && r.Metric.Directed() && !r.Metric.MoreIsBetter() // a rung of the ladder is no platform to choose
+	return t.Platform != notebook.BM && !t.AA && t.Isolation == "" && !r.Traits().NoModel && r.Metric.Directed() && !r.Metric.MoreIsBetter() // a rung of the ladder is not a platform to choose
 }
 
 func groupOf(r *data.Row) Group {
@@ -173,7 +173,7 @@ func (v *Overhead) freedom() (df float64) {
 // others. With a much larger value, the fit would trust a size too much that really is noisier.
 const priorDF = 4.0
 
-// resolution is the relative error that no ratio is believed to be better than: clocks do not tell more apart.
+// resolution is the smallest relative error of a ratio: clocks do not resolve less.
 const resolution = 1e-6
 
 // steady gives each point its standard error: of its own rounds' spread, drawn towards that of the group.

@@ -10,7 +10,7 @@ import (
 )
 
 // line is a weighted least-squares fit of y on the columns of x, where each y has a known noise and all share an
-// unknown misfit: what the sizes do beside the form. The misfit is Paule and Mandel's: as large as makes the residuals
+// unknown misfit: what the sizes do in addition to the form. The misfit is Paule and Mandel's: as large as makes the residuals
 // what they ought to be; none where the noise alone explains them. Intervals are Hartung and Knapp's (Student's t with
 // as many degrees as there are points more than parameters, scaled by the residuals), and never narrower than the
 // noise alone makes them: few points agree too well by luck.
@@ -27,7 +27,7 @@ type line struct {
 }
 
 // misfitDoubt is the chance that residuals are as small as they are, or smaller, were the misfit mostMisfit. Few points
-// often show none of a misfit that is there; the simulations show that with this one predictions keep their promise.
+// often show no misfit where there is one; the simulations show that with this one predictions keep their promise.
 const misfitDoubt = 0.25
 
 // fitLine fits, with intervals of 1 − alpha; the noise is known by so many degrees. False where the columns of x do not

@@ -1,5 +1,5 @@
 // Package model tells the two overheads of the paper "pinning" (section IV) apart: what a platform costs at any size,
-// and what it costs because it is small beside its host. It is a pure function of a summary. docs/model.md derives
+// and what it costs because it is small compared with its host. It is a pure function of a summary. docs/model.md derives
 // the form and says what it cannot tell.
 //
 //	R(c, H) = 1 + PTO + κ·(H − c)/c + δ/c
@@ -118,7 +118,7 @@ type Prediction struct {
 	Ambiguous        bool // the data do not say whether the size term follows CHR, the cores or the host's cores: the interval spans these readings
 }
 
-// Doubts about an overhead's model and its rows, beside those of package data.
+// Doubts about an overhead's model and its rows, in addition to those of package data.
 type (
 	// TooFewSizes: so many distinct CHRs count, and more are needed to separate PTO from PSO: so many, and so many more than
 	// there are. The largest of the hosts has so many CPUs.
@@ -134,7 +134,7 @@ type (
 	OneHostSize struct{ CPUs int }
 	// AlikeSizes: CHR and the core count cannot be separated by these sizes; so many are needed.
 	AlikeSizes struct{ Needed int }
-	// SeveralHosts: so many hosts are taken to be alike but for their core counts.
+	// SeveralHosts: so many hosts are taken to differ only in their core counts.
 	SeveralHosts struct{ Hosts int }
 	// SeveralImages: the rows ran so many different images.
 	SeveralImages struct{ Images int }

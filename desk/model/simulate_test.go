@@ -14,7 +14,7 @@ import (
 // world is what is true of one platform, and how it is measured.
 type world struct {
 	pto, perCPU, fixed float64
-	misfit             float64 // standard deviation of what each size does beside the form
+	misfit             float64 // standard deviation of what each size does in addition to the form
 	noise              float64 // relative, of one round's value; the same of bare metal
 	small              float64 // the noise of the smallest size is this many times larger, falling with cores; 0: 1
 	rounds             int

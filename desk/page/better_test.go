@@ -14,7 +14,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// Tables and figures say where higher is better, each metric that matters has both, and what is answered is said in its direction.
+// Tables and figures say where higher is better, each metric that matters has both, and the answer uses its direction.
 func TestHigherIsBetter(t *testing.T) {
 	s, err := data.Read([]string{notebooktest.Stream().Write(t)}, data.Options{})
 	if err != nil {
@@ -76,7 +76,7 @@ func TestADeclaredFigureOfASecondaryMetric(t *testing.T) {
 	}
 }
 
-// A secondary metric that some work has not is nowhere in what is said of that work, and a declared figure draws the others.
+// The part of a page about a workload does not mention a secondary metric that the workload lacks. A declared figure draws the others.
 func TestAMetricThatNotAllWorkHas(t *testing.T) {
 	f := notebooktest.New(4)
 	f.Rounds = 3

@@ -272,7 +272,7 @@ func pages(t *testing.T) map[string]string {
 	return files
 }
 
-// The page as its readers see it, in every light and at the least and a usual width.
+// The page as its readers see it, in light and dark, at the smallest and a usual width.
 func TestInBrowser(t *testing.T) {
 	tb := start(t)
 	for name, file := range pages(t) {
@@ -307,7 +307,7 @@ func TestInBrowser(t *testing.T) {
 			tb.mu.Lock()
 			defer tb.mu.Unlock()
 			if len(tb.requests) != 1 || !strings.HasPrefix(tb.requests[0], "file://") {
-				t.Errorf("the page asked for %v, expected itself alone", tb.requests)
+				t.Errorf("the page asked for %v, want only its own address", tb.requests)
 			}
 			if len(tb.complaints) > 0 {
 				t.Errorf("the browser says: %v", tb.complaints)

@@ -18,7 +18,7 @@ import (
 	"tare/stats"
 )
 
-// comparisonPart is what a page of two folders shows in place of a study's result.
+// comparisonPart is what a page of two folders shows instead of a study's result.
 type comparisonPart struct {
 	Said     string
 	Margin   string
@@ -73,7 +73,7 @@ func unpathed(s *data.Summary) *data.Summary {
 	return &of
 }
 
-// beside has the folders, hosts and rows of two summaries: what a page says of where they come from.
+// beside has the folders, hosts and rows of two summaries: for the part of a page about their origin.
 func beside(a, b *data.Summary) *data.Summary {
 	s := *a
 	s.Folders, s.Rows = slices.Concat(a.Folders, b.Folders), slices.Concat(a.Rows, b.Rows)

@@ -12,7 +12,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// compared writes the report of two folders, of which the second has a slower container, another kernel and another engine.
+// compared writes the report of two folders. The second has a slower container, another kernel and another engine.
 func compared(t *testing.T) (page string, text []byte) {
 	t.Helper()
 	at := t.TempDir()

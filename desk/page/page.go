@@ -148,7 +148,7 @@ type table struct {
 	ID, Title, Metric, Baseline string
 	Rows                        []tableRow
 	Notes                       []string
-	Networks                    bool   // they are named beside the provisioning
+	Networks                    bool   // they are named next to the provisioning
 	Robust                      []pair // by row, the ratio as a few slow rounds do not move it
 	CSV                         *sheet
 	Secondary                   *secondaryTable
@@ -470,7 +470,7 @@ func ofGuests(s *data.Summary, texts func(*data.Row) []string) (list []pair) {
 	return list
 }
 
-// together adds a pair to those of which each text stands once, with the names that it is of.
+// together adds a pair to the list, in which each text stands once, with the names that it applies to.
 func together(list []pair, p pair) []pair {
 	i := slices.IndexFunc(list, func(o pair) bool { return o.Text == p.Text })
 	if i < 0 {

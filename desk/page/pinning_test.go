@@ -53,7 +53,7 @@ type pinning struct {
 	kvm       bool
 	rounds    int
 	leftOut   []notebook.LeftOut
-	cpuCost   float64 // beside 1: the host is slower by so much
+	cpuCost   float64 // the share by which the host is slower
 }
 
 func instance(name string, cores float64, gb int64) notebook.Instance {
@@ -81,7 +81,7 @@ func paperHost() *pinning {
 	return &pinning{host: 112, hostID: "paper-host", instances: paperInstances, apps: applications, figures: pinningFigures, kvm: true, rounds: 6}
 }
 
-// chr is Figure 7: one container size on a host of so many CPUs, of which so many were online.
+// chr is Figure 7: one container size on a host with this many CPUs, and this many of them online.
 func chr(host int, hostCores ...int) *pinning {
 	apps := []application{applications[0]}
 	apps[0].params = apps[0].params[:1]

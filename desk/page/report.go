@@ -33,7 +33,7 @@ type Options struct {
 	Model model.Options
 }
 
-// FiguresDir is the folder beside the page in which the figures are.
+// FiguresDir is the folder of the figures, next to the page.
 const FiguresDir = "figures"
 
 // PageName is the page's file name.

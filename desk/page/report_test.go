@@ -246,7 +246,7 @@ func harmless(t *testing.T, name string, text []byte) (n int) {
 	}
 }
 
-// What disk the VMs had is said, also that it is not known.
+// A page names the disk of the VMs, or says that it is not known.
 func TestMachinesOfVMs(t *testing.T) {
 	s := sample("large")
 	was := 0
@@ -270,7 +270,7 @@ func TestMachinesOfVMs(t *testing.T) {
 	}
 }
 
-// What a reader must know before the figures is said.
+// A page states what a reader must know before the figures.
 func TestNotices(t *testing.T) {
 	text := func(s *data.Summary) string {
 		page, err := os.ReadFile(samplePage(t, s))

@@ -79,7 +79,7 @@ func secondary(id string, rows []*data.Row, s *data.Summary) *secondaryTable {
 	return t
 }
 
-// subName is what a treatment's name has beside its platform.
+// subName is a treatment's name without its platform.
 func subName(t notebook.Treatment, s *data.Summary) string {
 	return words.BesidePlatform(t, s.Networks(t.Workload))
 }

@@ -9,7 +9,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// A figure of several metrics is a radar chart without what was emulated, and a table of changes beside those that were published.
+// A figure of several metrics is a radar chart without what was emulated, and a table of changes next to the published ones.
 func TestSeveral(t *testing.T) {
 	dir := notebooktest.Benchmarks().Write(t)
 	files, err := readAndWrite(dir, dir)

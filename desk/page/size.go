@@ -11,7 +11,7 @@ import (
 	"tare/desk/words"
 )
 
-// sizePart is what the model says: the platform's own overhead, and that of being small beside the host.
+// sizePart is what the model says: the platform's own overhead, and the one of being small compared with the host.
 type sizePart struct {
 	Tolerance string
 	Works     []sizeWork
@@ -46,7 +46,7 @@ type sizeSaid struct {
 
 type suitableRow struct{ Name, Measured, Fitted string }
 
-// sizes fits the model; nil where nothing but bare metal was measured, or at one size only: that separates nothing.
+// sizes fits the model; nil where only bare metal or only one size was measured, because then nothing separates the two.
 func sizes(s *data.Summary, o model.Options) *sizePart {
 	type size struct {
 		data.Size
@@ -85,7 +85,7 @@ func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 	for _, n := range words.Doubts(v.Doubts) {
 		text = append(text, words.Sentence(n))
 	}
-	// What is the same for several is said once.
+	// Several sizes share one sentence where it is the same.
 	list := &w.Cannot
 	if v.Cannot == nil {
 		list = &w.Said

@@ -102,7 +102,7 @@ func why(acc *explain.Accounts, accounts []*chart.Account, figs [][]chart.Figure
 	return w
 }
 
-// once takes what all accounts say of their tracers out of them: it is said once.
+// once moves what all accounts say of their tracers out of them, so that the page says it once.
 func (w *whyPart) once() {
 	if len(w.Accounts) < 2 {
 		return

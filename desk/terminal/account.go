@@ -165,7 +165,7 @@ func amount(e stats.Estimate, decimals int, by float64) (value, half string) {
 	return value, fmt.Sprintf("±%.*f", decimals, (e.High-e.Low)/2*by)
 }
 
-// Widths of the bars that stand beside the parts where the terminal is wide enough.
+// Widths of the bars next to the parts where the terminal is wide enough.
 const (
 	leastBar = 10
 	mostBar  = 30

@@ -33,7 +33,7 @@ func Advice(w io.Writer, a *advise.Advice, on Screen) error {
 	return t.flush(w)
 }
 
-// common are the reasons not to rank that several rankings have: they are said once, and referred to by number.
+// common are the reasons not to rank that several rankings share. The text gives them once and refers to them by number.
 func common(a *advise.Advice) (notes []string) {
 	first := map[string]int{}
 	for i := range a.Rankings {
@@ -120,7 +120,7 @@ func (t *text) choices(r *advise.Ranking) {
 	t.wrap("", words.RankedHow(r))
 }
 
-// apart says each reason once, with the treatments that it is of; of those among the notes the number.
+// apart gives each reason once, with the treatments that it applies to. For a reason among the notes it gives only the number.
 func apart(r *advise.Ranking, notes []string) (lines []string) {
 	const most = 3
 	alike := func(a, b advise.Apart) bool { return words.Doubt(a.Reason) == words.Doubt(b.Reason) }

@@ -10,7 +10,7 @@ import (
 	"tare/desk/words"
 )
 
-// marks begin a line of a list: what a check found is told without colour.
+// marks begin a line of a list: they show what a check found without colour.
 var marks = map[words.ResultMark]string{words.Passed: "✓ ", words.Caution: "! "}
 
 // Answer writes the first answer: the finding, a table with a line for each environment, what the result does not say, how far to trust

@@ -15,7 +15,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// What people read of two folders, a container's engine of which became slower, and one faster, on a host with another kernel.
+// The text about two folders: in the second, on a host with another kernel, one container's engine is slower, and one is faster.
 func TestComparison(t *testing.T) {
 	folder := func(seed uint64, kernel string, means ...float64) *data.Summary {
 		f := notebooktest.New(8)

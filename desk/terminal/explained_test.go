@@ -15,7 +15,7 @@ import (
 	"tare/notebook"
 )
 
-// What probes looked at feeds no mean, no ratio, no count, and makes no row unreliable; that it failed is said.
+// Trials that probes observed count in no mean, ratio or count, and make no row unreliable. The text says if one failed.
 func TestExplainedTrialsAreNotMeasured(t *testing.T) {
 	l := newLab().add(treatmentOf("bm", "", "", "", large), 4).add(treatmentOf("cn", "crun", "", "pinned", large), 5)
 	plain := l.write(t)
@@ -87,7 +87,7 @@ func TestIsolation(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, &table)
 		}
 	}
-	// A layer is no platform to choose; by itself it is told all the same.
+	// A layer is not a platform to choose. The answer refers to the table of layers instead.
 	if strings.Contains(answer(s), "up to quota") || !strings.Contains(answer(s), "every layer") || !strings.Contains(answer(s), "The cost of each layer of isolation is in the table") {
 		t.Error(answer(s))
 	}

@@ -55,7 +55,7 @@ func TestWhatFailsIsNotRanked(t *testing.T) {
 	}
 }
 
-// What is left out for one reason is said once, also if a folder of the first format has the reason as a sentence.
+// Treatments left out for one reason share one sentence, also if a folder of the first format has the reason as a sentence.
 func TestOmissionsByReason(t *testing.T) {
 	l := newLab().add(treatmentOf("bm", "", "", "", large), 4)
 	const why = "no VM with kvm: a long story"

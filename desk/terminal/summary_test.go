@@ -379,7 +379,7 @@ func TestJSONKeys(t *testing.T) {
 	}
 }
 
-// A kill leaves a round that is not whole, and may cut the last record off: both are said.
+// A kill leaves an incomplete round, and may cut the last record off. The summary says both.
 func TestACutFolder(t *testing.T) {
 	made := func() *lab {
 		l := newLab().add(treatmentOf("bm", "", "", "", large), 4).add(treatmentOf("cn", "crun", "", "pinned", large), 5).add(treatmentOf("vm", "qemu", "tcg", "pinned", large), 9)
@@ -440,7 +440,7 @@ func TestACutFolder(t *testing.T) {
 	}
 }
 
-// What a check that holds could have missed is said of it.
+// A check that holds says what it could have missed.
 func TestUnseen(t *testing.T) {
 	for _, c := range []struct {
 		low, high float64
@@ -484,7 +484,7 @@ func TestTableFits(t *testing.T) {
 	}
 }
 
-// An emulated VM has fewer rounds than bare metal by design, as what is known early has: that is no failure. One round has no interval.
+// An emulated VM has fewer rounds than bare metal by design, and so has a treatment whose result is known early. That is not a failure. One round has no interval.
 func TestFewerRoundsByDesign(t *testing.T) {
 	one := "no interval: one round only; at least two are needed"
 	for rounds, want := range map[int]int{1: 3, 3: 2} {
@@ -658,7 +658,7 @@ func TestBaseline(t *testing.T) {
 	}
 }
 
-// Treatments that differ in their network or the host's cores alone can be chosen, and a row's own go first.
+// Treatments that differ only in their network or the host's cores can be chosen, and a row's own go first.
 func TestBaselineOfSeveralNetworksAndHosts(t *testing.T) {
 	l := newLab().add(treatmentOf("bm", "", "", "", large), 4)
 	for _, n := range []string{"bridge", "host"} {

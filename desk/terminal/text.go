@@ -1,5 +1,5 @@
-// Package terminal writes what the desk found as text for a terminal: tables and sentences that keep to its width. Nothing
-// is said by colour alone.
+// Package terminal writes what the desk found as text for a terminal: tables and sentences that keep to its width. Colour
+// only repeats what the text says.
 package terminal
 
 import (

@@ -84,7 +84,7 @@ func TestAnInterruptedFirstRound(t *testing.T) {
 	}
 }
 
-// Where the summary has no interval, advise recommends nothing: not what has no bounds, and not bare metal beside nothing.
+// Where the summary has no interval, advise recommends nothing: neither what has no bounds nor bare metal without an alternative.
 func TestNoAdviceWithoutAnInterval(t *testing.T) {
 	f := notebooktest.New(2)
 	f.Rounds, f.Noise, f.Study.Design.Trials = 3, 0.9, 1
@@ -104,7 +104,7 @@ func TestNoAdviceWithoutAnInterval(t *testing.T) {
 	wants(t, "advice", advice, "Bare metal at 1/1GB: execution time 1.0", "Docker with --cpuset-cpus at 1/1GB")
 }
 
-// A metric without a direction is compared, and nothing is said to cost: no command ranks by it.
+// A metric without a direction is compared, but no text calls a difference a cost, and no command ranks by it.
 func TestAMetricWithoutADirection(t *testing.T) {
 	folder := func(docker float64) *notebooktest.Folder {
 		f := notebooktest.New(2)

@@ -391,7 +391,7 @@ func Share(q stats.Quotient) string {
 // bounded says whether an end of the interval is known.
 func bounded(q stats.Quotient) bool { return stats.Finite(q.Low) || stats.Finite(q.High) }
 
-// ShareBounds writes the interval of a share alone; empty where neither end is known.
+// ShareBounds writes only the interval of a share; empty where neither end is known.
 func ShareBounds(q stats.Quotient) string {
 	if !bounded(q) {
 		return ""

@@ -49,7 +49,7 @@ func ExampleCPUSet(cpus []int) string {
 	return fmt.Sprintf("The CPU set %s is an example, because the record of the guests has none: choose one with lscpu -e.", notebook.FormatCPUList(cpus))
 }
 
-// AppliedPlaceholder says what stands in place of an image.
+// AppliedPlaceholder says what stands in for an image.
 func AppliedPlaceholder(name string) string {
 	return name + " is a placeholder: write your image there."
 }

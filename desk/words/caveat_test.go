@@ -68,7 +68,7 @@ func TestIgnoredFlushes(t *testing.T) {
 	}
 }
 
-// What runs found of earlier ones is said once, with a file of it and what to do.
+// The text names what runs found of earlier ones once, with a file of it and what to do.
 func TestStateIsFound(t *testing.T) {
 	const id = "cn crun pinned 1/1GB"
 	f := notebooktest.New(4).Add("bm 1/1GB", 2).Add(id, 1)

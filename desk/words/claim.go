@@ -123,7 +123,7 @@ func Outlook(v *claims.Verdict) string {
 	}
 }
 
-// shares names the containers' share of the host beside the paper's; empty where the finding is not about it.
+// shares names the containers' share of the host next to the paper's; empty where the finding is not about it.
 func shares(v *claims.Verdict) string {
 	switch paper := v.Claim.PaperCHR; {
 	case paper == 0 || v.CHRHigh == 0:
@@ -319,7 +319,7 @@ type Piece struct {
 type Reason struct{ Why, Missing []Piece }
 
 // Reasons gives each verdict's reason, and the notes that they refer to by numbers from 1: what several verdicts have in
-// common is said once.
+// common is one note.
 func Reasons(vs []claims.Verdict) (all []Reason, notes []string) {
 	said := map[string]int{} // by how many verdicts
 	for _, v := range vs {

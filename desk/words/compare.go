@@ -92,7 +92,7 @@ func Changed(c *compare.Comparison, x compare.Change) string {
 	return ChangedWhere(c, x) + ": " + said
 }
 
-// ChangedWhere names the treatment of a change, with its parameters where its workload is there with others too.
+// ChangedWhere names the treatment of a change, with its parameters where its workload also exists with others.
 func ChangedWhere(c *compare.Comparison, x compare.Change) string {
 	of := x.Old.Treatment
 	if !slices.ContainsFunc(c.Changes, func(o compare.Change) bool {
@@ -107,7 +107,7 @@ func ChangedWhere(c *compare.Comparison, x compare.Change) string {
 	return where
 }
 
-// ChangedBy says a change in per cent, with its interval, and what would settle an inconclusive one. Where more is better, it says whether the
+// ChangedBy says a change in per cent, with its interval, and what would settle an inconclusive one. Where higher is better, it says whether the
 // change is: "5.1 % less (4.2 to 6.0), which is worse".
 func ChangedBy(x compare.Change) string { return changedBy(x) + Caveat(x.New) }
 

@@ -22,7 +22,7 @@ func Doubts[D data.Doubt](all []D) []string {
 //go:embed doubts.tmpl claims.tmpl
 var texts embed.FS
 
-// sentences are those for doubts and some other values, each by its type. They are read when the first is said, which most
+// sentences are those for doubts and some other values, each by its type. They are read when the first is written, which most
 // commands never do.
 var (
 	sentences     = template.New("")

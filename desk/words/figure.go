@@ -112,7 +112,7 @@ func ChangeMarks(c *compare.Comparison, perCent bool) string {
 	if len(c.Host) > 0 {
 		said = "Each mark is the change of a configuration’s ratio to " + to + ", or of its mean where a folder has no such ratio. The mark of " + to + " itself is " + whose(c) + ". "
 	}
-	said += "Intervals are corrected for the number of comparisons. The line at " + no + " is no change; the thin lines are the margin of " + margin(c.Margin) + ". Grey names: inconclusive, or " + to + "."
+	said += "Intervals are corrected for the number of comparisons. The line at " + no + " marks no change; the thin lines are the margin of " + margin(c.Margin) + ". Grey names: inconclusive, or " + to + "."
 	if slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return x.Old.Metric.MoreIsBetter() }) {
 		said += " Where higher is better, values below " + no + " is worse."
 	}

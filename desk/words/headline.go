@@ -19,7 +19,7 @@ var workNames = map[string]string{
 	"web": "this service", "postgres": "PostgreSQL", "redis": "Redis",
 }
 
-// pluralWork are those of which one says "are".
+// pluralWork are the kinds of work whose names are plural.
 var pluralWork = []string{"system calls", "synced writes", "page faults", "network requests"}
 
 // mostSentences is how many sentences a headline has.
@@ -74,7 +74,7 @@ func (p *spot) subject(r *data.Row) string {
 	return join(", ", append([]string{product(r.Treatment, true)}, details(r.Treatment, p.networks)...))
 }
 
-// limited says whether the limit of a row is part of its name: the reference is the same but for that.
+// limited says whether the limit of a row is part of its name: the reference differs only in that.
 func (p *spot) limited(r *data.Row) bool {
 	return len(p.s.Baseline) > 0 && slices.ContainsFunc(p.references(), func(b *data.Row) bool { return b.Treatment.Variant() == r.Treatment.Variant() })
 }
@@ -209,7 +209,7 @@ func timed(m notebook.Metric) bool {
 	return slices.Contains([]string{"ns", "us", "µs", "ms", "s", "min", "h"}, m.Unit) && m.Directed() && !m.MoreIsBetter()
 }
 
-// upwards writes a share as per cent, rounded up so that what is said is never less than what is known.
+// upwards writes a share as per cent, rounded up so that the text never claims a lower bound than the data show.
 func upwards(share float64) string {
 	d := 1
 	switch {

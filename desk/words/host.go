@@ -29,7 +29,7 @@ var smtStates = map[string]string{
 	"forceoff": "off until the next reboot", "notsupported": "not supported by the CPU", "notimplemented": "not implemented by the kernel for this CPU",
 }
 
-// Settings names a host's settings and says each; those of a folder from before they were recorded are said to be missing.
+// Settings names a host's settings with their values. For a folder from before Tare recorded them, it says that they are missing.
 func Settings(h notebook.Host) (all []Term) {
 	for _, s := range h.SettingList() {
 		text := Plain(s.Value)

@@ -10,7 +10,7 @@ import (
 // Speaker is the config of a row whose kind of study has words of its own.
 type Speaker interface{ Phrases() Phrases }
 
-// Phrases are how a kind of study speaks of its rows. Where one is empty, what is said is said as of timed work.
+// Phrases are a kind of study's words for its rows. Where one is empty, the words for timed work apply.
 type Phrases struct {
 	// Where follows what an answer or a report's table is of: ", 8 guests at once". Head follows the head of a table in a terminal.
 	Where, Head func(*data.Summary, *data.Row) string

@@ -165,7 +165,7 @@ func TestReasonsOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// FuzzMessage: whatever a folder has in place of a message, there is a sentence, and what is written of it reads the same again.
+// FuzzMessage: whatever a folder has instead of a message, there is a sentence, and what is written of it reads the same again.
 func FuzzMessage(f *testing.F) {
 	for _, seed := range []string{
 		`"disk full"`, `{}`, `{"code":"text","args":{"text":5}}`, `{"code":"exit","args":{"said":[1,{"code":"exit"}],"status":{"x":{"y":1}}}}`,
@@ -186,7 +186,7 @@ func FuzzMessage(f *testing.F) {
 		}
 		Message(m)
 		Message(data.Bounded(m))
-		for range 2 { // what is no message becomes one when it is read the first time
+		for range 2 { // JSON that is not a message becomes one when it is read the first time
 			if text, err = json.Marshal(m); err != nil {
 				t.Fatal(err)
 			}

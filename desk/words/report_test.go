@@ -35,7 +35,7 @@ func TestBegun(t *testing.T) {
 	}
 }
 
-// What a ratio means depends on the kind of study; what all kinds have in common is said once.
+// What a ratio means depends on the kind of study; what all kinds have in common stands once.
 func TestGlossaryHasTheTermsOfKinds(t *testing.T) {
 	all := Glossary([]string{"the work takes %s longer", "a guest takes %s more memory"}, []Term{{"PSS", "a share"}})
 	at := map[string]int{}

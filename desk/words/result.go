@@ -22,7 +22,7 @@ type ResultLine struct {
 	Value   string // with its interval: "445.5 ± 4.0 ms"
 	Change  string // "+0.3 % (−0.8 to +1.4)", or "reference"
 	Said    string // the verdict in words: "equivalent, but not zero"
-	Missing string // why there is no figure, in place of all these
+	Missing string // why there is no figure, instead of all these
 }
 
 // ResultBlock is one of the lists below the tables.

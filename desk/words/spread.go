@@ -92,7 +92,7 @@ func HostsChange(c *compare.Comparison) string {
 // Reference is what the verdict on a baseline is.
 const Reference = "reference"
 
-// VerdictOf says a verdict on a row. Of a size, more of which is neither slow nor fast, it says what it is.
+// VerdictOf says a verdict on a row. For a size, which is neither slow nor fast, it says "more" or "less".
 func VerdictOf(r *data.Row, v stats.Verdict) string {
 	sized := phrases(r).Verb != "" || !r.Metric.Directed()
 	switch {

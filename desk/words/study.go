@@ -12,7 +12,7 @@ func StudyOK(name string, configurations, workloads, floor, most int) string {
 	return fmt.Sprintf("%s is ok: %s of %s, %s each.", name, Count(configurations, "configuration"), Count(workloads, "workload"), Between(floor, most, "round"))
 }
 
-// Between counts something of which the number is between two: "5 to 20 rounds".
+// Between counts something with a range: "5 to 20 rounds".
 func Between(least, most int, what string) string {
 	if least == most {
 		return Count(most, what)

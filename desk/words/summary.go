@@ -68,7 +68,7 @@ func toCompare(all [][]*data.Row) (places [][]*data.Row, rungs bool) {
 			rungs = rungs || len(all[i]) < len(rows)
 		}
 	}
-	// The place of the baseline alone compares nothing.
+	// A place with only the baseline compares nothing.
 	places = slices.DeleteFunc(slices.Clone(all), func(rows []*data.Row) bool {
 		return !slices.ContainsFunc(rows, func(r *data.Row) bool { return !beside(r) })
 	})
@@ -93,7 +93,7 @@ func foremost(places [][]*data.Row) (told [][]*data.Row) {
 	return told[:min(len(told), mostWorkloads)]
 }
 
-// withParams says whether a row's workload is there with other parameters too.
+// withParams says whether a row's workload also exists with other parameters.
 func withParams(places [][]*data.Row, r *data.Row) bool {
 	return slices.ContainsFunc(places, func(rows []*data.Row) bool {
 		return rows[0].Treatment.Workload == r.Treatment.Workload && !rows[0].Treatment.SameWork(r.Treatment)
@@ -139,7 +139,7 @@ func disturbed(s *data.Summary) []string {
 			n, rounds = n+d.Rounds, rounds+d.Of
 		}
 	}
-	if n == 0 || n*10 < rounds { // what is done beside may fall on one platform more than on another
+	if n == 0 || n*10 < rounds { // other load on the host may disturb one platform more than another
 		return nil
 	}
 	return []string{fmt.Sprintf("Other programs used more than 5 %% of the CPU in %d of %s, which may explain the result: see the notes.", n, Count(rounds, "round"))}

@@ -207,7 +207,7 @@ func TestRemoveAfterAThread(t *testing.T) {
 		t.Fatalf("rmdir of a group with a thread in it: %v", err)
 	}
 	if err := killAll(testContext(t), dir); err != nil {
-		t.Errorf("beside a thread of this process: %v", err)
+		t.Errorf("next to a thread of this process: %v", err)
 	}
 	close(leave)
 	if err := Remove(testContext(t), dir); err != nil {

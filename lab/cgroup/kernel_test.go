@@ -51,7 +51,7 @@ func TestKernelMemory(t *testing.T) {
 	}
 }
 
-// A process in a group of its own has a stack and page tables, of which the kernel keeps account.
+// A process in a group of its own has a stack and page tables, and the kernel counts both.
 func TestKernelMemoryOfAProcess(t *testing.T) {
 	require.Root(t)
 	own, err := Find("memory")

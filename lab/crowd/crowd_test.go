@@ -47,7 +47,7 @@ type quiet struct{ Guest }
 
 func (quiet) Diagnose() string { return "" }
 
-// When the kernel kills a ruler for want of memory, the ruler's own count of such kills is lost, and the host's count tells.
+// When the kernel kills a ruler because memory has run out, the ruler's own count of such kills is lost, and the host's count tells.
 func TestARulerThatIsGoneForMemory(t *testing.T) {
 	proc := fstest.MapFS{"vmstat": {Data: []byte("nr_free_pages 5\noom_kill 7\n")}}
 	defer func(was fs.FS) { hostProc = was }(hostProc)

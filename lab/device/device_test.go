@@ -48,7 +48,7 @@ func TestFind(t *testing.T) {
 	}
 	null := Node{Host: "/dev/null", Path: "/dev/null", Major: 1, Minor: 3, Access: "rwm", Mode: 0o666}
 	zero := Node{Host: "/dev/zero", Path: "/dev/own/zero", Major: 1, Minor: 5, Access: "r", Mode: 0o640, GID: 7}
-	if len(e.Nodes) == 2 { // as the host has it, where nothing is said
+	if len(e.Nodes) == 2 { // as the host has it, by default
 		e.Nodes[0].UID, e.Nodes[0].GID, e.Nodes[1].UID = 0, 0, 0
 	}
 	if !slices.Equal(e.Nodes, []Node{null, zero}) {

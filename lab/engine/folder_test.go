@@ -45,13 +45,13 @@ func TestFolderTakesAllWithIt(t *testing.T) {
 	}
 	defer j.Close()
 	c := journal.NewChanges(j, Undo())
-	// tail is told to be one of the guest's programs, sleep is not.
+	// The test declares tail as one of the guest's programs, and not sleep.
 	folder, err := makeFolder(c, state, "guest", []string{tailProgram}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if again, err := makeFolder(journal.NewChanges(j, Undo()), state, "guest", nil, nil); err == nil {
-		t.Errorf("a folder that was there already is taken for a new guest's: %s", again)
+		t.Errorf("makeFolder takes an existing folder for a new guest's: %s", again)
 	}
 	for _, dir := range []string{"a b", "a b/inner"} {
 		path := filepath.Join(folder, dir)
@@ -177,7 +177,7 @@ func TestStartSetsAffinityBeforeTheFirstInstruction(t *testing.T) {
 	}
 	<-p.Done()
 	if got := p.Ended(); !strings.Contains(got, "Cpus_allowed_list:\t0") || !strings.Contains(got, "exit status 3") {
-		t.Errorf("it ended: %q; want CPU 0 alone and exit status 3", got)
+		t.Errorf("it ended: %q; want only CPU 0 and exit status 3", got)
 	}
 	if _, err := Start(exec.Command("true"), []int{1023}); err == nil {
 		t.Error("a process was started on a CPU that the host has not")

@@ -59,7 +59,7 @@ func TestRepeatsAreOfOtherGuests(t *testing.T) {
 		{Guest: 2, Address: 0x1000, Frame: 10, Kind: Shared, Major: true},        // repeats
 		{Guest: 1, Address: 0x2000, Frame: 10, Kind: Read},                       // the same frame elsewhere
 		{Guest: 1, Address: 0x1000, Frame: 11, Kind: Read},                       // another frame
-		{Guest: 0, Address: 0x9000, Frame: 90, Kind: Read},                       // what was there before
+		{Guest: 0, Address: 0x9000, Frame: 90, Kind: Read},                       // a frame that existed before
 		{Guest: 0, Address: 0x3000, Frame: 30, Kind: Anonymous, Private: true},   // and ends
 		{Guest: 1, Address: 0x3000, Frame: 30, Kind: CopyOnWrite, Private: true}, // has its frame by chance
 		{Guest: 1, Address: 0x4000, Kind: Unknown},
@@ -67,7 +67,7 @@ func TestRepeatsAreOfOtherGuests(t *testing.T) {
 		tally.Add(f)
 	}
 	if tally.Faults() != 10 || tally.Repeats() != 3 || tally.Repeated[Read] != 2 || tally.Repeated[Shared] != 1 || tally.Major != 1 || tally.Untold != 0 {
-		t.Errorf("%+v, want 10 faults, of which 2 reads and a shared one repeat, and one waited", tally)
+		t.Errorf("%+v, want 10 faults: 2 reads and a shared one that repeat, and one that waited", tally)
 	}
 }
 
@@ -92,7 +92,7 @@ func FuzzParse(f *testing.F) {
 		fault, err := parse(record)
 		if err != nil {
 			if fault != (Fault{}) {
-				t.Errorf("%+v beside the error %v", fault, err)
+				t.Errorf("%+v with the error %v", fault, err)
 			}
 			return
 		}

@@ -13,7 +13,7 @@ type Tally struct {
 // Most is the number of translations that a tally remembers.
 const Most = 4 << 20
 
-// MostGuests is the number of guests that a tally can tell apart.
+// MostGuests is the greatest number of guests in a tally.
 const MostGuests = 64
 
 type translation struct{ page, frame uint64 }

@@ -22,7 +22,7 @@ import (
 // A smaller host has one thread of each core, as a guest of its size has, until there are no more cores.
 func TestASmallerHostHasCores(t *testing.T) {
 	// The paper's host as its core count says: 56 cores with two threads, four sockets of 14. Second threads have the upper half of
-	// the numbers, or stand beside the first ones.
+	// the numbers, or stand next to the first ones.
 	var halves, turns, beside []at
 	for id := range 112 {
 		halves = append(halves, at{id % 56 / 14, id % 56 / 14, id % 14})
@@ -191,7 +191,7 @@ func TestTakeOffline(t *testing.T) {
 	whole("after a crash")
 }
 
-// interruptOf has an interrupt served by that CPU alone, until the test is over.
+// interruptOf has an interrupt served only by that CPU, until the test is over.
 func interruptOf(t *testing.T, cpu int) (n int, allowed string) {
 	t.Helper()
 	all, err := interruptsOn(irqFolder, []int{cpu})
@@ -215,7 +215,7 @@ func interruptOf(t *testing.T, cpu int) (n int, allowed string) {
 	return 0, ""
 }
 
-// What the kernel moved is put back, what it refuses or what went is left alone, and what else goes wrong is said.
+// What the kernel moved is put back, what it refuses or what went stays as it is, and the error names anything else that goes wrong.
 func TestInterruptsAreRestored(t *testing.T) {
 	folder := t.TempDir()
 	put := func(n int, allowed, served string) {

@@ -41,7 +41,7 @@ func fmtSettings(s notebook.Settings) string {
 	return strings.Join([]string{s.Turbo, s.SMT, s.FrequencyDriver, s.Microcode, s.ClockSource, s.HugePages, s.CommandLine}, " | ")
 }
 
-// A host without any of the files has none of the settings, and each is said to be missing.
+// A host without any of the files has none of the settings, and the text says of each that it is missing.
 func TestSettingsThatAHostDoesNotHave(t *testing.T) {
 	got := system{proctest.New().Tree}.settings([]notebook.CPU{{ID: 0}}, "processor : 0\n")
 	for _, v := range strings.Split(fmtSettings(*got), " | ") {

@@ -12,7 +12,7 @@ import (
 	"tare/notebook"
 )
 
-// kernel is a tree with the kernel's files as they may be. What is written to a real one is shown among the other values; here it is all that is there.
+// kernel is a tree with the kernel's files as they may be. A real one shows the written value among the others; this one has only that value.
 func kernel(t *testing.T, files map[string]string) Tree {
 	t.Helper()
 	root := t.TempDir()

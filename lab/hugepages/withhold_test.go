@@ -17,7 +17,7 @@ import (
 	"tare/lab/journal"
 )
 
-// machine is a tree with the kernel's files of a host with nodes of so many GB, of which half a GB each is in use.
+// machine is a tree with the kernel's files of a host with nodes of so many GB, with half a GB of each in use.
 func machine(t *testing.T, nodes ...int64) Tree {
 	t.Helper()
 	root := t.TempDir()

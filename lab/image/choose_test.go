@@ -56,7 +56,7 @@ func commandOf(t testing.TB, want string, entries ...mutate.IndexAddendum) (stri
 	return f.config.Config.Cmd[0], nil
 }
 
-// What stands beside an image in an index is no other image: signatures, artifacts, and images for other hosts, whether their descriptors or
+// What stands next to an image in an index is not another image: signatures, artifacts, and images for other hosts, whether their descriptors or
 // only their configurations say so.
 func TestChoose(t *testing.T) {
 	const cosign, sbom = "application/vnd.dev.cosign.artifact.sig.v1+json", "application/vnd.oci.empty.v1+json"

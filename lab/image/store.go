@@ -84,7 +84,7 @@ type workspace struct {
 	lock *os.File
 }
 
-// workspace makes a temporary folder that Sweep leaves alone while this process lives. The lock is made before the folder, so a
+// workspace makes a temporary folder that Sweep does not touch while this process lives. The lock is made before the folder, so a
 // folder without a lock file is never ours.
 func (s *Store) workspace() (*workspace, error) {
 	for {

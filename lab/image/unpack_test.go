@@ -273,7 +273,7 @@ func TestUnpackHostile(t *testing.T) {
 				t.Errorf("outside of the root there is now %s", got)
 			}
 			if names, err := filepath.Glob(filepath.Join(top, "*")); err != nil || len(names) != 2 {
-				t.Errorf("beside the root there is now %v, %v", names, err)
+				t.Errorf("next to the root there is now %v, %v", names, err)
 			}
 		})
 	}
@@ -636,7 +636,7 @@ func TestUnpackLeavesInodes(t *testing.T) {
 	}
 }
 
-// sparseOf are archives with a file of 1 MiB of which 8 bytes are content, as GNU tar writes them: in PAX records, and in its own old header.
+// sparseOf are archives with a file of 1 MiB that has 8 bytes of content, as GNU tar writes them: in PAX records, and in its own old header.
 func sparseOf(t testing.TB) (all [][]byte) {
 	content := "1\n4096\n8\n"
 	content += strings.Repeat("\x00", 512-len(content)) + "headhead"
@@ -755,7 +755,7 @@ func FuzzUser(f *testing.F) {
 			t.Errorf("%q has the home %q", want, who.home)
 		}
 		if err != nil && !reflect.DeepEqual(who, identity{}) {
-			t.Errorf("%q gives %+v beside %v", want, who, err)
+			t.Errorf("%q gives %+v with the error %v", want, who, err)
 		}
 	})
 }

@@ -94,7 +94,7 @@ func TestVolumes(t *testing.T) {
 	}
 }
 
-// What cannot be a volume is said in one line.
+// An error in one line says what cannot be a volume.
 func TestWhatIsWrongWithAVolume(t *testing.T) {
 	s, base, dir := volumesOf(t)
 	conf := filepath.Join(dir, "conf")

@@ -326,7 +326,7 @@ func parseJournal(b []byte) (head journalLine, open []numbered, err error) {
 }
 
 // Recover undoes the open changes of dead processes in the journals under stateDir, newest journal first, each in reverse order. It
-// leaves alone the journals of living processes, including this one. undo has the function for each kind of change.
+// does not touch the journals of living processes, including this one. undo has the function for each kind of change.
 //
 // From a journal of another boot of the host it undoes only the lasting kinds. Everything else ended with that boot: a setting has
 // the new boot's value, and the number of a process, a link or an interrupt belongs to something else.

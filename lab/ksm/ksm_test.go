@@ -25,7 +25,7 @@ var files = map[string]string{
 	"full_scans": "7", "pages_shared": "0", "pages_sharing": "0",
 }
 
-// plant makes a tree with these files, some of which say something else.
+// plant makes a tree with these files, some with other content.
 func plant(t *testing.T, others map[string]string) Tree {
 	t.Helper()
 	_, err := thread()
@@ -63,7 +63,7 @@ func (t Tree) says(test *testing.T) string {
 	return strings.Join(all, ", ")
 }
 
-// play plays the kernel in a tree until it is stopped: a scan in each step, of which each leaves so many pages merged; further ones leave what the
+// play plays the kernel in a tree until it is stopped: a scan in each step, which leaves so many pages merged; further ones leave what the
 // last did.
 func play(t *testing.T, tree Tree, step time.Duration, scans ...[2]int) (stop func()) {
 	t.Helper()
@@ -108,7 +108,7 @@ func openJournal(t *testing.T) (j *journal.Journal, state string) {
 	return j, state
 }
 
-// What is set is put back, by the journal alone where the run was killed.
+// What is set is put back, only by the journal where the run was killed.
 func TestSettings(t *testing.T) {
 	for name, c := range map[string]struct {
 		others          map[string]string
@@ -200,7 +200,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The journal is a file, and what stands in it may be wrong: nothing but a setting is written. And where the kernel cannot take pages apart, that
+// The journal is a file, and what stands in it may be wrong: only settings are written. And where the kernel cannot take pages apart, that
 // is said and stays to be done.
 func TestWhatIsPutBack(t *testing.T) {
 	tree := plant(t, map[string]string{"pages_shared": "3"})

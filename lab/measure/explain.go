@@ -121,7 +121,7 @@ func fromCounters(p *notebook.Trace, run, elapsedS, cores float64) {
 }
 
 // Counted estimates the wall account of elapsed seconds on a number of cores from sums over all threads, in seconds: time running,
-// time in run queues (of which throttled for want of CPU quota), and time blocked on block devices. The order of events is not
+// time in run queues (including throttled time, when the CPU quota was used up), and time blocked on block devices. The order of events is not
 // known. If running and queueing took longer than elapsed, the threads are assumed to have been equally many all the time;
 // otherwise they are assumed to have run one after another. The parts sum to elapsed.
 func Counted(elapsed, cores, run, delay, throttled, blocked float64) map[string]float64 {

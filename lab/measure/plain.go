@@ -153,7 +153,7 @@ func (p *Plain) record(tr *notebook.Trial, out outcome, roundTrip time.Duration,
 			missing(tr.Trace, MissingInside, why)
 		}
 	}
-	// The host's time includes the way to the guest and back, of which only the minimum is known.
+	// The host's time includes the way to the guest and back. Only the minimum of that is known.
 	if off := max(out.Elapsed-out.host, out.host-roundTrip-out.Elapsed); off > crowd.ClockFloor+time.Duration(crowd.ClockShare*float64(out.host)) {
 		tr.Warnings = append(tr.Warnings, notebook.Say("clocks-differ", "guest", tr.ElapsedS, "host", tr.HostS))
 	}

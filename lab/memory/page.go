@@ -2,7 +2,7 @@
 
 // Package memory reads which physical pages processes use: every mapped page with its frame, flags, kind, size, number of mappings
 // and, on request, a hash of its content. It implements Algorithms 1 and 2 of "virtualization-overheads" (section 6.2) with the
-// interfaces of today's kernels. It changes nothing but the pages' accessed bits. A page has 4 KiB; parts of larger ones are listed
+// interfaces of today's kernels. It changes only the pages' accessed bits. A page has 4 KiB; parts of larger ones are listed
 // one by one.
 package memory
 

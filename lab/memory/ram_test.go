@@ -9,7 +9,7 @@ import (
 	"tare/notebook"
 )
 
-// A guest of 40 frames behind two ranges of addresses, of which everything is known: the account has it to the page.
+// A guest of 40 frames behind two ranges of addresses with known content: the account is right to the page.
 func TestWhatAGuestsMemoryIsToIt(t *testing.T) {
 	m := makeSnapshot(4)
 	const low, high = 0x10000, 0x90000

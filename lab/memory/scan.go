@@ -423,7 +423,7 @@ func (f *kernelFile) ReadAt(to []byte, offset int64) (int, error) {
 	return int(n), nil
 }
 
-// decode appends the pages of entries of /proc/PID/pagemap, the first of which is page first of a region. moving is the number of
+// decode appends the pages of entries of /proc/PID/pagemap, starting at page first of a region. moving is the number of
 // pages that are being moved.
 func decode(pages []Page, entries []byte, first Page, inFile, huge bool) (all []Page, moving int) {
 	always := uint32(0)
@@ -638,7 +638,7 @@ func (r *reader) hash(pid, n int, whole bool, address func(i int) uint64) (piece
 	return r.some, r.full
 }
 
-// hashShared is hash of whole pages for those of which the process must not get copies.
+// hashShared is hash for whole pages that the process must not get copies of.
 func (r *reader) hashShared(pid, n int, address func(i int) uint64) (pieces, wholes []uint64) {
 	r.ready(n)
 	memory, err := openKernel(fmt.Sprintf("/proc/%d/mem", pid))

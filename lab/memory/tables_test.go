@@ -30,7 +30,7 @@ func snapshotOf(processes int, pages []mapped) *Snapshot {
 	return s
 }
 
-// Guests of known page tables: what is at the same address counts, what is elsewhere or in one guest alone does not.
+// Guests of known page tables: what is at the same address counts, what is elsewhere or in only one guest does not.
 func TestTablesAreCountedByWhoElseHasThem(t *testing.T) {
 	const listed, active = kpfLRU | flagFile, kpfLRU | kpfActive | flagFile
 	// Guest 1 has processes 100 and 101, guest 2 has 102, guest 3 has 103; 104 is in none.

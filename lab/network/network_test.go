@@ -132,7 +132,7 @@ func TestBridge(t *testing.T) {
 	}
 	addresses, err := netlink.AddrList(l, netlink.FAMILY_ALL)
 	if err != nil || len(addresses) != 1 || addresses[0].IP.String() != b.Host().String() {
-		t.Errorf("addresses %v, %v; want %s alone", addresses, err, b.Host())
+		t.Errorf("addresses %v, %v; want only %s", addresses, err, b.Host())
 	}
 }
 

@@ -290,7 +290,7 @@ func run(ctx context.Context, command []string) (seconds float64, err error) {
 	return seconds, err
 }
 
-// Work is a short command: steps of which each needs the one before, and memory that is touched for the first time and then read in
+// Work is a short command: steps that each need the one before, and memory that is touched for the first time and then read in
 // a different order. It takes some hundredths of a second.
 func Work() error {
 	const size, page = 8 << 20, 4 << 10

@@ -158,7 +158,7 @@ func TestQuietenAndPutBack(t *testing.T) {
 	}
 }
 
-// The journal is a file, and what stands in it may be wrong: nothing but a setting is written.
+// The journal is a file, and what stands in it may be wrong: only settings are written.
 func TestNothingElseIsPutBack(t *testing.T) {
 	tree := plant(t, server)
 	for _, path := range []string{"/proc/swaps", "/etc/passwd", "/proc/irq/7/../../sys/vm/swappiness"} {
@@ -258,7 +258,7 @@ func TestMeasureFindsWhatMatters(t *testing.T) {
 	}
 }
 
-// Huge pages alone are switched off, journaled before, and put back; a kernel that has none needs nothing.
+// Only huge pages are switched off, journaled before, and put back; a kernel that has none needs nothing.
 func TestWithoutHugePages(t *testing.T) {
 	const file = "/sys/kernel/mm/transparent_hugepage/enabled"
 	tree := plant(t, server)

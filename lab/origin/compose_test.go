@@ -105,7 +105,7 @@ func TestWhatIsWrongInAComposeFile(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, what is read of it can be given to a process, and nothing but what it names is read.
+// Whatever a file holds, what is read of it can be given to a process, and only what it names is read.
 func FuzzCompose(f *testing.F) {
 	f.Add(composeText)
 	f.Add("services: {web: {image: x, command: a 'b c', ports: [80, '1-2'], volumes: [/a]}}")

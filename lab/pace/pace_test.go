@@ -37,12 +37,12 @@ func TestSlowCallsDelayNobody(t *testing.T) {
 			select {
 			case <-others:
 			case <-ctx.Done():
-				t.Errorf("%d calls were made beside the first in a minute: it delayed them", made.Load())
+				t.Errorf("%d calls were made in addition to the first in a minute: it delayed them", made.Load())
 			}
 		}
 	})
 	if n != 20 || made.Load() != 19 {
-		t.Errorf("%d calls were issued, and %d made beside the first: want 20, and 19", n, made.Load())
+		t.Errorf("%d calls were issued, and %d made in addition to the first: want 20, and 19", n, made.Load())
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // What is evicted is out of the page cache, what is loaded is in it, and the kernel's two ways to count say the same.
 func TestEvictAndLoad(t *testing.T) {
-	dir, err := os.MkdirTemp(".", "files-") // /tmp may be in memory alone, which nothing is evicted of
+	dir, err := os.MkdirTemp(".", "files-") // /tmp may be a tmpfs, whose files stay in memory
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestEvictAndLoad(t *testing.T) {
 	if c, err = Load(t.Context(), []string{dir}); err != nil || c.Resident != 2*size {
 		t.Errorf("loaded: %+v, %v", c, err)
 	}
-	// A disk image: a gibibyte, of which a mebibyte is data.
+	// A disk image: a gibibyte with a mebibyte of data.
 	f, err := os.Create(filepath.Join(dir, "sparse"))
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func StartTime(pid int) (uint64, error) {
 	return of[0], nil
 }
 
-// Parent is the process that is told of a process's end (field 4 of proc_pid_stat(5)); 0 if it is in another PID namespace.
+// Parent is the process that the kernel notifies of a process's end (field 4 of proc_pid_stat(5)); 0 if it is in another PID namespace.
 func Parent(pid int) (int, error) {
 	of, err := stat(pid, 4)
 	if err != nil {

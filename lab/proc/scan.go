@@ -113,7 +113,7 @@ func scan(look func(pid int) being) (found []int, others, over map[int]bool, err
 }
 
 // enoughScans is the number of scans without a find after which no process is left, even if other processes end during each of
-// them. On a busy host at least seven scans in ten saw a link of a chain of processes that do nothing but fork and end.
+// them. On a busy host at least seven scans in ten saw a link of a chain of processes that only fork and end.
 const enoughScans = 10
 
 // EndAll kills the processes that have their root in dir, and those of the given programs (absolute paths) with a path in dir as an
@@ -196,7 +196,7 @@ func EndAll(ctx context.Context, dir string, programs []string) error {
 	}
 }
 
-// first lets this thread run before those of busy guests, of which there may be hundreds, until the returned function is called.
+// first lets this thread run before those of busy guests, possibly hundreds, until the returned function is called.
 // Without the permission it waits for its turn.
 func first() (undo func()) {
 	runtime.LockOSThread()

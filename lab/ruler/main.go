@@ -78,8 +78,8 @@ func Main(args []string) int {
 }
 
 // stepAside leaves process 1 to a system's own init: it starts the ruler again as a child, and becomes init. It returns only on
-// failure. The child is the first of the system's processes that init finds. systemd takes it for one of its own scope and leaves
-// it alone.
+// failure. The child is the first of the system's processes that init finds. systemd takes it for one of its own scope and does
+// not touch it.
 func stepAside(init, connect string, fd, tracer int, machine bool) error {
 	args, files := []string{"ruler", "--power-off"}, []uintptr{0, 1, 2}
 	hand := func(flag string, fd int) {

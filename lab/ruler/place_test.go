@@ -105,7 +105,7 @@ func TestScratchStops(t *testing.T) {
 	}
 }
 
-// busyboxRoot makes a root filesystem with nothing but busybox: no /proc, no /dev.
+// busyboxRoot makes a root filesystem with only busybox: no /proc, no /dev.
 func busyboxRoot(t *testing.T) string {
 	t.Helper()
 	need(t, os.Getuid() == 0, "root, for chroot")

@@ -219,8 +219,8 @@ func (l *Lab) Load(ctx context.Context, t notebook.Treatment, id string, w *work
 }
 
 // divide divides the host's CPUs between a service's guest and its load. A bound guest has its own CPUs, and a guest with a quota has
-// all that the load does not have. If it shared them, the scheduler could put it next to its load, and that alone would make it faster or
-// slower than bare metal. guest is nil if the host has no CPUs for the load alone.
+// all that the load does not have. If it shared them, the scheduler could put it next to its load, and that by itself would make it faster or
+// slower than bare metal. guest is nil if the host has no CPUs that only the load uses.
 func (l *Lab) divide(t notebook.Treatment) (guest, load []int, err error) {
 	h := l.now()
 	all, err := host.ChooseCPUs(h, len(h.CPUs))
@@ -350,7 +350,7 @@ func (g guest) Machine() (engine.Machine, bool) {
 // watcher is a driver's guest that can tell whether a trial stayed on its CPUs.
 type watcher interface{ Watch() engine.Watch }
 
-// Watch implements crowd.Guest. For a virtual machine the host sees only threads, each of which is bound to CPUs.
+// Watch implements crowd.Guest. For a virtual machine the host sees only threads, and each is bound to CPUs.
 func (g guest) Watch() engine.Watch {
 	if w, is := g.Guest.(watcher); is && !g.unseen {
 		return w.Watch()

@@ -10,7 +10,7 @@ import (
 )
 
 // In the studies of the paper that limited bare metal to the instance's cores and memory, bare metal is limited, also on a host that is made
-// smaller. They are still planned on a host with two CPUs, of which the first cannot go offline.
+// smaller. They are still planned on a host with two CPUs, where the first cannot go offline.
 func TestBareMetalOfThePaper(t *testing.T) {
 	two := notebook.Host{CPUs: []notebook.CPU{{ID: 0}, {ID: 1, Core: 1}}, Memory: 32 << 30}
 	for _, n := range []string{"pinning", "pinning-small", "chr", "provisioning", "io", "multitasking"} {

@@ -160,7 +160,7 @@ func (a *Asked) checkChoices() error {
 	return workload.CheckInput(ch.Input)
 }
 
-// seeking is the study with an objective in place of what it measures. The study loses its own neighbours, because the search is for
+// seeking is the study with an objective instead of what it measures. The study loses its own neighbours, because the search is for
 // neighbours.
 func (s *Spec) seeking(u Until) *Spec {
 	if u.config == nil {

@@ -41,11 +41,11 @@ type Choices struct {
 	Until  Until
 	Only   Only
 	Accel  string // "auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG
-	Kernel string // a kernel file for VMs, in place of the study's
-	Input  string // a file in place of the workloads' own input
+	Kernel string // a kernel file for VMs, instead of the study's
+	Input  string // a file instead of the workloads' own input
 	Tare   string // the program's version
 
-	LoadFrom string // the machine on which loads run, in place of the study's
+	LoadFrom string // the machine on which loads run, instead of the study's
 
 	NoHostCode bool // refuse a study that would run something as root on this host
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Neighbours are the busy guests next to the measured one (paper "virtualization-overheads", chapter 4). A study file has a mapping
-// {cpu: N, io: N, work: N}, or a list of mappings, each of which makes treatments.
+// {cpu: N, io: N, work: N}, or a list of mappings that each make treatments.
 type Neighbours []notebook.Neighbours
 
 // UnmarshalYAML reads one mapping or a list of mappings.

@@ -92,7 +92,7 @@ func TestTreatmentsHaveFactors(t *testing.T) {
 }
 
 // Of alternative engines --only chooses the one it names, whether the host supports it or not. Otherwise a study of alternatives would be left
-// with bare metal alone, and nothing would say why.
+// with only bare metal, and nothing would say why.
 func TestOnlyChoosesAmongAlternatives(t *testing.T) {
 	const text = "name: s\nworkloads: [{name: cpu, params: {millions: [10]}}]\nplatforms: [{platform: bm}, {platform: cn, engines: [docker|crun], provisioning: [pinned]}]\ninstances: [1/1GB]\n"
 	s, err := Parse("s.yaml", []byte(text), ".", known)

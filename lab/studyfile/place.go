@@ -84,9 +84,9 @@ const (
 // allLayers stands for all of notebook.Rungs.
 const allLayers = "all"
 
-// Placing is what a command names in place of a study's own. An empty list keeps the study's.
+// Placing is what a command names instead of a study's own. An empty list keeps the study's.
 type Placing struct {
-	Workload     string   // in place of all workloads
+	Workload     string   // instead of all workloads
 	Platforms    []string // with an engine after a colon: cn:docker
 	Sizes        []string
 	Provisioning []string

@@ -11,8 +11,8 @@ import (
 // MostRate is the greatest rate of a load, in requests a second.
 const MostRate = 1_000_000
 
-// rateSeconds is how long a trial asks a service at a rate: so short that guests often take turns, but for 200 requests, of which two are
-// slower than the p99, or for half a minute.
+// rateSeconds is how long a trial asks a service at a rate: for 200 requests, so that two are slower than the
+// p99, but for half a minute at most, so that guests often take turns.
 func rateSeconds(rate int) int { return min((200+rate-1)/rate, 30) }
 
 // RateTrials is how many trials a guest gets in a round where a service is asked at a rate: some 4 s of them.

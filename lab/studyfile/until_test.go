@@ -20,7 +20,7 @@ func TestParseUntil(t *testing.T) {
 	}
 }
 
-// Each of the flags in place of --until reads what Flag writes.
+// Each flag that replaces --until reads what Flag writes.
 func TestFlagsOfUntil(t *testing.T) {
 	for flag, parse := range map[string]func(string) (Until, error){"--precision": ParsePrecision, "--decide": ParseDecide} {
 		for _, text := range []string{"1%", "2.5%", "margin"} {

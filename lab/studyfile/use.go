@@ -20,10 +20,10 @@ type Use struct {
 	Name   string            `yaml:"name" jsonschema:"required"`
 	Params map[string]Values `yaml:"params,omitempty"`
 
-	Instances Values `yaml:"instances,omitempty"` // in place of the study's
-	Rounds    int    `yaml:"rounds,omitempty"`    // exactly this many, in place of the design's
+	Instances Values `yaml:"instances,omitempty"` // instead of the study's
+	Rounds    int    `yaml:"rounds,omitempty"`    // exactly this many, instead of the design's
 
-	Neighbours Neighbours `yaml:"neighbours,omitempty" json:",omitempty"` // in place of the study's
+	Neighbours Neighbours `yaml:"neighbours,omitempty" json:",omitempty"` // instead of the study's
 
 	// Devices are the CDI names of the host's devices that each guest gets. Bare metal has them too.
 	Devices Values `yaml:"devices,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
@@ -32,7 +32,7 @@ type Use struct {
 	Command []string `yaml:"command,omitempty"` // command to run; empty: the image's own
 	Input   string   `yaml:"input,omitempty"`   // for a command: the name under {work} of the file that --input gives
 
-	// Args are words for the image's own ENTRYPOINT, in place of its CMD. A use with a command has none.
+	// Args are words for the image's own ENTRYPOINT, instead of its CMD. A use with a command has none.
 	Args []string `yaml:"args,omitempty" json:",omitempty"` // omitted in the study's hash, which is older; so are those below
 	// Env are variables of the environment as KEY=VALUE, in addition to the image's own.
 	Env  Values `yaml:"env,omitempty" json:",omitempty"`  // omitted in the study's hash, which is older; so are those below

@@ -238,7 +238,7 @@ func (s *Spec) checkPlace(p Place) *problem {
 	return nil
 }
 
-// meant returns what to write in place of a platform that does not exist.
+// meant returns what to write instead of a platform that does not exist.
 func (s *Spec) meant(name string) string {
 	for _, of := range s.known.Engines.Platforms() {
 		switch {

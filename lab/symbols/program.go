@@ -126,7 +126,7 @@ func table(s *elf.Section) []byte {
 	return b
 }
 
-// named is the text at a place in a table of names, each of which ends with a zero.
+// named is the text at a place in a table of names that each end with a zero.
 func named(names []byte, off uint64) string {
 	if off >= uint64(len(names)) {
 		return ""

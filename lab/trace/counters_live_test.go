@@ -255,7 +255,7 @@ func TestPageFaultsBesideOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Logf("ours %v, %s %v", ours, other.tool, n)
-			within(t, "beside "+other.tool, ours, n-200, n+1000) // this test's own process faults too
+			within(t, "next to "+other.tool, ours, n-200, n+1000) // this test's own process faults too
 		})
 	}
 }

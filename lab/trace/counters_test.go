@@ -98,7 +98,7 @@ var (
 	asV2 = counted{PID: 102, Tracers: named(all)}.of(notebook.RoleRuler)
 )
 
-// wantFigures compares, but for the last digits.
+// wantFigures compares figures, except their last digits.
 func wantFigures(t testing.TB, what string, got, want map[string]float64) {
 	t.Helper()
 	for name, w := range want {

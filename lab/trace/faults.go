@@ -22,7 +22,7 @@ var _ = add(tracer{
 	read: (*Trace).readFaults,
 })
 
-// faultPeriod is the number of page faults of which one is sampled. It is prime, so that it does not coincide with a rhythm of the work.
+// faultPeriod is the number of page faults per sample. It is prime, so that it does not coincide with a rhythm of the work.
 const faultPeriod = 61
 
 func (t *Trace) readFaults(p *notebook.Trace) error {

@@ -97,7 +97,7 @@ func (k *Kit) get(name string, v any) error {
 	return err
 }
 
-// followed returns the roles of which the time breakdown is made, one bit for each. They are the work's own threads or, for a VM, its
+// followed returns the roles that the time breakdown covers, one bit for each. They are the work's own threads or, for a VM, its
 // virtual CPUs. In a sandbox the threads of its kernel are added, because they do what the host's kernel does for other guests.
 func followed(threads []engine.Thread) uint32 {
 	has := map[string]bool{}

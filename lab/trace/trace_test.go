@@ -390,8 +390,8 @@ func TestTheLastSliceIsOfTheTrial(t *testing.T) {
 	k := openKit(t, notebook.TracerScheduler)
 	for range 60 {
 		p, _ := watched(t, k, 1, loadCommand(t, "busy", "20"))
-		// A lost slice is some milliseconds. On a busy host the trial may get its core for half a millisecond in all, of which its way
-		// onto the core is a tenth.
+		// A lost slice is some milliseconds. On a busy host the trial may get its core for only half a millisecond, and its way
+		// onto the core is a tenth of that.
 		if run := p.Figures["run_s"]; p.Lost == 0 && run < 0.9*p.Wall[notebook.WallUser]-0.0002 {
 			t.Fatalf("its slices on a core are of %.4f s, its account of %.4f s; %d events were lost: %v %v", run, p.Wall[notebook.WallUser], p.Lost, p.Wall, p.Figures)
 		}
@@ -463,7 +463,7 @@ func threadsAreCounted(t testing.TB) {
 	p, took = watched(t, k, 1, inGroup(t, dir, loadCommand(t, "busy", "500")))
 	// Half of the time, and less where others get of its half: then it is throttled less, which the kernel counts.
 	if delay, throttled := p.Figures["delay_s"], throttledTime(t, dir); delay < 0.85*throttled-0.02 || delay > took.Seconds() {
-		t.Errorf("stood in queues for %.4f s of %.4f s, of which the kernel counts %.4f s as throttled", delay, took.Seconds(), throttled)
+		t.Errorf("stood in queues for %.4f s of %.4f s, and the kernel counts %.4f s of it as throttled", delay, took.Seconds(), throttled)
 	}
 }
 

@@ -85,7 +85,7 @@ func (m *Metric) pattern() (*regexp.Regexp, error) {
 	return regexp.Compile("(?m:" + m.Match + ")")
 }
 
-// ParseMetric reads a metric that an expression finds: "NAME=EXPRESSION,UNIT,higher", or with lower or none in place of higher.
+// ParseMetric reads a metric that an expression finds: "NAME=EXPRESSION,UNIT,higher", or with lower or none instead of higher.
 func ParseMetric(text string) (m Metric, err error) {
 	name, rest, ok := strings.Cut(text, "=")
 	parts := strings.Split(rest, ",")

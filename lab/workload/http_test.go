@@ -173,7 +173,7 @@ func answers(t testing.TB, text func() []byte) string {
 	return l.Addr().String()
 }
 
-// What is no right answer fails the request, and the load says why.
+// A wrong answer fails the request, and the load says why.
 func TestTheHTTPLoadRefuses(t *testing.T) {
 	a := newAsker(t)
 	var text []byte

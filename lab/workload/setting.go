@@ -9,7 +9,7 @@ import (
 
 // Setting is what a user's command gets in addition to its image. A study's hash covers it, because the hash covers the study's text.
 type Setting struct {
-	Args []string // for the image's ENTRYPOINT, in place of its CMD
+	Args []string // for the image's ENTRYPOINT, instead of its CMD
 	Env  []string // KEY=VALUE
 	Dir  string   // the working folder; empty: the image's
 	User string   // as an image names it; empty: the image's

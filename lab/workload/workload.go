@@ -60,7 +60,7 @@ type Workload struct {
 	System bool `yaml:"system" json:",omitempty"`
 
 	Service *Service `yaml:"service"` // what runs in the guest for as long as it lives
-	Load    *Load    `yaml:"load"`    // with a service, what is measured in place of the command: it sends requests from outside the guest
+	Load    *Load    `yaml:"load"`    // with a service, what is measured instead of the command: it sends requests from outside the guest
 
 	Output string   `yaml:"output"` // how the keys of metrics find a number in the output; empty: the last line is a JSON object of numbers
 	Metric Metric   `yaml:"metric" jsonschema:"required"`

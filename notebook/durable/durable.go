@@ -1,5 +1,5 @@
-// Package durable keeps files whole through kills and power failures: a file that is put in place at once, a file of lines
-// of which each is on the disk before work goes on, and locks that end with their process.
+// Package durable keeps files whole through kills and power failures: a file that is put in place at once, a file whose lines
+// are each on the disk before work goes on, and locks that end with their process.
 package durable
 
 import (

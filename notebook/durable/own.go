@@ -58,7 +58,7 @@ func MakeFolderIn(root *os.Root, name string, perm os.FileMode) (*os.Root, error
 	return openFolderIn(root, name, os.Geteuid())
 }
 
-// OpenFolderIn is MakeFolderIn for a folder that is there.
+// OpenFolderIn is MakeFolderIn for a folder that exists.
 func OpenFolderIn(root *os.Root, name string) (*os.Root, error) {
 	return openFolderIn(root, name, os.Geteuid())
 }

@@ -164,7 +164,7 @@ func TestOwnFolders(t *testing.T) {
 	}
 }
 
-// A folder in a folder is no link, and has the same owner.
+// A folder in a folder is not a link, and has the same owner.
 func TestFoldersInFolders(t *testing.T) {
 	require.That(t, os.Geteuid() == 0, "root, to give files away")
 	root, elsewhere := folder(t, t.TempDir()), t.TempDir()

@@ -60,6 +60,6 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(r.Guests) != 10 || len(r.Sessions) != 2 || trials != 71 || warmups != 10 || traced != 30 || failed != 6 || last != 9 {
-		t.Errorf("%d guests, %d sessions, %d trials, of which %d warm-ups, %d traced, %d failed; the last of round %d", len(r.Guests), len(r.Sessions), trials, warmups, traced, failed, last)
+		t.Errorf("%d guests, %d sessions, %d trials (%d warm-ups, %d traced, %d failed); the last of round %d", len(r.Guests), len(r.Sessions), trials, warmups, traced, failed, last)
 	}
 }

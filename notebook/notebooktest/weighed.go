@@ -78,7 +78,7 @@ func Weighed() *Folder {
 	return f
 }
 
-// WeighedInside is Weighed, merged, with what the guest that came last alone has: of VMs the paper's Figure 6.4 and its section 6.6, of which 23 MiB are
+// WeighedInside is Weighed, merged, with what only the last guest has: of VMs the paper's Figure 6.4 and its section 6.6, of which 23 MiB are
 // the emulator's, 55 its files', 6 its processes', 5 its kernel's and 2 nobody's; 26 are duplicates and 2 idle. Containers have half of their own in files.
 func WeighedInside() *Folder {
 	f := Weighed()

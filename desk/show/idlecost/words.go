@@ -38,7 +38,7 @@ const (
 	nothing = "no slowdown was measured"
 	lead    = "Lines over the number of idle guests. "
 	how     = "A guest shares its CPUs with this many idle guests. Each mark is the time of its work over the time of the same work alone in the same guest: the mean over " +
-		"rounds with its 95 % interval. Both axes are logarithmic; the horizontal line is no slowdown."
+		"rounds with its 95 % interval. Both axes are logarithmic; the horizontal line marks a slowdown of 1, which is none."
 )
 
 // said is a row's slowdowns in words, and what an idle guest uses.

@@ -4,7 +4,7 @@
 // would have on the machine itself. It has no other limit, no namespace and no overlay. The root is read-only, and what a workload
 // writes goes to folders on the file system of Tare's state.
 //
-// The CPU set is a cgroup's (engine.Base.HoldToCPUs), because affinity alone does not confine a program that sets its own.
+// The CPU set is a cgroup's (engine.Base.HoldToCPUs), because affinity does not confine a program that sets its own.
 //
 // The root becomes an overlay in one case: a device for whose libraries the image has no place, or whose programs write into the
 // root. The overlay is read-only too, and the record says so.

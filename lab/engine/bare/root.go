@@ -23,7 +23,7 @@ import (
 // folders (package layers).
 //
 // Where the image itself has no room for what comes with the guest's devices (layered), the root is the image with a layer over it.
-// The layer is writable until everything is there and the devices' hooks have run, and then read-only.
+// The layer is writable until it is complete and the devices' hooks have run, and then read-only.
 func Mounts(ctx context.Context, folder, root string, s engine.Spec, base func() error) error {
 	for _, d := range []struct {
 		path string

@@ -16,7 +16,7 @@ import (
 	"tare/notebook"
 )
 
-// Places for what comes with a device are made in the root alone, wherever the image's links lead.
+// Places for what comes with a device are made only in the root, wherever the image's links lead.
 func TestPlace(t *testing.T) {
 	top := t.TempDir()
 	root, outside := filepath.Join(top, "root"), filepath.Join(top, "outside")
@@ -72,10 +72,10 @@ func TestLayered(t *testing.T) {
 		of   device.Edits
 		want bool
 	}{
-		"nothing":      {device.Edits{}, false},
-		"a place":      {device.Edits{Mounts: []device.Mount{{Path: "/there"}, {Path: "/link"}}}, false},
-		"no place":     {device.Edits{Mounts: []device.Mount{{Path: "/there"}, {Path: "/lib/missing"}}}, true},
-		"a hook alone": {device.Edits{Hooks: []device.Hook{{When: "createContainer"}}}, true},
+		"nothing":     {device.Edits{}, false},
+		"a place":     {device.Edits{Mounts: []device.Mount{{Path: "/there"}, {Path: "/link"}}}, false},
+		"no place":    {device.Edits{Mounts: []device.Mount{{Path: "/there"}, {Path: "/lib/missing"}}}, true},
+		"only a hook": {device.Edits{Hooks: []device.Hook{{When: "createContainer"}}}, true},
 	} {
 		got, err := layered(engine.Spec{Image: &image.Image{Tree: image.Tree{Dir: root}}, Devices: c.of})
 		if err != nil || got != c.want {
@@ -87,7 +87,7 @@ func TestLayered(t *testing.T) {
 	}
 }
 
-// What can be run only when a guest's first process is there is refused.
+// The engine refuses hooks that can run only once a guest's first process exists.
 func TestLateHook(t *testing.T) {
 	s := engine.Spec{
 		ID: "late", Instance: notebook.Instance{Cores: 1}, CPUs: []int{0}, Image: &image.Image{Tree: image.Tree{Dir: t.TempDir()}},

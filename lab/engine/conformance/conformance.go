@@ -419,7 +419,7 @@ func (r *suite) guest(t *testing.T, provisioning string) {
 	t.Run("limits", func(t *testing.T) { r.limits(t, g, s) })
 	t.Run("cores", func(t *testing.T) { r.cores(t, g, s.Instance.Cores) })
 	if len(s.CPUs) > 0 {
-		t.Run("its CPUs alone", func(t *testing.T) { r.stays(t, g, s.CPUs) })
+		t.Run("only its CPUs", func(t *testing.T) { r.stays(t, g, s.CPUs) })
 	}
 	t.Run("results", func(t *testing.T) { r.results(t, g) })
 	t.Run("files", func(t *testing.T) { r.files(t, g) })
@@ -551,9 +551,9 @@ func (r *suite) limits(t *testing.T, g engine.Guest, s engine.Spec) {
 	}
 	switch {
 	case r.e.QuotaToo && math.Abs(l.Quota-s.Instance.Cores) > 0.01:
-		t.Errorf("limits %+v: want a quota of %g cores beside CPUs", l, s.Instance.Cores)
+		t.Errorf("limits %+v: want a quota of %g cores in addition to CPUs", l, s.Instance.Cores)
 	case !r.e.QuotaToo && s.CPUs != nil && l.Quota != 0:
-		t.Errorf("limits %+v: want no quota beside CPUs", l)
+		t.Errorf("limits %+v: want CPUs without a quota", l)
 	}
 	if s.Provisioning == notebook.Whole && l.Quota != 0 {
 		t.Errorf("limits %+v: want no quota", l)

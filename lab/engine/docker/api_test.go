@@ -112,7 +112,7 @@ func TestRemoveLeavesStrangersAlone(t *testing.T) {
 	}))
 	entry := journal.Entry{Kind: kindDocker, Target: "tare-x", Detail: map[string]string{"host": socket, "guest": "x"}}
 	if err := removeDocker(t.Context(), entry); err != nil || deleted {
-		t.Errorf("removing: %v, deleted %t; want it left alone", err, deleted)
+		t.Errorf("removing: %v, deleted %t; want no change to it", err, deleted)
 	}
 }
 

@@ -10,11 +10,11 @@
 //	memory        the memory limit, without additional swap.
 //	uts, ipc      UTS and IPC namespaces; the UTS namespace has its own host name.
 //	pid           a PID namespace with the ruler as first process, and its own /proc.
-//	mount         a mount namespace, with pivot_root in place of chroot.
+//	mount         a mount namespace, with pivot_root instead of chroot.
 //	network       a network namespace with only the loopback, and its own /sys; lower layers have the host's network.
 //	seccomp       Docker's default filter (config.Seccomp).
 //	capabilities  the capabilities that Docker's containers have by default (config.Capabilities), also as bounding set.
-//	overlay       a writable layer over the image, in place of the read-only image with separate writable folders.
+//	overlay       a writable layer over the image, instead of the read-only image with separate writable folders.
 //	bridge        a virtual cable to the bridge of the spec's network.
 //
 // The engines' containers have the same limits and names, so an OCI runtime's container is one more rung. Only the engine's

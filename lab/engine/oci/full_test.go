@@ -16,7 +16,7 @@ import (
 	"tare/notebook"
 )
 
-// TestFull makes the engines' rungs of the isolation ladder, which have a quota beside their CPU set, and looks what is in
+// TestFull makes the engines' rungs of the isolation ladder, which have a quota in addition to their CPU set, and looks what is in
 // force.
 func TestFull(t *testing.T) {
 	require.Root(t)

@@ -15,7 +15,7 @@ import (
 	"tare/notebook"
 )
 
-// What a record and a probe are told of gVisor: that the kernel is its own, and which threads are that kernel's.
+// The driver tells records and probes that gVisor has its own kernel, and which threads are that kernel's.
 func TestGVisorGuest(t *testing.T) {
 	require.Root(t)
 	_, err := exec.LookPath(GVisor.Program)

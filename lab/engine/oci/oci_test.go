@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	conformance.Main(m, subject(Crun), subject(Runc), subject(GVisor))
 }
 
-// subject saves its guests where CRIU is there.
+// subject saves its guests where CRIU is installed.
 func subject(k engine.Kind) conformance.Subject {
 	s := conformance.Of(k)
 	_, err := exec.LookPath(criu)

@@ -46,7 +46,7 @@ const (
 
 // container is a guest of a runtime that can save it with CRIU.
 //
-// CRIU cannot save a connection of which it sees only one end, such as the ruler's. The configuration therefore declares the socket
+// CRIU cannot save a connection if it sees only one end, as of the ruler's connection. The configuration therefore declares the socket
 // external. For the restore it names the open file that takes the socket's place. This program keeps the ruler's end in between, so
 // that neither end sees a disconnection.
 type container struct {

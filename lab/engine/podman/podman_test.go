@@ -89,7 +89,7 @@ func TestArguments(t *testing.T) {
 	}
 	args, err = arguments(s, folder, "/root", "/run")
 	if i := slices.Index(args, "--device"); err != nil || i < 0 || args[i+1] != "v.org/c=d" || strings.Contains(strings.Join(args, " "), "/dev/x") || strings.Contains(strings.Join(args, " "), "target=/x") {
-		t.Errorf("a device with a hook: %q, %v; want its name alone", args, err)
+		t.Errorf("a device with a hook: %q, %v; want only its name", args, err)
 	}
 	s.Devices.Dirs = []string{"/elsewhere"}
 	_, err = arguments(s, folder, "/root", "/run")

@@ -227,7 +227,7 @@ func TestPinnedOthers(t *testing.T) {
 	require.That(t, len(cpus) >= 2, "two CPUs")
 	last := cpus[len(cpus)-1]
 	s.Instance.Cores, s.Provisioning, s.CPUs = 1, notebook.Pinned, []int{last}
-	s.Instance.Memory = 192 << 20 // the least that is said to do
+	s.Instance.Memory = 192 << 20 // the smallest size that the engine claims to support
 	g, err := provision(t, d, s)
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +273,7 @@ func main() {}`)
 	}
 }
 
-// A guest that hangs is given up after its time, and what it said last is told. This one floods its console besides.
+// A guest that hangs is given up after its time, and the error has its last output. This one floods its console besides.
 func TestHang(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -525,7 +525,7 @@ func onDisk(t *testing.T, d *qemu.Driver, s engine.Spec, file string) []byte {
 	return got
 }
 
-// What the host cannot make is said before any guest is made, in one line, and leaves the host as it was.
+// An error names what the host cannot make before it makes any guest, in one line, and leaves the host as it was.
 func TestCannotBeMade(t *testing.T) {
 	d, s := lab(t, qemu.VM, program(t), 0, 0)
 	before := hugePages(t)
@@ -550,7 +550,7 @@ func TestCannotBeMade(t *testing.T) {
 	}
 }
 
-// What a VM cannot be is said as such.
+// A configuration that a VM cannot have gives an error that says so.
 func TestCannot(t *testing.T) {
 	d, s := lab(t, qemu.VM, program(t), 0, 0)
 	for _, i := range []notebook.Instance{

@@ -21,7 +21,7 @@ import (
 var Kind = measure.Kind{
 	Name: "idle-cost",
 	Rules: measure.Rules{
-		Once: "each trial makes its own idle guests", Untraced: "a trial consists of many runs, which tracers cannot tell apart",
+		Once: "each trial makes its own idle guests", Untraced: "a trial consists of many runs, and tracers see only their sum",
 		LoadHere: "the study sends no requests to a service", Search: true, Crowd: true,
 	},
 	Part: measure.PartOf(config.checked),

@@ -48,7 +48,7 @@ func (host) tables(ctx context.Context, guests []crowd.Guest, of notebook.Treatm
 		groups, all = append(groups, memory.Guest{Name: fmt.Sprintf("guest %d", i+1), Kind: notebook.MemoryContainer, PIDs: p.Work}), append(all, p.Work...)
 	}
 	var resident, accessed int64
-	for _, pid := range all { // before the scan, which accesses nothing but the kernel's own memory
+	for _, pid := range all { // before the scan, which accesses only the kernel's own memory
 		r, err := proc.RollupOf(pid)
 		if err != nil && !proc.Ended(err) {
 			return t, err

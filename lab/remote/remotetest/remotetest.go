@@ -139,7 +139,7 @@ func (m *Machine) Empty() {
 	m.t.Errorf("on the load's machine there is left: %q, below /var/lib: %q", left, m.Must("sh", "-c", `ls -R "$1" | head -n 20`, "ls", filepath.Join(m.dir, "lib")))
 }
 
-// Processes are the command lines of what runs there, but for the server's.
+// Processes are the command lines of what runs there, except the server's.
 func (m *Machine) Processes() (all []string) {
 	for _, pid := range strings.Fields(m.Must("ip", "netns", "pids", m.name)) {
 		if cmd, err := os.ReadFile("/proc/" + pid + "/cmdline"); err == nil && !strings.Contains(string(cmd), "sshd") {

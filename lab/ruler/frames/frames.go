@@ -19,7 +19,7 @@ type Kind uint8
 
 // Kinds of frames.
 const (
-	Absent    Kind = iota // no memory is there
+	Absent    Kind = iota // no memory exists at this address
 	Free                  // unused
 	File                  // of the page cache
 	Shared                // of the page cache without a disk: tmpfs, shared memory

@@ -53,8 +53,8 @@ func TestWhatARunLeavesAndLaterOnesFind(t *testing.T) {
 	}{
 		"nothing is left":                      {"exit 0", ""},
 		"a stamp is asked for":                 {"if [ -e $P/stamp ]; then exit 0; fi; touch $P/stamp", "stamp"},
-		"a stamp beside a log":                 {"echo x >>$P/started.log; [ -e $P/stamp ] || touch $P/stamp", "stamp"},
-		"a stamp beside a temporary file":      {"mktemp $P/.tmp.XXXXXX; [ -e $P/stamp ] || touch $P/stamp", "stamp"},
+		"a stamp next to a log":                {"echo x >>$P/started.log; [ -e $P/stamp ] || touch $P/stamp", "stamp"},
+		"a stamp next to a temporary file":     {"mktemp $P/.tmp.XXXXXX; [ -e $P/stamp ] || touch $P/stamp", "stamp"},
 		"a stamp is compared":                  {"if [ $P/stamp -nt /etc/hostname ]; then exit 0; fi; touch $P/stamp", "stamp"},
 		"a result is read":                     {"cat $P/result 2>/dev/null || echo 42 >$P/result", "result"},
 		"a stamp takes a removed file's place": {"echo x >$P/first; rm $P/first; [ -e $P/stamp ] || touch $P/stamp; echo y >$P/out", "stamp"},

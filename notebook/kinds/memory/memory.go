@@ -112,7 +112,7 @@ var (
 	AnonFile = notebook.Metric{Name: "duplicates_mixed", Unit: "MiB"}
 )
 
-// OfGuestMemory are the metrics of how guests use the memory of VMs, and of which of their pages are equal. They are the same under
+// OfGuestMemory are the metrics of guests' use of the memory of VMs, and of their equal pages. They are the same under
 // KVM and an emulator; the memory of the emulator itself is not.
 var OfGuestMemory = []notebook.Metric{
 	Within, WithHost, WithGuests, AnonAnon, FileFile, AnonFile,

@@ -125,7 +125,7 @@ func eat(bytes int64) {
 	fmt.Println("ate", bytes)
 }
 
-// write writes so many blocks to a file, which may be there, and syncs each as it is told.
+// write writes so many blocks to a file, which may exist, and syncs each if asked.
 func write(how string, n int64, path string) {
 	sync := map[string]func(int) error{"fsync": syscall.Fsync, "fdatasync": syscall.Fdatasync, "write": func(int) error { return nil }}[how]
 	if sync == nil {
@@ -197,7 +197,7 @@ func serve(address, word string) {
 	fail(err.Error())
 }
 
-// ask prints what is said there, as soon as anything is.
+// ask prints what the other end sends, as soon as it sends anything.
 func ask(address, patience string) {
 	d, err := time.ParseDuration(patience)
 	if err != nil {
