@@ -3,6 +3,7 @@ package notebook
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,12 +11,13 @@ import (
 
 // Machine is the configuration of a virtual machine, except for its size.
 type Machine struct {
-	Disk      Disk  `json:"disk"`
-	HugePages int64 `json:"huge_pages,omitempty"` // size of the host's huge pages that back its memory, in bytes; 0: ordinary pages, which the host may turn into transparent huge pages
-	Sockets   int   `json:"sockets"`              // sockets that the guest sees; they share its CPUs evenly
-	Threads   int   `json:"threads"`              // threads per core that the guest sees
-	Nodes     int   `json:"nodes"`                // NUMA nodes that the guest sees; each has whole sockets and the same amount of memory
-	NoVhost   bool  `json:"no_vhost,omitempty"`   // QEMU carries the packets of its tap, even if the host's kernel could carry them (vhost)
+	Disk      Disk   `json:"disk"`
+	HugePages int64  `json:"huge_pages,omitempty"` // size of the host's huge pages that back its memory, in bytes; 0: ordinary pages, which the host may turn into transparent huge pages
+	Sockets   int    `json:"sockets"`              // sockets that the guest sees; they share its CPUs evenly
+	Threads   int    `json:"threads"`              // threads per core that the guest sees
+	Nodes     int    `json:"nodes"`                // NUMA nodes that the guest sees; each has whole sockets and the same amount of memory
+	CPU       string `json:"cpu,omitempty"`        // CPU model that the guest sees, by QEMU's name; "": the host's CPU, or under emulation all that QEMU emulates
+	NoVhost   bool   `json:"no_vhost,omitempty"`   // QEMU carries the packets of its tap, even if the host's kernel could carry them (vhost)
 
 	// Devices lists the devices that no workload needs, separated by commas, in the order of Devices; "": none.
 	Devices string `json:"devices,omitempty"`
@@ -78,6 +80,23 @@ const (
 	noVhost    = "no-vhost"
 )
 
+// HostCPU is the word for the CPU of UsualMachine.
+const HostCPU = "host"
+
+// cpuModel is the form of QEMU's names of CPU models, such as qemu64, Skylake-Server-v5 and EPYC-Milan.
+var cpuModel = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$`)
+
+// parseCPU returns the CPU model that a word names; "" is the host's CPU.
+func parseCPU(word string) (string, error) {
+	switch {
+	case word == HostCPU:
+		return "", nil
+	case word == "max" || !cpuModel.MatchString(word): // max is the host's CPU under KVM, and depends on QEMU's version
+		return "", fmt.Errorf("must be %s, or a CPU model of qemu-system-x86_64 -cpu help, such as qemu64 or Skylake-Server", HostCPU)
+	}
+	return word, nil
+}
+
 // mostParts bounds the sockets, threads and nodes that can be asked for.
 const mostParts = 1024
 
@@ -122,6 +141,8 @@ func ParseMachine(text string) (Machine, error) {
 			}
 		case "devices":
 			m.Devices, wrong = parseDevices(value)
+		case "cpu":
+			m.CPU, wrong = parseCPU(value)
 		case "sockets":
 			number(&m.Sockets)
 		case "threads":
@@ -129,7 +150,7 @@ func ParseMachine(text string) (Machine, error) {
 		case "nodes":
 			number(&m.Nodes)
 		default:
-			return Machine{}, fmt.Errorf("machine %q: unknown word %q; use usual, or words from cache=, aio=, %s, huge-pages=, sockets=, threads=, nodes=, devices= and %s", text, w, noIOThread, noVhost)
+			return Machine{}, fmt.Errorf("machine %q: unknown word %q; use usual, or words from cache=, aio=, %s, cpu=, huge-pages=, sockets=, threads=, nodes=, devices= and %s", text, w, noIOThread, noVhost)
 		}
 		switch {
 		case wrong != nil:
@@ -163,6 +184,7 @@ func (m Machine) Text() string {
 	add(m.Disk.Cache != u.Disk.Cache, "cache=%s", m.Disk.Cache)
 	add(m.Disk.AIO != u.Disk.AIO, "aio=%s", m.Disk.AIO)
 	add(!m.Disk.IOThread, noIOThread)
+	add(m.CPU != u.CPU, "cpu=%s", m.CPU)
 	for text, size := range pageSizes {
 		add(m.HugePages == size, "huge-pages=%s", text)
 	}

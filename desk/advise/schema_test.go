@@ -69,7 +69,7 @@ func everything(t *testing.T) *Advice {
 		} {
 			kind.ID, kind.Workload, kind.Instance, kind.Network = fmt.Sprint(n, j), "ffmpeg", large, n
 			if kind.Platform != notebook.CN {
-				kind.Machine = []string{"huge-pages=2M", "cache=none threads=2 no-vhost", "huge-pages=2M sockets=2 nodes=2"}[i]
+				kind.Machine = []string{"huge-pages=2M", "cache=none cpu=qemu64 threads=2 no-vhost", "huge-pages=2M sockets=2 nodes=2"}[i]
 			}
 			if kind.Provisioning == notebook.Pinned {
 				l.cpus[kind.ID] = "3,6"
@@ -206,6 +206,7 @@ func TestLibvirtAccepts(t *testing.T) {
 			Pages struct {
 				Size int64 `xml:"size,attr"`
 			} `xml:"memoryBacking>hugepages>page"`
+			Model    string `xml:"cpu>model"`
 			Topology struct {
 				Sockets int `xml:"sockets,attr"`
 				Cores   int `xml:"cores,attr"`
@@ -237,6 +238,9 @@ func TestLibvirtAccepts(t *testing.T) {
 		}
 		if o := d.Topology; o.Sockets != m.Sockets || o.Threads != m.Threads || o.Sockets*o.Cores*o.Threads != n || d.Pages.Size<<10 != m.HugePages {
 			t.Errorf("topology %+v, huge pages of %d KiB; want %+v with %d virtual CPUs", o, d.Pages.Size, m, n)
+		}
+		if d.Model != m.CPU || strings.Contains(text, `mode="host-passthrough"`) != (m.CPU == "") {
+			t.Errorf("the CPU model is %q, want %q: %s", d.Model, m.CPU, text)
 		}
 		var cpus int
 		var memory int64

@@ -21,6 +21,7 @@ type shippedStudy struct {
 		Name      string            `yaml:"name"`
 		Params    map[string]Values `yaml:"params"`
 		Instances []string          `yaml:"instances"`
+		Machines  []string          `yaml:"machines"` // instead of the platforms'
 	} `yaml:"workloads"`
 	Platforms []struct {
 		Platform     string   `yaml:"platform"`
@@ -76,8 +77,12 @@ func (s *shippedStudy) treatments(t *testing.T) (all []notebook.Treatment) {
 			combos = more
 		}
 		for _, p := range s.Platforms {
+			machines := p.Machines
+			if notebook.HasMachine(p.Platform) {
+				machines = or(w.Machines, machines)
+			}
 			for _, provisioning := range one(p.Provisioning) {
-				for _, machine := range one(p.Machines) {
+				for _, machine := range one(machines) {
 					for _, c := range combos {
 						for _, i := range or(w.Instances, s.Instances) {
 							all = append(all, notebook.Treatment{Workload: w.Name, Params: c, Platform: p.Platform, Provisioning: provisioning, Machine: strings.TrimPrefix(machine, "usual"), Instance: size(i)})

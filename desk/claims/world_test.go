@@ -44,7 +44,7 @@ func newWorld(hosts ...data.Host) *world {
 // cacheNone is how the VMs of the studies about pinning and about clouds are made.
 const cacheNone = "cache=none"
 
-// treatment is written as "wordpress cn docker vanilla large", with parameters as k=v, "cache=none" of VMs, "network=MODE", and "host=N" for
+// treatment is written as "wordpress cn docker vanilla large", with parameters as k=v, "cache=none" and "cpu=…" of VMs, "network=MODE", and "host=N" for
 // a host made smaller to N cores.
 func treatment(words string) notebook.Treatment {
 	t := notebook.Treatment{ID: words}
@@ -57,8 +57,8 @@ func treatment(words string) notebook.Treatment {
 			fmt.Sscan(v, &t.HostCores)
 		case k == "network":
 			t.Network = v
-		case f == cacheNone:
-			t.Machine = f
+		case f == cacheNone, k == "cpu":
+			t.Machine = strings.TrimSpace(t.Machine + " " + f)
 		case isParam:
 			if t.Params == nil {
 				t.Params = map[string]string{}
@@ -160,6 +160,9 @@ func paperWorld() *world {
 		{1.045, 1.022, 2.1, 2.1, 2.13, 2.13},
 	} {
 		put("ffmpeg segments=1", names[i], 80/size(names[i]).Cores, r)
+		for _, vm := range platforms[2:4] {
+			w.add(0, "ffmpeg segments=1 "+vm+" cpu=qemu64 "+names[i], 80/size(names[i]).Cores*2*r[2])
+		}
 		put("ffmpeg segments=30", names[i], 80/size(names[i]).Cores, byPlatform{1.1 * r[0], 1.05 * r[1]})
 	}
 	put("ffmpeg segments=1 host=16", "4xlarge", 5, byPlatform{1, 1})

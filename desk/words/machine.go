@@ -30,8 +30,12 @@ func Machine(m notebook.Machine) string {
 	if m.Devices != "" {
 		devices = "; devices " + strings.ReplaceAll(m.Devices, ",", ", ")
 	}
+	cpu := ""
+	if m.CPU != "" {
+		cpu = "; CPU model " + m.CPU
+	}
 	return fmt.Sprintf("disk %s, cache mode %s, AIO engine %s, %s; memory of %s; %s, %s a core, %s", d.Format, d.Cache, d.AIO, thread,
-		pages, Count(m.Sockets, "socket"), Count(m.Threads, "thread"), Count(m.Nodes, "NUMA node")) + vhost + devices
+		pages, Count(m.Sockets, "socket"), Count(m.Threads, "thread"), Count(m.Nodes, "NUMA node")) + cpu + vhost + devices
 }
 
 // Machines compares each VM with an unusual machine with the same VM with the usual machine.

@@ -42,9 +42,13 @@ func (Place) Allowed() map[string][]string {
 	}
 }
 
-// machines lists the machines of the place, each once; "" is the usual one.
-func (p Place) machines() (all []string) {
-	for _, text := range p.Machines {
+// machines lists the machines of a use on the place, each once; "" is the usual one.
+func (u Use) machines(p Place) (all []string) {
+	texts := p.Machines
+	if len(u.Machines) > 0 && notebook.HasMachine(p.Platform) {
+		texts = u.Machines
+	}
+	for _, text := range texts {
 		m, err := notebook.ParseMachine(text)
 		if err != nil {
 			panic(err) // validated when the file was read

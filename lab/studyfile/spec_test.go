@@ -312,7 +312,22 @@ design: {rounds: {floor: 2, cap: 3}}
 	if !maps.Equal(got, want) {
 		t.Errorf("treatments\n%q\nwant\n%q", got, want)
 	}
+	own, err := Parse("s.yaml", []byte(strings.Replace(text, "{name: cpu}", "{name: cpu, machines: [usual, cpu=qemu64]}", 1)), ".", known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if us, err = own.works(workloads.FS); err != nil {
+		t.Fatal(err)
+	}
+	var machines []string
+	for _, tr := range (&Asked{Spec: own}).Treatments(us[0], notebook.Host{}, func(string) string { return notebook.KVM }, func(notebook.Treatment) bool { return true }) {
+		machines = append(machines, tr.Machine)
+	}
+	if want := []string{"", "", "", "cpu=qemu64"}; !slices.Equal(machines, want) { // bare metal, its A/A control, and two VMs
+		t.Errorf("with machines of a workload: %q, want %q", machines, want)
+	}
 	for _, c := range []struct{ from, to, want string }{
+		{"{name: cpu}", "{name: cpu, machines: [cpu=max]}", `s.yaml:2: machine "cpu=max": cpu=max: must be host, or a CPU model`},
 		{"cache=none aio=native", "aio=native", `s.yaml:5: machine "aio=native": aio=native bypasses the page cache; it needs cache=none or cache=directsync`},
 		{"cache=none aio=native", "unsafe", `s.yaml:5: machine "unsafe": unknown word "unsafe"; `},
 		{"- platform: bm", "- {platform: bm, machines: [cache=none]}", `s.yaml:4: machines: is only for virtual machines, and this platform is bm: leave it out`},

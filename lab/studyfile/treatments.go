@@ -90,7 +90,7 @@ func (a *Asked) at(w Work, p Place, inst notebook.Instance, accel func(kernel st
 			if t.Network = n; n == "" && w.Workload.Service != nil && !s.rules().OwnNetwork {
 				t.Network = s.engine(t.Platform, t.Engine).Connected(t.Isolation, true)
 			}
-			for _, t.Machine = range p.machines() {
+			for _, t.Machine = range w.use.machines(p) {
 				add(t)
 			}
 		}

@@ -20,8 +20,9 @@ type Use struct {
 	Name   string            `yaml:"name" jsonschema:"required"`
 	Params map[string]Values `yaml:"params,omitempty"`
 
-	Instances Values `yaml:"instances,omitempty"` // instead of the study's
-	Rounds    int    `yaml:"rounds,omitempty"`    // exactly this many, instead of the design's
+	Instances Values `yaml:"instances,omitempty"`                  // instead of the study's
+	Machines  Values `yaml:"machines,omitempty" json:",omitempty"` // instead of the platforms'; omitted in the study's hash, which is older
+	Rounds    int    `yaml:"rounds,omitempty"`                     // exactly this many, instead of the design's
 
 	Neighbours Neighbours `yaml:"neighbours,omitempty" json:",omitempty"` // instead of the study's
 

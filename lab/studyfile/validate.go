@@ -174,6 +174,11 @@ func (s *Spec) checkUse(u Use) *problem {
 			return wrong(err.Error(), "instances", j)
 		}
 	}
+	for j, m := range u.Machines {
+		if _, err := notebook.ParseMachine(m); err != nil {
+			return wrong(err.Error(), "machines", j)
+		}
+	}
 	if p := cmp.Or(u.checkService(), s.checkMetrics(u), u.checkSetting(), s.checkRate(u)); p != nil {
 		return p
 	}

@@ -39,8 +39,10 @@ func (s *Spec) values(works []Work, k kernels) map[string][]string {
 		if !notebook.HasMachine(p.Platform) {
 			continue
 		}
-		for _, text := range p.machines() {
-			add(notebook.FactorMachine, onlyValue(notebook.FactorMachine, notebook.Treatment{Machine: text}))
+		for _, w := range works {
+			for _, text := range w.use.machines(p) {
+				add(notebook.FactorMachine, onlyValue(notebook.FactorMachine, notebook.Treatment{Machine: text}))
+			}
 		}
 		for _, name := range k.of(s, p) {
 			add(notebook.FactorKernel, onlyValue(notebook.FactorKernel, notebook.Treatment{Kernel: name}))

@@ -108,10 +108,10 @@ func (m *machine) devices(ctx context.Context) (string, error) {
 	return strings.Join(list, ","), err
 }
 
-// tryDevices says why the host's QEMU lacks the machine's devices; nil if it has them. It makes a machine with them, and ends it
-// before it runs.
-func (d *Driver) tryDevices(ctx context.Context, t notebook.Treatment, m notebook.Machine) (err error) {
-	if m.Devices == "" {
+// tryParts says why the host's QEMU lacks the machine's devices or its CPU model; nil if it has them. It makes a machine with them, and
+// ends it before it runs.
+func (d *Driver) tryParts(ctx context.Context, t notebook.Treatment, m notebook.Machine) (err error) {
+	if m.Devices == "" && m.CPU == "" {
 		return nil
 	}
 	kernel, initrd, err := d.boot(ctx, false)
@@ -128,25 +128,34 @@ func (d *Driver) tryDevices(ctx context.Context, t notebook.Treatment, m noteboo
 		accelerator = notebook.TCG // every QEMU has it
 	}
 	vm := notebook.UsualMachine
-	vm.Devices = m.Devices
+	vm.Devices, vm.CPU = m.Devices, m.CPU
 	ctx, cancel := context.WithTimeout(ctx, limitsWait)
 	defer cancel()
 	tried, err := startMachine(ctx, hardware{
-		accelerator: accelerator, cpus: 1, memory: minMemory, kernel: kernel.Image, initramfs: initrd, name: "devices",
+		accelerator: accelerator, cpus: 1, memory: minMemory, kernel: kernel.Image, initramfs: initrd, name: "tried",
 		machine: vm, network: notebook.NetNone, folder: folder,
 	})
 	if err != nil {
 		if ctx.Err() != nil {
 			return err
 		}
-		return d.kind.Unsupported("devices="+m.Devices, strings.Join(strings.Fields(err.Error()), " ")+
-			"; install QEMU's module for it (Debian 13, Ubuntu: apt-get install qemu-system-modules-spice; Debian 12 has it in qemu-system-common)")
+		return d.lacks(m, strings.Join(strings.Fields(err.Error()), " "))
 	}
 	has, err := tried.devices(ctx)
-	if e := tried.kill(context.WithoutCancel(ctx)); err == nil && has != m.Devices {
+	if err == nil && has != m.Devices {
 		err = d.kind.Unsupported("devices="+m.Devices, "QEMU made "+has)
-	} else {
-		err = errors.Join(err, e)
 	}
-	return err
+	return errors.Join(err, tried.kill(context.WithoutCancel(ctx)))
+}
+
+// lacks is the error of a machine that QEMU does not make, with what to do.
+func (d *Driver) lacks(m notebook.Machine, why string) error {
+	if m.CPU != "" && strings.Contains(why, "CPU model") {
+		return d.kind.Unsupported("cpu="+m.CPU, why+"; qemu-system-x86_64 -cpu help lists the models")
+	}
+	if m.Devices == "" {
+		return d.kind.Unsupported("cpu="+m.CPU, why)
+	}
+	return d.kind.Unsupported("devices="+m.Devices, why+
+		"; install QEMU's module for it (Debian 13, Ubuntu: apt-get install qemu-system-modules-spice; Debian 12 has it in qemu-system-common)")
 }

@@ -3,6 +3,7 @@
 package qemu
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,6 +100,10 @@ func (h hardware) args() ([]string, error) {
 		cmdline += guestinit.NoACPI + " noreplace-smp random.trust_cpu=on GODEBUG=asyncpreemptoff=1 "
 		// It offers the register that lists the CPU's absent weaknesses, but refuses to set it, and QEMU then aborts.
 		cpu += ",arch-capabilities=off"
+	}
+	if h.machine.CPU != "" {
+		_, features, _ := strings.Cut(cpu, ",")
+		cpu = strings.TrimSuffix(h.machine.CPU+","+features, ",")
 	}
 	if h.machine.Threads > 1 {
 		// An AMD core has threads for its guest only where that is enabled, and the core that TCG emulates never has them.
@@ -312,6 +317,34 @@ func (c *channels) close() {
 
 // Meet implements engine.Meeting.
 func (m *machine) Meet(context.Context) (ruler.Stream, int, error) { return m.conn, 0, nil }
+
+// model returns the CPU model of the machine's vCPUs, as notebook.Machine has it, by QEMU's own account. lacking are the features of the
+// model that the host or the accelerator does not have.
+func (m *machine) model(ctx context.Context) (name string, lacking []string, err error) {
+	var cpus []struct {
+		Path string `json:"qom-path"`
+	}
+	if err := m.qmp.run(ctx, "query-cpus-fast", &cpus); err != nil {
+		return "", nil, err
+	}
+	for i, c := range cpus {
+		var is string
+		property := func(name string, to any) error {
+			return m.qmp.with(ctx, "qom-get", map[string]string{"path": c.Path, "property": name}, to)
+		}
+		if err := errors.Join(property("type", &is), property("unavailable-features", &lacking)); err != nil {
+			return "", nil, err
+		}
+		if is = strings.TrimSuffix(is, "-x86_64-cpu"); is == "host" || is == "max" {
+			is = ""
+		}
+		if i > 0 && is != name {
+			return "", nil, fmt.Errorf("QEMU says that vCPU %d is a %s, and others a %s", i, cmp.Or(is, notebook.HostCPU), cmp.Or(name, notebook.HostCPU))
+		}
+		name = is
+	}
+	return name, lacking, nil
+}
 
 // threads returns the thread of each vCPU, by the vCPU's number, and all other threads of the process.
 func (m *machine) threads(ctx context.Context) (vcpus, others []int, err error) {

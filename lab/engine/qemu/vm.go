@@ -183,7 +183,7 @@ func (d *Driver) Supports(ctx context.Context, t notebook.Treatment) (err error)
 			return err
 		}
 	}
-	if err := d.tryDevices(ctx, t, m); err != nil {
+	if err := d.tryParts(ctx, t, m); err != nil {
 		return err
 	}
 	folder, err := d.tryFolder()
@@ -540,6 +540,13 @@ func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed 
 	is.NoVhost = machine.NoVhost && !carried
 	if is.Devices, err = g.machine.devices(ctx); err != nil {
 		return err
+	}
+	var lacking []string
+	if is.CPU, lacking, err = g.machine.model(ctx); err != nil {
+		return err
+	}
+	if machine.CPU != "" && len(lacking) > 0 {
+		g.Notes = append(g.Notes, notebook.Say("cpu-features-lacking", "model", machine.CPU, "features", lacking))
 	}
 	if g.onTap && g.Spec.Accelerator == notebook.KVM && !carried && !machine.NoVhost {
 		g.Notes = append(g.Notes, notebook.Say("qemu-carries-packets", "device", vhostDevice))

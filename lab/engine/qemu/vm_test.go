@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -389,6 +390,37 @@ func TestMachines(t *testing.T) {
 				t.Errorf("of what was synced before the kill %d bytes are on the disk: %.40q", len(got), got)
 			}
 		})
+	}
+}
+
+// A guest sees the CPU model that its machine names: qemu64 has no AVX2, which the usual machine's CPU has.
+func TestCPUModels(t *testing.T) {
+	d, s := lab(t, qemu.VM, program(t), 0, 0)
+	for machine, has := range map[string]bool{"": true, "cpu=qemu64": false, "cpu=Haswell": true} {
+		s.ID, s.Machine = "cpu"+strings.TrimPrefix(machine, "cpu="), machine
+		g, err := provision(t, d, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, flags := g.Facts(), g.Ruler().Hello().CPUFlags
+		if want := strings.TrimPrefix(machine, "cpu="); f.Machine.CPU != want {
+			t.Errorf("%q: the record has the CPU %q", machine, f.Machine.CPU)
+		}
+		if slices.Contains(flags, "avx2") != has && (!has || s.Accelerator != notebook.KVM) { // under KVM the host may lack it
+			t.Errorf("%q: avx2 is %v among %v", machine, !has, flags)
+		}
+		lacks := slices.ContainsFunc(f.Notes, func(m *notebook.Message) bool { return m.Is("cpu-features-lacking") })
+		if want := machine == "cpu=Haswell"; lacks != want && s.Accelerator == notebook.TCG { // TCG has no TSX
+			t.Errorf("%q: that features of the model are missing: %v, want %v", machine, lacks, want)
+		}
+		if err := g.Destroy(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	err := d.Supports(t.Context(), notebook.Treatment{Platform: notebook.VM, Engine: "qemu", Accelerator: s.Accelerator, Machine: "cpu=no-such", Instance: s.Instance})
+	var cannot *engine.UnsupportedError
+	if !errors.As(err, &cannot) || !strings.Contains(err.Error(), "no-such") || !strings.HasSuffix(err.Error(), "; qemu-system-x86_64 -cpu help lists the models") {
+		t.Errorf("an unknown model: %v", err)
 	}
 }
 
