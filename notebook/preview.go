@@ -31,13 +31,14 @@ type Preview struct {
 	Guests Span   `json:"guests"` // processes, containers and VMs to make
 	Trials Span   `json:"runs"`   // including warm-ups
 
-	Seconds   Span     `json:"seconds"`               // the whole run, except for runs of unknown length
-	Preparing Span     `json:"preparing_s"`           // the part before the first round
-	Unknown   []string `json:"unknown,omitempty"`     // unknown length: the workloads
-	More      Span     `json:"unknown_runs"`          // unknown length: the number of runs
-	Measured  []string `json:"measured,omitempty"`    // basis of the estimate: results folders, in addition to the table
-	BudgetS   float64  `json:"budget_s,omitempty"`    // the time budget; 0: none
-	Done      int      `json:"done_guests,omitempty"` // guests that the results folder already has
+	Seconds   Span          `json:"seconds"`               // the whole run, except for runs of unknown length
+	Works     []PreviewPart `json:"works,omitempty"`       // its rounds by workload with parameters
+	Preparing Span          `json:"preparing_s"`           // the part before the first round
+	Unknown   []string      `json:"unknown,omitempty"`     // unknown length: the workloads
+	More      Span          `json:"unknown_runs"`          // unknown length: the number of runs
+	Measured  []string      `json:"measured,omitempty"`    // basis of the estimate: results folders, in addition to the table
+	BudgetS   float64       `json:"budget_s,omitempty"`    // the time budget; 0: none
+	Done      int           `json:"done_guests,omitempty"` // guests that the results folder already has
 
 	Disk     Span     `json:"disk"`      // bytes that images and inputs take at most
 	Roots    int      `json:"roots"`     // root filesystems to build
@@ -49,4 +50,11 @@ type Untried struct {
 	Name           string `json:"name"`
 	Why            string `json:"why"`
 	Configurations int    `json:"configurations"` // that need it
+}
+
+// PreviewPart is the part of a plan's rounds that one workload with its parameters has.
+type PreviewPart struct {
+	Work    string `json:"work"` // as Treatment.Label
+	Guests  Span   `json:"guests"`
+	Seconds Span   `json:"seconds"`
 }

@@ -181,6 +181,22 @@ func (s *Study) check() error {
 }
 
 // unmarshal is json.Unmarshal with the line in its error, which begins with what follows the file's name.
+// ReadHost reads a file with a host: host.json of a results folder, or what `tare doctor --format json` printed. A host without CPUs or
+// memory is an error.
+func ReadHost(path string) (h Host, err error) {
+	data, err := readWhole(path)
+	if err != nil {
+		return h, err
+	}
+	if err := unmarshal(data, &h); err != nil {
+		return h, fmt.Errorf("%s%w", path, err)
+	}
+	if len(h.CPUs) == 0 || h.Memory <= 0 {
+		return h, fmt.Errorf("%s: must have the CPUs and the memory of a host, as host.json of a results folder has them", path)
+	}
+	return h, nil
+}
+
 func unmarshal(data []byte, v any) error {
 	err := json.Unmarshal(data, v)
 	if err == nil {

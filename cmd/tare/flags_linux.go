@@ -36,6 +36,8 @@ type running struct {
 	budget                    time.Duration
 	tuneHost, quiet, silent   bool // quiet is the older name of tuneHost
 	noHostCode, plan          bool
+	host                      string         // file that names recorded
+	recorded                  *notebook.Host // host for which plan plans; nil: this one
 }
 
 // olderNames are flags by another name or spelling.
@@ -74,6 +76,7 @@ func (r *running) flags(c *cobra.Command, platforms, sizes string) {
 	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would end after this time, such as 10m")
 	f.BoolVar(&r.noHostCode, "no-host-code", false, "refuse bm and other workload code that would run as root here (docs/security.md)")
 	f.BoolVar(&r.plan, "plan", false, "print what the run would do and how long it would take; start nothing")
+	f.StringVar(&r.host, "host", "", "with --plan: plan for the host of this `FILE`, host.json of a results folder or the output of tare doctor --format json")
 	f.BoolVar(&r.tuneHost, "tune-host", false, "reduce the host's noise during the run (tare doctor --noise); settings are listed, then restored")
 	f.BoolVar(&r.quiet, "quiet", false, "the older name of --tune-host")
 	f.Lookup("quiet").Hidden = true
@@ -95,7 +98,7 @@ func (r *running) timing(c *cobra.Command) {
 }
 
 func (r *running) check(c *cobra.Command) error {
-	if err := notEmpty(c, "out", "input", "image", "explain", "precision", "decide", "until", "platforms", "size", "network", "provisioning", "only", "vm-kernel", "load-from"); err != nil {
+	if err := notEmpty(c, "out", "input", "image", "explain", "precision", "decide", "until", "platforms", "size", "network", "provisioning", "only", "vm-kernel", "load-from", "host"); err != nil {
 		return err
 	}
 	if c.Flags().Changed("rounds") && r.rounds == 0 {
@@ -126,7 +129,26 @@ func (r *running) check(c *cobra.Command) error {
 			return err
 		}
 	}
+	if err := r.readHost(); err != nil {
+		return err
+	}
 	return oneOf("--format", r.format, outputs...)
+}
+
+// readHost reads the file that --host names.
+func (r *running) readHost() error {
+	if r.host == "" {
+		return nil
+	}
+	if !r.plan {
+		return errors.New("--host: needs --plan: Tare can plan for another host, but measures only this one")
+	}
+	h, err := notebook.ReadHost(r.host)
+	if err != nil {
+		return fmt.Errorf("--host: %w", err)
+	}
+	r.recorded = &h
+	return nil
 }
 
 // ends reads the flags that say when the run ends.

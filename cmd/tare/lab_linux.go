@@ -129,7 +129,7 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, seedChosen bool
 	if err != nil {
 		return err
 	}
-	q := session.Request{Spec: spec, Choices: chosen, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:], TuneHost: r.tuneHost}
+	q := session.Request{Spec: spec, Choices: chosen, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:], TuneHost: r.tuneHost, Recorded: r.recorded}
 	if r.budget > 0 {
 		q.Deadline = began.Add(r.budget)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,15 +50,24 @@ func (r *running) showPlan(ctx context.Context, q session.Request, published []c
 		}
 		return writeJSON(os.Stdout, p)
 	}
-	return printPlan(os.Stdout, v.Preview, len(can), len(published), screen(os.Stdout).Width)
+	on := ""
+	if r.recorded != nil {
+		on = fmt.Sprintf("for the host of %s: %s, %s, %d GB", r.host, cmp.Or(v.Host.Hostname, "without a name"), words.Count(len(v.Host.CPUs), "CPU"), v.Host.Memory>>30)
+	}
+	return printPlan(os.Stdout, v.Preview, on, len(can), len(published), screen(os.Stdout).Width)
 }
 
-func printPlan(out io.Writer, v notebook.Preview, can, all, width int) error {
+// printPlan prints a plan. on is the host that it is for; "": this one.
+func printPlan(out io.Writer, v notebook.Preview, on string, can, all, width int) error {
 	title := "Plan of " + v.Study
 	if v.Title != "" {
 		title += ": " + v.Title
 	}
-	fmt.Fprintf(out, "%s\n\n", plain(title))
+	fmt.Fprintln(out, plain(title))
+	if on != "" {
+		fmt.Fprintln(out, plain(on))
+	}
+	fmt.Fprintln(out)
 	const label = 16
 	if width < 60 {
 		width = 100

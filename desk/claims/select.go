@@ -164,17 +164,24 @@ func withoutEmulated(all []pair) []pair {
 
 func (j *judge) rows(s Selector) (all []*data.Row) {
 	for _, r := range j.sum.Rows {
-		if s.hasRow(r) && j.excluded(func(s Selector) bool { return s.hasRow(r) }) == "" {
+		if s.hasRow(r) && j.excluded(r.Treatment, r.HostCores, r.CHR) == "" {
 			all = append(all, r)
 		}
 	}
 	return all
 }
 
-// excluded is why the paper leaves something out; empty where it does not.
-func (j *judge) excluded(by func(Selector) bool) string {
+// excluded is why the paper leaves a treatment out; empty where it does not. An exclusion by parameters applies only to workloads that have
+// them.
+func (j *judge) excluded(t notebook.Treatment, hostCores int, chr float64) string {
+	assigned := t.Assigned()
 	for _, e := range j.without {
-		if by(e.Selector) {
+		there := true
+		for k := range e.Params {
+			_, has := assigned[k]
+			there = there && has
+		}
+		if there && e.has(t, hostCores, chr) {
 			return e.Why
 		}
 	}
@@ -315,8 +322,8 @@ func (j *judge) absence(s Selector, what data.Quantity) []Gap {
 	var why []Gap
 	for _, l := range j.sum.LeftOut {
 		h := j.sum.HostNamed(l.Host)
-		has := func(s Selector) bool { return s.has(l.Treatment, h.Cores(l.Treatment), h.CHR(l.Treatment)) }
-		if has(s) && j.excluded(has) == "" {
+		cores, chr := h.Cores(l.Treatment), h.CHR(l.Treatment)
+		if s.has(l.Treatment, cores, chr) && j.excluded(l.Treatment, cores, chr) == "" {
 			why = add(why, Gap{&l.Treatment, data.Omitted{Reason: l.Reason}})
 		}
 	}
@@ -342,7 +349,7 @@ func (j *judge) leavesOut(s Selector) (why string) {
 	}
 	for _, r := range j.sum.Rows {
 		if s.hasRow(r) {
-			why = j.excluded(func(s Selector) bool { return s.hasRow(r) })
+			why = j.excluded(r.Treatment, r.HostCores, r.CHR)
 		}
 	}
 	return why

@@ -19,8 +19,12 @@ func Planned(v notebook.Preview, decidable, all int) (lines [][2]string) {
 	add("configurations", "%d, %s of each", len(v.Treatments), Between(v.Rounds[0], v.Rounds[1], "round"))
 	for _, of := range data.Together(crossed(v.Treatments), func(a, b placed) bool { return a.environments == b.environments }) {
 		var works []string
-		for _, p := range of {
-			works = append(works, p.work)
+		for _, same := range data.Together(of, func(a, b placed) bool { return a.work == b.work }) {
+			var sizes []string
+			for _, p := range same {
+				sizes = append(sizes, p.size)
+			}
+			works = append(works, same[0].work+" at "+List(sizes))
 		}
 		add("", "%s, on: %s", strings.Join(works, "; "), of[0].environments)
 	}
@@ -47,6 +51,16 @@ func Planned(v notebook.Preview, decidable, all int) (lines [][2]string) {
 	add("instances", "%s processes, containers and VMs", about(v.Guests))
 	add("runs", "%s, with warm-ups", about(v.Trials))
 	add("time", "%s", Lasting(v))
+	if len(v.Works) > 1 {
+		for _, p := range v.Works {
+			i := slices.IndexFunc(v.Treatments, func(t notebook.Treatment) bool { return t.Label() == p.Work })
+			if i < 0 {
+				continue // a preview that Tare did not make
+			}
+			work, _ := place(v.Treatments[i])
+			add("", "%s: %s", work, Time(p.Seconds))
+		}
+	}
 	add("", "based on %s", basis(v))
 	add("disk", "%s", disk(v))
 	if len(v.HostCode) == 0 {
@@ -88,27 +102,32 @@ func omitted(of []notebook.LeftOut) string {
 }
 
 // placed is a workload at a size, and where it runs.
-type placed struct{ work, environments string }
+type placed struct{ work, size, environments string }
 
 // crossed groups treatments by their work and size.
 func crossed(all []notebook.Treatment) (places []placed) {
-	for _, of := range data.Together(all, func(a, b notebook.Treatment) bool { return place(a) == place(b) }) {
+	for _, of := range data.Together(all, func(a, b notebook.Treatment) bool {
+		work, size := place(a)
+		w, s := place(b)
+		return work == w && size == s
+	}) {
 		var each []string
 		for _, t := range of {
 			each = append(each, Environment(t, true))
 		}
-		places = append(places, placed{place(of[0]), strings.Join(slices.Compact(each), "; ")})
+		work, size := place(of[0])
+		places = append(places, placed{work, size, strings.Join(slices.Compact(each), "; ")})
 	}
 	return places
 }
 
-// place names a treatment's work and size.
-func place(t notebook.Treatment) string {
-	text := Work(t) + " at " + t.Instance.Name
+// place names a treatment's work, and its size with the host's.
+func place(t notebook.Treatment) (work, size string) {
+	size = t.Instance.Name
 	if t.HostCores > 0 {
-		text += fmt.Sprintf(" on %d CPUs", t.HostCores)
+		size += fmt.Sprintf(" on %d CPUs", t.HostCores)
 	}
-	return Plain(text)
+	return Plain(Work(t)), Plain(size)
 }
 
 // Lasting says how long a run takes: "about 6 to 14 min, 1 to 3 min of it before the first round".

@@ -24,6 +24,9 @@ func preview() notebook.Preview {
 		v.Treatments = append(v.Treatments, at(w, notebook.BM, "", "", false), at(w, notebook.BM, "", "", true), at(w, notebook.CN, "crun", notebook.Pinned, false))
 		v.LeftOut = append(v.LeftOut, notebook.LeftOut{Treatment: at(w, notebook.VM, "qemu", notebook.Pinned, false), Reason: notebook.Say("too-many-cores", "cores", 4, "has", 2)})
 	}
+	v.Works = []notebook.PreviewPart{{Work: "cpu", Seconds: notebook.Span{Low: 50, High: 300}}, {Work: "ladder-io", Seconds: notebook.Span{Low: 70, High: 440}}}
+	v.Treatments = append(v.Treatments, v.Treatments[0])
+	v.Treatments[len(v.Treatments)-1].Instance.Name = "2/1GB"
 	return v
 }
 

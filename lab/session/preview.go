@@ -28,26 +28,26 @@ type Preview struct {
 	Host notebook.Host
 }
 
-// Foresee says what a run would do. It makes no guest, builds no image, and changes nothing on the host. Any user can call it. It
+// Foresee says what a run would do, on this host or on a recorded one. It makes no guest, builds no image, and changes nothing on the host. Any user can call it. It
 // lists as not tried what needs a guest or root to find out.
 func Foresee(ctx context.Context, q Request) (v Preview, err error) {
 	g := &glance{l: newLab(func(string) {}), untried: map[string]notebook.Untried{}, answers: map[string]notebook.Capability{}}
-	if g.l.host, err = host.Inspect(ctx); err != nil {
+	if q.Recorded != nil {
+		g.record(*q.Recorded)
+	} else if g.l.host, err = host.Inspect(ctx); err != nil {
 		return v, err
 	}
 	if g.l.env.State, err = stateDir(); err != nil {
 		return v, err
 	}
-	facts := study.Facts{Guest: usualCost, Built: g.built}
+	facts := study.Facts{Guest: usualCost, Built: g.built, Able: g.recorded}
 	var measured []string
-	if notebook.Exists(q.Out) {
+	if q.Recorded == nil && notebook.Exists(q.Out) {
 		f, err := q.begun(g.l.host)
 		if err != nil {
 			return v, err
 		}
-		for _, c := range f.Host.Capabilities {
-			g.answers[c.Name] = c
-		}
+		g.take(f.Host)
 		q.Choices.Begun, q.Spec.Lengths = &f.Study, f.Study.Lengths
 		if err := remember(&facts, f); err != nil {
 			return v, err
@@ -131,10 +131,24 @@ func remember(facts *study.Facts, f *notebook.Folder) error {
 
 // glance is this host as far as it can be known without a guest.
 type glance struct {
-	l       *Lab
-	answers map[string]notebook.Capability // by capability
-	untried map[string]notebook.Untried
-	needs   map[string]string // by treatment: an untried capability
+	l        *Lab
+	recorded bool                           // the host is not this one
+	answers  map[string]notebook.Capability // by capability
+	untried  map[string]notebook.Untried
+	needs    map[string]string // by treatment: an untried capability
+}
+
+// record makes the host another one, of which only its record is known.
+func (g *glance) record(h notebook.Host) {
+	g.l.host, g.recorded = h, true
+	g.take(h)
+}
+
+// take takes over what a host's record says about its capabilities.
+func (g *glance) take(h notebook.Host) {
+	for _, c := range h.Capabilities {
+		g.answers[c.Name] = c
+	}
 }
 
 // Host implements study.Prober.
@@ -146,13 +160,16 @@ func (g *glance) UseKernels(files map[string]string) { g.l.UseKernels(files) }
 // built reports whether the work's root is in the store.
 func (g *glance) built(w studyfile.Work) bool {
 	of := w.Workload.Image
-	return of.Reference == "" && image.Has(filepath.Join(g.l.env.State, "images"), image.Recipe{Suite: of.Suite, Packages: of.Packages})
+	return !g.recorded && of.Reference == "" && image.Has(filepath.Join(g.l.env.State, "images"), image.Recipe{Suite: of.Suite, Packages: of.Packages})
 }
 
 // ask answers a capability of the kind.
 func (g *glance) ask(ctx context.Context, k engine.Kind, kernel, name string) notebook.Capability {
 	c, known := g.answers[name]
-	if !known || kernel != "" {
+	switch {
+	case g.recorded && !known:
+		c = notebook.Capability{Name: name, Answer: notebook.Inconclusive, Why: "the record of the host does not say"}
+	case !g.recorded && (!known || kernel != ""):
 		c = k.QuickProbe(ctx, g.l.engine(k, kernel), name)
 		g.answers[name] = c
 	}
@@ -190,7 +207,7 @@ func (g *glance) Supports(ctx context.Context, t notebook.Treatment) error {
 	if _, err := devicesOf(t); err != nil {
 		return err
 	}
-	if pages := notebook.FactorHugePages.Of(t); pages != "" && os.Geteuid() == 0 {
+	if pages := notebook.FactorHugePages.Of(t); pages != "" && os.Geteuid() == 0 && !g.recorded {
 		if err := hugepages.Host.Supports(pages); err != nil {
 			return err
 		}

@@ -28,8 +28,9 @@ type Request struct {
 	Out       string
 	Deadline  time.Time // start nothing that would end after it; zero: none
 	Goal      study.Goal
-	Args      []string // arguments of the command, for the record
-	TuneHost  bool     // make the host quiet during the run
+	Args      []string       // arguments of the command, for the record
+	TuneHost  bool           // make the host quiet during the run
+	Recorded  *notebook.Host // the host for which Foresee plans; nil: this one
 }
 
 // Show is told about the progress of a run.

@@ -73,12 +73,24 @@ func (e estimate) preview() notebook.Preview {
 				v.Unknown = append(v.Unknown, t.Workload)
 			}
 		}
-		v.Seconds = v.Seconds.Plus(rounds.Times(e.guest(t, run, each)))
+		lasts := rounds.Times(e.guest(t, run, each))
+		v.Seconds = v.Seconds.Plus(lasts)
+		v.Works = addTo(v.Works, t.Label(), rounds, lasts)
 	}
 	if b := v.BudgetS; b > 0 {
 		v.Seconds = v.Seconds.AtMost(b)
 	}
 	return v
+}
+
+// addTo adds guests and their time to the part of a work.
+func addTo(works []notebook.PreviewPart, label string, guests, seconds notebook.Span) []notebook.PreviewPart {
+	i := slices.IndexFunc(works, func(p notebook.PreviewPart) bool { return p.Work == label })
+	if i < 0 {
+		i, works = len(works), append(works, notebook.PreviewPart{Work: label})
+	}
+	works[i].Guests, works[i].Seconds = works[i].Guests.Plus(guests), works[i].Seconds.Plus(seconds)
+	return works
 }
 
 // guest is the time of one guest with its runs.
@@ -150,14 +162,9 @@ func (e estimate) usual(t notebook.Treatment) (work notebook.Span, known bool) {
 	if s := e.rehearsed(t, w.Length); s > 0 {
 		return notebook.Span{Low: s, High: s}.Times(seen), true
 	}
-	hint := w.Lasts(t.Params).Seconds()
-	work = notebook.Span{Low: hint, High: hint}.Times(hinted)
-	if n := min(t.Instance.Cores, 16); n > 1 {
-		work.Low /= n // if all cores help
-	} else if n > 0 && n < 1 {
-		work.High /= n
-	}
-	return work, hint > 0
+	takes := e.works[t.Label()].Lasts()
+	least, most := takes.On(cmp.Or(t.Instance.Cores, 1))
+	return notebook.Span{Low: least.Seconds(), High: most.Seconds()}.Times(hinted), takes.OneCore > 0
 }
 
 // prepare estimates what happens before the first round.

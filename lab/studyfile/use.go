@@ -26,6 +26,10 @@ type Use struct {
 
 	Neighbours Neighbours `yaml:"neighbours,omitempty" json:",omitempty"` // instead of the study's
 
+	// Takes is about how long one run takes with these parameters, for the plan: "60s" on one core, or "60s, 3% serial" if further cores
+	// shorten all but 3 % of it. It replaces the workload's own.
+	Takes string `yaml:"takes,omitempty" json:"-"` // no part of the study's identity
+
 	// Devices are the CDI names of the host's devices that each guest gets. Bare metal has them too.
 	Devices Values `yaml:"devices,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 

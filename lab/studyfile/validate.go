@@ -174,6 +174,11 @@ func (s *Spec) checkUse(u Use) *problem {
 			return wrong(err.Error(), "instances", j)
 		}
 	}
+	if u.Takes != "" {
+		if _, err := workload.ParseTakes(u.Takes); err != nil {
+			return wrong(err.Error(), "takes")
+		}
+	}
 	for j, m := range u.Machines {
 		if _, err := notebook.ParseMachine(m); err != nil {
 			return wrong(err.Error(), "machines", j)

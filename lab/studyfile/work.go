@@ -30,6 +30,16 @@ func (w Work) Treatment() notebook.Treatment {
 	return notebook.Treatment{Workload: w.Workload.Name, Params: w.Params, Factors: w.Factors}
 }
 
+// Lasts is about how long a run of the work takes, according to the study or else the workload.
+func (w Work) Lasts() workload.Takes {
+	if w.use.Takes != "" {
+		if t, err := workload.ParseTakes(w.use.Takes); err == nil { // checkUse refuses wrong texts
+			return t
+		}
+	}
+	return w.Workload.Lasts(w.Params)
+}
+
 // Label names the work in a study.
 func (w Work) Label() string { return w.Treatment().Label() }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,8 +65,8 @@ func (b *ffmpegBench) source(args ...string) {
 }
 
 // prepare runs the preparation and moves the files that it left to work, as Make does.
-func (b *ffmpegBench) prepare(segments, seconds, frames, width string) (string, error) {
-	out, err := b.run("sh", filepath.Join(b.work, "prepare.sh"), segments, seconds, frames, width)
+func (b *ffmpegBench) prepare(segments, seconds, frames, width, megabits string) (string, error) {
+	out, err := b.run("sh", filepath.Join(b.work, "prepare.sh"), segments, seconds, frames, width, megabits)
 	entries, e := os.ReadDir(b.scratch)
 	if e != nil {
 		b.t.Fatal(e)
@@ -84,19 +85,22 @@ func (b *ffmpegBench) check() (string, error) {
 
 func TestFFmpegWorkload(t *testing.T) {
 	for i, c := range []struct {
-		segments, seconds, frames, width string
-		want                             []int // frames a clip
+		segments, seconds, frames, width, megabits string
+		want                                       []int // frames a clip
 	}{
-		{"1", "0", "0", "0", []int{50}},
-		{"1", "5", "0", "0", []int{125}}, // of 2 s
-		{"1", "1", "0", "0", []int{25}},
-		{"3", "3", "0", "32", []int{25, 25, 25}},
-		{"1", "30", "12", "64", []int{12}},
-		{"30", "0", "0", "0", []int{1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2}},
+		{"1", "0", "0", "0", "0", []int{50}},
+		{"1", "5", "0", "0", "0", []int{125}}, // of 2 s
+		{"1", "1", "0", "0", "0", []int{25}},
+		{"3", "3", "0", "32", "0", []int{25, 25, 25}},
+		{"1", "30", "12", "64", "0", []int{12}},
+		{"30", "0", "0", "0", "0", []int{1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2}},
+		{"1", "5", "0", "64", "1", []int{125}},
+		{"3", "5", "0", "64", "1", []int{25, 50, 50}}, // at full seconds
+		{"2", "0", "40", "0", "1", []int{25, 15}},
 	} {
 		b := newFFmpegBench(t)
 		b.source("-c:v", "libx264", "-f", "mp4")
-		if out, err := b.prepare(c.segments, c.seconds, c.frames, c.width); err != nil {
+		if out, err := b.prepare(c.segments, c.seconds, c.frames, c.width, c.megabits); err != nil {
 			t.Fatalf("%v: %v: %s", c, err, out)
 		}
 		b.must("sh", filepath.Join(b.work, "transcode.sh"), "ultrafast", "2", []string{"host", "instance"}[i%2])
@@ -114,6 +118,39 @@ func TestFFmpegWorkload(t *testing.T) {
 	}
 }
 
+// One clip and several pieces come from one encoding: their packets are the same.
+func TestFFmpegPiecesAreOfOneEncoding(t *testing.T) {
+	packets := func(segments string) (all []string) {
+		b := newFFmpegBench(t)
+		b.source("-c:v", "libx264", "-f", "mp4")
+		if out, err := b.prepare(segments, "6", "0", "64", "2"); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		list, err := os.ReadFile(filepath.Join(b.work, "clips.txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(list)) {
+			out := b.must("ffprobe", "-v", "error", "-select_streams", "v:0", "-show_data_hash", "MD5", "-show_entries", "packet=data_hash,flags", "-of", "csv=p=0", filepath.Join(b.work, strings.Fields(line)[0]+".mkv"))
+			all = append(all, strings.Fields(out)...)
+		}
+		return all
+	}
+	one, six := packets("1"), packets("6")
+	if len(one) != 150 || !slices.Equal(one, six) {
+		t.Errorf("one clip has %d packets, and its pieces have %d others", len(one), len(six))
+	}
+	keys := 0
+	for _, p := range one {
+		if strings.HasPrefix(p, "K") {
+			keys++
+		}
+	}
+	if keys != 6 {
+		t.Errorf("%d key frames in 6 s", keys)
+	}
+}
+
 func TestFFmpegInputThatIsNoVideo(t *testing.T) {
 	b := newFFmpegBench(t)
 	src := filepath.Join(b.work, "source")
@@ -127,16 +164,16 @@ func TestFFmpegInputThatIsNoVideo(t *testing.T) {
 		if err := os.WriteFile(src, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := b.prepare("1", "0", "0", "0"); err == nil || strings.TrimSpace(out) == "" {
+		if out, err := b.prepare("1", "0", "0", "0", "0"); err == nil || strings.TrimSpace(out) == "" {
 			t.Errorf("%s: accepted, or no reason: %v %q", name, err, out)
 		}
 	}
 	b.must("ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", "sine=duration=1", "-f", "wav", src)
-	if out, err := b.prepare("1", "0", "0", "0"); err == nil || !strings.Contains(out, "no video stream") {
+	if out, err := b.prepare("1", "0", "0", "0", "0"); err == nil || !strings.Contains(out, "no video stream") {
 		t.Errorf("a sound: %v %q", err, out)
 	}
 	b.source("-c:v", "libx264", "-frames:v", "20", "-f", "mp4")
-	if out, err := b.prepare("30", "0", "0", "0"); err == nil || !strings.Contains(out, "20 frames, too few to split into 30 pieces") {
+	if out, err := b.prepare("30", "0", "0", "0", "0"); err == nil || !strings.Contains(out, "20 frames, too few to split into 30 pieces") {
 		t.Errorf("too short: %v %q", err, out)
 	}
 }
@@ -144,7 +181,7 @@ func TestFFmpegInputThatIsNoVideo(t *testing.T) {
 func TestFFmpegOutputThatIsWrong(t *testing.T) {
 	b := newFFmpegBench(t)
 	b.source("-c:v", "libx264", "-f", "mp4")
-	if out, err := b.prepare("1", "0", "0", "0"); err != nil {
+	if out, err := b.prepare("1", "0", "0", "0", "0"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	out := filepath.Join(b.scratch, "clip-1.mp4")

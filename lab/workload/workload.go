@@ -41,8 +41,8 @@ type Workload struct {
 	Params map[string]Param `yaml:"params"`
 	Length string           `yaml:"length"` // the parameter, a whole number, to which the time of a trial is proportional; empty: none
 
-	// Takes is about how long one run with the default parameters takes on one core, such as 1.5s. It is proportional to the length. Tare
-	// uses it only to say in advance how long a study takes.
+	// Takes is about how long one run with the default parameters takes on one core (ParseTakes), such as "1.5s" or "60s, 3% serial". It is
+	// proportional to the length. Tare uses it only to say in advance how long a study takes.
 	Takes string `yaml:"takes" json:"-"`
 
 	// Syncs says whether results depend on synced writes, which some platforms ignore. It does not change what runs.

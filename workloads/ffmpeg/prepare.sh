@@ -1,8 +1,8 @@
 #!/bin/sh
-# prepare.sh SEGMENTS SECONDS FRAMES WIDTH: makes clip-N.mkv (H.264) and clips.txt ("NAME FRAMES" in each line) from the source.
+# prepare.sh SEGMENTS SECONDS FRAMES WIDTH MEGABITS: makes clip-N.mkv (H.264) and clips.txt ("NAME FRAMES" in each line) from the source.
 # It is bit-exact and uses one thread, so the same source gives the same bytes on every host.
 set -eu
-segments=$1 seconds=$2 frames=$3 width=$4
+segments=$1 seconds=$2 frames=$3 width=$4 megabits=$5
 src="$TARE_WORK/source"
 cd "$TARE_SCRATCH"
 
@@ -39,7 +39,7 @@ if [ "$film" -gt 0 ] && [ "$film" -ne "$total" ]; then
 fi
 if [ "$frames" -gt 0 ] && [ "$frames" -lt "$total" ]; then total=$frames; fi
 
-if [ "$segments" = 1 ] && [ "$frames" = 0 ] && [ "$width" = 0 ] && [ "$kind" = h264 ]; then
+if [ "$segments" = 1 ] && [ "$frames" = 0 ] && [ "$width" = 0 ] && [ "$megabits" = 0 ] && [ "$kind" = h264 ]; then
 	# Copies the source without its sound.
 	ffmpeg -v error -xerror -nostdin -i "$src" $exact -c:v copy -f matroska clip-1.mkv
 	[ "$(count clip-1.mkv)" = "$total" ] || { echo "the input's video stream is damaged" >&2; exit 1; }
@@ -52,6 +52,39 @@ if [ "$total" -lt "$segments" ]; then
 	[ "$total" != "$frames" ] || has="frames=$frames takes"
 	echo "$has $total frames, too few to split into $segments pieces" >&2
 	exit 1
+fi
+
+# With MEGABITS the whole film is encoded once, at this rate and with a key frame in each second. One clip and many pieces are then cut from the
+# same stream, at key frames, so they differ in nothing else.
+if [ "$megabits" != 0 ]; then
+	each=$(echo "$rate" | awk -F/ '{ n = int($1 / ($2 ? $2 : 1) + 0.5); print (n > 0 ? n : 1) }')
+	seconds=$(((total + each - 1) / each))
+	[ "$seconds" -ge "$segments" ] || { echo "the film has $seconds s, too few to cut it at full seconds into $segments pieces" >&2; exit 1; }
+	scale=null
+	[ "$width" = 0 ] || scale="scale=$width:-2:flags=bicubic+bitexact"
+	ffmpeg -v error -xerror -nostdin -i "$src" $exact -vf "$scale" -frames:v "$total" -c:v libx264 -b:v "${megabits}M" -maxrate "${megabits}M" -bufsize "$((2 * megabits))M" \
+		-g "$each" -keyint_min "$each" -sc_threshold 0 -threads 1 -pix_fmt yuv420p -f matroska encoded.mkv
+	i=0 at= last=0
+	while [ "$i" -lt "$segments" ]; do
+		i=$((i + 1))
+		to=$((i * seconds / segments * each))
+		[ "$i" -lt "$segments" ] || to=$total
+		[ "$i" = "$segments" ] || at="$at,$to"
+		echo "clip-$i $((to - last))" >>clips.txt
+		last=$to
+	done
+	if [ "$segments" = 1 ]; then
+		mv encoded.mkv clip-1.mkv
+	else
+		ffmpeg -v error -xerror -nostdin -i encoded.mkv $exact -c:v copy -f segment -segment_frames "${at#,}" -segment_start_number 1 \
+			-reset_timestamps 1 -segment_format matroska -segment_format_options fflags=+bitexact clip-%d.mkv
+	fi
+	while read -r clip frames; do
+		got=$(count "$clip.mkv")
+		[ "$got" = "$frames" ] || { echo "$clip has $got frames: must be $frames; check whether the input is damaged" >&2; exit 1; }
+	done <clips.txt
+	rm -f film.mkv encoded.mkv
+	exit 0
 fi
 
 # The shipped clip has only one key frame, its first. Pieces of a second are therefore encoded again, once, almost without loss. Piece i holds

@@ -1,15 +1,21 @@
 #!/bin/sh
-# hpcc.sh N SHARE NB RANKS CORES MEMORY: runs HPCC on a problem of order N with RANKS processes. If N is 0, the order is the multiple of NB whose
-# matrix takes SHARE per cent of MEMORY MiB. If RANKS is 0, there are CORES processes, but at least two. It prints HPCC's summary and the chosen values.
+# hpcc.sh N SHARE NB RANKS CORES MEMORY MINUTES: runs HPCC on a problem of order N with RANKS processes. If N is 0, the order is the multiple of
+# NB whose matrix takes SHARE per cent of MEMORY MiB, or a smaller one that processes of 10 Gflop/s each solve in MINUTES. If RANKS is 0, there are CORES processes, but at least two. It prints HPCC's summary and the chosen values.
 # It fails if HPCC's own checks fail.
-n=$1 share=$2 nb=$3 ranks=$4 memory=$6
+n=$1 share=$2 nb=$3 ranks=$4 memory=$6 minutes=$7
 [ "$ranks" != 0 ] || ranks=$(($5 > 1 ? $5 : 2)) # messages need two processes
 fail() {
 	echo "$1" >&2
 	exit 1
 }
 cd "$TARE_SCRATCH" || exit 1
-[ "$n" != 0 ] || n=$(awk -v share="$share" -v memory="$memory" -v nb="$nb" 'BEGIN { n = int(sqrt(share / 100 * memory * 1048576 / 8) / nb) * nb; print n < nb ? nb : n }')
+[ "$n" != 0 ] || n=$(awk -v share="$share" -v memory="$memory" -v nb="$nb" -v ranks="$ranks" -v minutes="$minutes" 'BEGIN {
+	n = sqrt(share / 100 * memory * 1048576 / 8)
+	most = (1.5 * minutes * 60 * ranks * 1e10) ^ (1 / 3) # HPL makes 2/3 n^3 operations
+	if (n > most) n = most
+	n = int(n / nb) * nb
+	print n < nb ? nb : n
+}')
 # Chooses the grid of processes that is closest to a square and at least as wide as high.
 p=$(awk -v ranks="$ranks" 'BEGIN { for (p = int(sqrt(ranks)); ranks % p; p--); print p }')
 q=$((ranks / p))

@@ -1,5 +1,6 @@
-// mpiio OPERATION ACCESS FILE MEBIBYTES KIBIBYTES: the ranks of a parallel program read or write one file through MPI-IO, as IOR does. Each has a
-// segment of MEBIBYTES, and transfers it once, in pieces of KIBIBYTES, in sequential or random order. A write ends when MPI_File_sync ends. Before a
+// mpiio OPERATION ACCESS FILE MEBIBYTES KIBIBYTES SECONDS: the ranks of a parallel program read or write one file through MPI-IO, as IOR does. Each has a
+// segment of MEBIBYTES, and transfers it once, in pieces of KIBIBYTES, in sequential or random order. After SECONDS each rank ends before its next
+// piece; 0 transfers the whole segment. A write ends when MPI_File_sync ends. Before a
 // read, the file is written, flushed, and dropped from the page cache. The program checks what it reads. Rank 0 prints one JSON line. Times are those
 // of the slowest rank, and latencies those of all ranks.
 #define _GNU_SOURCE
@@ -40,10 +41,13 @@ static int by_time(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-// transfers reads or writes pieces of this rank's segment in an order, and stores the time of each, in seconds.
-static void transfers(MPI_File file, int writes, char *buffer, size_t size, long n, const long *order, double *took)
+// transfers reads or writes pieces of this rank's segment in an order, and stores the time of each, in seconds. It ends early when MPI_Wtime reaches
+// until, unless until is 0. It returns the number of pieces.
+static long transfers(MPI_File file, int writes, char *buffer, size_t size, long n, const long *order, double *took, double until)
 {
 	for (long i = 0; i < n; i++) {
+		if (until > 0 && i > 0 && MPI_Wtime() >= until)
+			return i;
 		MPI_Offset at = ((MPI_Offset)rank * n + order[i]) * (MPI_Offset)size;
 		MPI_Status status;
 		int moved;
@@ -61,12 +65,13 @@ static void transfers(MPI_File file, int writes, char *buffer, size_t size, long
 		if (!writes && memcmp(buffer, &mark, sizeof mark))
 			fail("MPI_File_read_at", "the file differs from what was written");
 	}
+	return n;
 }
 
 int main(int argc, char **argv)
 {
-	if (argc != 6) {
-		fprintf(stderr, "usage: mpiio read|write sequential|random FILE MEBIBYTES KIBIBYTES\n");
+	if (argc != 7) {
+		fprintf(stderr, "usage: mpiio read|write sequential|random FILE MEBIBYTES KIBIBYTES SECONDS\n");
 		return 2;
 	}
 	MPI_Init(&argc, &argv);
@@ -92,7 +97,7 @@ int main(int argc, char **argv)
 	MPI_File file;
 	ok(MPI_File_open(MPI_COMM_WORLD, argv[3], MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file), argv[3]);
 	if (!writes || random_order) { // writes in random order overwrite existing data
-		transfers(file, 1, buffer, size, n, plain, NULL);
+		transfers(file, 1, buffer, size, n, plain, NULL, 0);
 		ok(MPI_File_sync(file), "MPI_File_sync");
 		MPI_Barrier(MPI_COMM_WORLD);
 		int fd = open(argv[3], O_RDONLY);
@@ -100,16 +105,22 @@ int main(int argc, char **argv)
 			fail(argv[3], "cannot drop its pages from the page cache");
 	}
 	MPI_Barrier(MPI_COMM_WORLD);
-	double start = MPI_Wtime(), mine, slowest;
-	transfers(file, writes, buffer, size, n, order, took);
+	double start = MPI_Wtime(), seconds = strtod(argv[6], NULL), mine, slowest;
+	int made = (int)transfers(file, writes, buffer, size, n, order, took, seconds > 0 ? start + seconds : 0);
 	if (writes)
 		ok(MPI_File_sync(file), "MPI_File_sync");
 	mine = MPI_Wtime() - start;
 	ok(MPI_File_close(&file), "MPI_File_close");
 	MPI_Reduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-	MPI_Gather(took, (int)n, MPI_DOUBLE, all, (int)n, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+	int *counts = malloc(ranks * sizeof *counts), *at = malloc(ranks * sizeof *at);
+	if (!counts || !at)
+		fail("memory", "not available");
+	MPI_Gather(&made, 1, MPI_INT, counts, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	long total = 0;
+	for (int i = 0; !rank && i < ranks; total += counts[i++])
+		at[i] = (int)total;
+	MPI_Gatherv(took, made, MPI_DOUBLE, all, counts, at, MPI_DOUBLE, 0, MPI_COMM_WORLD);
 	if (!rank) {
-		long total = n * ranks;
 		qsort(all, total, sizeof *all, by_time);
 		printf("{\"operations_per_second\": %.9g, \"bandwidth\": %.9g, \"p50\": %.9g, \"p99\": %.9g}\n", total / slowest, total * (double)size / 1e6 / slowest,
 		       all[total / 2], all[(long)(total * 0.99)]);

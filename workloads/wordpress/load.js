@@ -16,6 +16,7 @@ export const options = {
 };
 
 const response = new Trend('response'); // ms, of right pages
+const whole = new Trend('whole'); // ms, of all pages of a user without the times to think, if all were right
 const clock = new Trend('clock'); // ms since the load began, of the beginnings and ends of all requests
 const right = new Counter('right'); // requests with a right answer
 
@@ -59,6 +60,7 @@ function comment(step) {
 }
 
 export default function () {
+  let visited = 0;
   for (const [i, step] of visit.entries()) {
     let ms = 0, path = step.path;
     clock.add(now());
@@ -82,8 +84,10 @@ export default function () {
     }
     clock.add(now());
     if (ms >= 0) response.add(ms);
+    visited = ms < 0 || visited < 0 ? -1 : visited + ms;
     if (thinks && i + 1 < visit.length) sleep(step.think);
   }
+  if (visited >= 0) whole.add(visited);
 }
 
 export function handleSummary(data) {
@@ -103,6 +107,7 @@ export function handleSummary(data) {
       p50: value('response', 'p(50)') / 1000,
       p95: value('response', 'p(95)') / 1000,
       p99: value('response', 'p(99)') / 1000,
+      visit: value('whole', 'avg') / 1000,
       errors: failed,
       requests: all,
       requests_per_second: (all * 1000) / (value('clock', 'max') - value('clock', 'min')),
