@@ -34,7 +34,7 @@ metric: {name: operations per second, unit: 1/s, better: higher, from: operation
 		"cloud.yaml": `name: cloud
 workloads:
   - {name: hpcc, params: {n: 256, nb: 64}}
-  - {name: ior, params: {api: [posix, direct, mpiio], operation: write, access: random, megabytes: 4}}
+  - {name: ior, params: {api: [posix, direct, mpiio], operation: write, access: random, megabytes: 4, seconds: 30}}
   - {name: ./full, instances: [1/512MB]}
 platforms:
   - platform: bm

@@ -281,3 +281,14 @@ func TestProbeWithoutAnEngine(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// A disk of the engine's own is noted; a shared one, or a folder that does not exist, is not.
+func TestAnotherFileSystemIsNoted(t *testing.T) {
+	state := t.TempDir()
+	for there, want := range map[string]bool{"/proc": true, state: false, "/no/such/folder": false} {
+		notes := elsewhere(there, state)
+		if got := len(notes) == 1 && notes[0].Is("engine-writes-elsewhere"); got != want || len(notes) > 1 {
+			t.Errorf("%s: %v", there, notes)
+		}
+	}
+}

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tare/lab/cgroup"
 	"tare/lab/device"
 	"tare/lab/engine"
@@ -172,7 +174,7 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Cont
 	if err != nil {
 		return nil, engine.Recipe{}, err
 	}
-	g := &guest{Base: engine.Base{Notes: notes(s.NetworkMode())}, daemon: e, name: engine.ContainerName(s.ID)}
+	g := &guest{Base: engine.Base{Notes: append(notes(s.NetworkMode()), elsewhere(info.DockerRootDir, d.State)...)}, daemon: e, name: engine.ContainerName(s.ID)}
 	died := make(chan struct{})
 	return g, engine.Recipe{
 		What: "docker container", Undo: map[string]journal.Undo{kindDocker: removeDocker},
@@ -232,6 +234,15 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Cont
 			return nil
 		},
 	}, nil
+}
+
+// elsewhere notes that the engine's folder is on another file system than Tare's: results of work that writes then compare the two.
+func elsewhere(engines, tares string) []*notebook.Message {
+	var a, b unix.Stat_t
+	if unix.Stat(engines, &a) != nil || unix.Stat(tares, &b) != nil || a.Dev == b.Dev { // a folder that cannot be read says nothing
+		return nil
+	}
+	return []*notebook.Message{notebook.Say("engine-writes-elsewhere", "engine", engines, "tare", tares)}
 }
 
 // finds says why the engine cannot find devices whose descriptions run programs, which it does only for devices that it finds
