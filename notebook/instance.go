@@ -56,7 +56,7 @@ func ParseInstance(text string) (Instance, error) {
 		for _, i := range InstanceTypes {
 			names = append(names, i.Name)
 		}
-		return Instance{}, fmt.Errorf("unknown instance %q; use %s, or CPUs/memory such as 0.5/1GB", text, strings.Join(names, ", "))
+		return Instance{}, fmt.Errorf("unknown size %q; use %s, or CPUs/memory such as 0.5/1GB", text, strings.Join(names, ", "))
 	}
 	cores, err := strconv.ParseFloat(m[1], 64)
 	if err != nil || cores < leastCores || cores > mostCores {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -194,5 +195,8 @@ func draw(c *compare.Comparison, file string) error {
 	default:
 		return fmt.Errorf("--figure %q: must end in .svg or .pdf", file)
 	}
-	return durable.WriteFile(file, bytes, 0o644)
+	return durable.Output(file, 0o644, func(w io.Writer) error {
+		_, err := w.Write(bytes)
+		return err
+	})
 }

@@ -255,7 +255,7 @@ recorded them. A spreadsheet may take a cell that begins with = for a formula, s
 				return b.Flush()
 			}
 			if out != "" {
-				return durable.Replace(out, 0o644, write)
+				return durable.Output(out, 0o644, write)
 			}
 			if term.IsTerminal(int(os.Stdout.Fd())) {
 				if f.Binary {

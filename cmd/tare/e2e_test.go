@@ -743,7 +743,7 @@ func TestBadInputIsOneLine(t *testing.T) {
 		{"unknown key", []string{"run", write("key.yaml", "name: x\nplatfroms: []\n")}, "key.yaml:2: unknown key platfroms"},
 		{"unknown platform", []string{"bench", "--platforms", "lxd", "--", "true"}, `unknown platform "lxd"`},
 		{"unknown engine", []string{"bench", "--platforms", "cn:lxd", "--", "true"}, `unknown engine "lxd"`},
-		{"unknown instance", []string{"bench", "--instances", "huge", "--", "true"}, `unknown instance "huge"`},
+		{"unknown instance", []string{"bench", "--instances", "huge", "--", "true"}, `unknown size "huge"`},
 		{"unknown flag", []string{"run", "quick", "--fast"}, "unknown flag: --fast"},
 		{"unknown accelerator", []string{"run", "quick", "--accel", "xen"}, `--accel "xen"`},
 		{"an end that is none", []string{"run", "quick", "--until", "soon"}, `--until "soon": use --precision 1%, --decide 2% or --until-claims`},

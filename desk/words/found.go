@@ -178,7 +178,7 @@ func withoutFigure(s *data.Summary, all bool) (lines []ResultLine) {
 	add := func(name, why string) {
 		name = strings.TrimSuffix(name, ", emulated")
 		if !slices.ContainsFunc(lines, func(l ResultLine) bool { return l.Name == name }) {
-			if n := len(lines); n > 0 && lines[n-1].Missing == why || n > 1 && lines[0].Missing == why {
+			if n := len(lines); strings.HasPrefix(why, "not measured: ") && (n > 0 && lines[n-1].Missing == why || n > 1 && lines[0].Missing == why) {
 				why = "not measured: same reason"
 			}
 			lines = append(lines, ResultLine{Name: name, Missing: why})
@@ -187,7 +187,7 @@ func withoutFigure(s *data.Summary, all bool) (lines []ResultLine) {
 	if !all {
 		for _, r := range s.Rows {
 			if !r.Representative {
-				add(Environment(r.Treatment, s.Networks(r.Treatment.Workload)), emulatedWhy)
+				add(Environment(r.Treatment, s.Networks(r.Treatment.Workload)), emulatedWhy(r))
 			}
 		}
 	}
@@ -204,7 +204,13 @@ func withoutFigure(s *data.Summary, all bool) (lines []ResultLine) {
 	return lines
 }
 
-const emulatedWhy = "not measured: no hardware virtualization (KVM) here"
+// emulatedWhy says why an emulated environment has no figure.
+func emulatedWhy(r *data.Row) string {
+	if len(r.Values) == 0 {
+		return "no run succeeded"
+	}
+	return "emulated, not compared (no KVM here): see --all"
+}
 
 // howMade says how the figures were made.
 func howMade(s *data.Summary) string {

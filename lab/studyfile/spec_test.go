@@ -85,7 +85,7 @@ func TestMistakesAreReportedWithTheirLine(t *testing.T) {
 		{"an engine for a platform", "platform: cn", "platform: docker", `s.yaml:7: unknown platform "docker"; it is an engine: use platform: cn with engines: [docker]`},
 		{"unknown engine", "[crun]", "[kata]", `s.yaml:8: unknown engine "kata" for cn; must be docker, crun, runc, podman, lxc, gvisor or layers`},
 		{"unknown provisioning", "[vanilla]", "[vanila]", `s.yaml:9: unknown provisioning "vanila"; must be vanilla, pinned or whole`},
-		{"unknown instance", "large", "huge", `s.yaml:10: unknown instance "huge"`},
+		{"unknown instance", "large", "huge", `s.yaml:10: unknown size "huge"`},
 		{"no instances", "[1/1GB, large]", "[]", `s.yaml:10: instances: is empty`},
 		{"rounds", "cap: 3", "cap: 1", `s.yaml:12: design: rounds: cap: 1: must be from 2 to 100000`},
 		{"no trials", "rounds: {floor: 2, cap: 3}", "trials: 0", `s.yaml:12: design: trials: 0: must be from 1 to 100000`},

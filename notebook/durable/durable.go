@@ -51,6 +51,28 @@ func Replace(path string, perm os.FileMode, write func(io.Writer) error) error {
 	return errors.Join(replaceIn(root, filepath.Base(path), perm, write), root.Close())
 }
 
+// Output writes what a user named: a regular file is replaced as by Replace, a symbolic link's target likewise. A device, a named pipe or a socket
+// stays what it is, and is written to.
+func Output(path string, perm os.FileMode, write func(io.Writer) error) error {
+	target := path
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		target = real
+	} else if _, dangling := os.Lstat(path); dangling == nil {
+		return fmt.Errorf("cannot write %s: it is a symbolic link to a file that does not exist", path)
+	}
+	if is, err := os.Stat(target); err != nil || is.Mode().IsRegular() {
+		return Replace(target, perm, write)
+	}
+	f, err := os.OpenFile(target, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, bare(err))
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, bare(err))
+	}
+	return nil
+}
+
 func replaceIn(root *os.Root, name string, perm os.FileMode, write func(io.Writer) error) (err error) {
 	path := filepath.Join(root.Name(), name)
 	// A name that nobody can predict, and never an existing file.

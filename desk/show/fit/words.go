@@ -85,11 +85,15 @@ func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
 		return fmt.Sprint(n, " ", noun[1], " of ", words.Size(t.Instance), " fit on ", at.Host)
 	}
 	found, about := count(f.most), "about "
+	open := " The runs do not decide this number yet: the same command continues them."
 	if f.least < f.most {
 		found = fmt.Sprint(f.least, " to ", found)
 	}
 	if f.decided {
 		about = ""
+	}
+	if f.decided || f.ranOut == nil {
+		open = ""
 	}
 	in := " (" + at.Named(r) + ")"
 	first := "nothing ran out, and Tare tried no more"
@@ -105,10 +109,10 @@ func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
 		full = int(f.left / t.Instance.Memory)
 	}
 	if full == 0 {
-		return words.Capital(about+found) + in + ": " + first + "." + limit
+		return words.Capital(about+found) + in + ": " + first + "." + limit + open
 	}
 	if full < f.least {
-		return words.Capital("about "+count(full)) + in + ": memory runs out first, if each uses all of its memory. With the memory that " + at.Work + " uses, " + about + found + ": " + first + "." + limit
+		return words.Capital("about "+count(full)) + in + ": memory runs out first, if each uses all of its memory. With the memory that " + at.Work + " uses, " + about + found + ": " + first + "." + limit + open
 	}
-	return words.Capital(about+found) + in + ": " + first + "." + limit + fmt.Sprintf(" If each used all of its memory, about %d would fit into the host's memory.", full)
+	return words.Capital(about+found) + in + ": " + first + "." + limit + fmt.Sprintf(" If each used all of its memory, about %d would fit into the host's memory.", full) + open
 }
