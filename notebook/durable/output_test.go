@@ -49,7 +49,7 @@ func TestOutputKeepsWhatIsNotAFile(t *testing.T) {
 			t.Error(err)
 		}
 		if is, err := os.Lstat(name); err != nil || is.Mode()&os.ModeSymlink == 0 {
-			t.Errorf("%s is no link any more: %v, %v", name, is, err)
+			t.Errorf("%s was replaced: %v, %v", name, is, err)
 		}
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != "text" {

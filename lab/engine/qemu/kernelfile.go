@@ -60,6 +60,14 @@ func NamedKernel(path string) (Kernel, error) {
 	return k, nil
 }
 
+// explain adds to an error of a guest that did not start what the kernel's missing modules may have to do with it.
+func (k Kernel) explain(err error) error {
+	if k.Modules != "" {
+		return err
+	}
+	return fmt.Errorf("%w; the kernel %s has no modules (in %s or /lib/modules), so all drivers of its VM must be built in", err, k.Release, filepath.Join(filepath.Dir(k.Image), "../lib/modules"))
+}
+
 // recorded is the entry for a kernel's file in a record.
 func recorded(path string) (notebook.Kernel, error) {
 	k, err := NamedKernel(path)

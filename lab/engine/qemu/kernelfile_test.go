@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,6 +104,13 @@ func TestNamedKernelsModules(t *testing.T) {
 	}
 	if k, err := NamedKernel(filepath.Join(root, "boot/vmlinuz")); err != nil || k.Modules != modules {
 		t.Errorf("%+v, %v; want the modules in %s", k, err, modules)
+	}
+	timeout := errors.New("serial port did not appear")
+	if err := (Kernel{Modules: modules}).explain(timeout); err.Error() != timeout.Error() {
+		t.Errorf("with modules: %v", err)
+	}
+	if err := (Kernel{Release: "6.12.1", Image: "/k/boot/vmlinuz"}).explain(timeout); !errors.Is(err, timeout) || !strings.Contains(err.Error(), "the kernel 6.12.1 has no modules (in /k/lib/modules or /lib/modules)") {
+		t.Errorf("without modules: %v", err)
 	}
 	if all, err := (Kernel{Release: "6.12.1"}).modules(guestModules, optionalModules); err != nil || all != nil {
 		t.Errorf("modules of a kernel that has none: %v, %v", all, err)

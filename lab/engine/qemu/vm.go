@@ -301,7 +301,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		InForce: func() error { return g.check(vm, cpus, memory, allowed) },
 	})
 	if err != nil {
-		return nil, err
+		return nil, kernel.explain(err)
 	}
 	g.note(ctx, kernel, d.container)
 	return g, nil
