@@ -132,9 +132,12 @@ func (b *benching) spec(ctx context.Context, argv []string) (*studyfile.Spec, er
 		Name: "bench", Title: "Your own command", AllowEmulation: true, Workloads: []studyfile.Use{*use}, Neighbours: beside,
 		Design: studyfile.Design{Rounds: studyfile.Rounds{Floor: 5, Cap: 20, Emulated: 1}, Precision: "2%", Trials: 1, Warmups: 1, Timeout: "30m"},
 	}
-	if use.Port != 0 {
+	switch {
+	case use.Port != 0 && b.load == "":
+		return nil, errors.New("--service: needs --load, the path of a page such as / or a command of the image")
+	case use.Port != 0:
 		if err := b.serve(spec); err != nil {
-			return nil, err
+			return nil, asUse(err)
 		}
 	}
 	placing, err := b.placing()
@@ -142,9 +145,9 @@ func (b *benching) spec(ctx context.Context, argv []string) (*studyfile.Spec, er
 		return nil, err
 	}
 	if err := spec.Put(placing, session.Known); err != nil {
-		return nil, err
+		return nil, asUse(err)
 	}
-	return spec, spec.Complete(session.Known)
+	return spec, asUse(spec.Complete(session.Known))
 }
 
 // serve makes the study one of a service: of its response times at a rate, of what its load prints, or of its capacity. Looking after each
@@ -181,7 +184,7 @@ func (b *benching) use(ctx context.Context, argv []string) (*studyfile.Use, erro
 		return nil, err
 	}
 	if len(argv) == 0 && b.image == "" && of == nil {
-		return nil, errors.New("bench: names no command: write tare bench [flags] -- CMD ARG…, or name an --image")
+		return nil, asUse(errors.New("bench: names no command: write tare bench [flags] -- CMD ARG…, or name an --image"))
 	}
 	use := &studyfile.Use{Name: "command", Image: b.image, Command: argv, Devices: b.devices}
 	if use.Env, err = b.environment(); err != nil {
@@ -198,7 +201,7 @@ func (b *benching) use(ctx context.Context, argv []string) (*studyfile.Use, erro
 	}
 	for _, flag := range []string{"load", "objective", "rate", "service", "method", "header", "body"} {
 		if b.service == 0 && b.set(flag) && (flag != "service" || b.compose == "") {
-			return nil, fmt.Errorf("bench: --%s is for a service: name the port on which it listens with --service PORT", flag)
+			return nil, asUse(fmt.Errorf("bench: --%s is for a service: name the port on which it listens with --service PORT", flag))
 		}
 	}
 	if err := b.give(use); err != nil {

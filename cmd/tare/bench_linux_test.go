@@ -77,7 +77,7 @@ func TestErrorsInFlagsOfBench(t *testing.T) {
 		{[]string{"--service", "web", "--load", "/"}, `--service "web": must be a port from 1 to 65535; with --compose the name of a service, or NAME:PORT`},
 		{[]string{"--service", "0", "--load", "/"}, `--service "0": must be a port from 1 to 65535`},
 		{[]string{"--from-container", "web"}, "--image: the container or the Compose file names the image: leave it out"},
-		{[]string{"--provisioning", "all"}, `--provisioning "all": must be quota, set, both or whole (also `},
+		{[]string{"--provisioning", "all"}, `--provisioning "all": must be quota, set, both or whole`},
 		{[]string{"--provisioning", "whole"}, "provisioning whole: has no limits, so its size is the host's: add host to instances:"},
 	} {
 		if _, err := benchOf(append(c.args, "--image", "web", "--", "work")...); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -53,12 +53,12 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 1m}
 		want string
 	}{
 		{[]string{"--service", "80", "--load", "/", "--objective", "fast"}, "objective: "},
-		{[]string{"--service", "80"}, "service: and load: must be given together"},
+		{[]string{"--service", "80"}, "--service: needs --load"},
 		{[]string{"--load", "/"}, "with --service PORT"},
 		{[]string{"--service", "80", "--load", "ab http://{address}"}, "{rate}"},
 	} {
 		_, errs, status := h.run(append([]string{"bench", "--image", h.image}, c.args...)...)
-		if status != 1 || !strings.Contains(errs, c.want) || strings.Count(strings.TrimSpace(errs), "\n") > 0 {
+		if status != wrongUse || !strings.Contains(errs, c.want) || strings.Count(strings.TrimSpace(errs), "\n") > 0 {
 			t.Errorf("%q: %d, %s", c.args, status, errs)
 		}
 	}

@@ -771,6 +771,9 @@ func TestBadInputIsOneLine(t *testing.T) {
 			if status == 0 || !strings.HasPrefix(last, "tare: ") || !strings.Contains(last, c.want) {
 				t.Errorf("exit status %d:\n%s\nwant a last line with %q", status, errs, c.want)
 			}
+			if ofLine := slices.Contains([]string{"unknown platform", "unknown engine", "unknown instance", "unknown flag", "unknown accelerator", "two ends", "no command"}, c.name); ofLine && status != wrongUse {
+				t.Errorf("exit status %d, want %d for a wrong command line", status, wrongUse)
+			}
 		})
 	}
 	h.nothingLeft()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -196,7 +195,7 @@ func (r *running) placing() (p studyfile.Placing, err error) {
 	for _, word := range items(r.provisioning) {
 		of, ok := provisionings[word]
 		if !ok {
-			return p, fmt.Errorf("--provisioning %q: must be quota, set, both or whole (also %s)", word, strings.Join(slices.Sorted(maps.Keys(provisionings)), ", "))
+			return p, fmt.Errorf("--provisioning %q: must be quota, set, both or whole", word)
 		}
 		p.Provisioning = append(p.Provisioning, of...)
 	}

@@ -75,7 +75,7 @@ only from untraced runs. tare explain then shows where the time went and what th
 				}
 			}
 			if len(args) != 1 {
-				return errors.New("run: name one study (tare study list) or one study file")
+				return asUse(errors.New("run: name one study (tare study list) or one study file"))
 			}
 			if err := r.check(c); err != nil {
 				return err
@@ -103,7 +103,7 @@ func (r *running) study(name, work string) (*studyfile.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return spec, spec.Put(placing, session.Known)
+	return spec, asUse(spec.Put(placing, session.Known))
 }
 
 // run measures and prints the result.

@@ -183,6 +183,9 @@ func settingOf(r *advise.Ranking, c *advise.Choice, format string) (*setting, er
 	say := func(comment string) { s.Comments = append(s.Comments, words.Plain(comment)) }
 	say(words.AppliedRank(r, c))
 	say(words.AppliedValue(r, c))
+	if tied := words.AppliedTied(r, c); tied != "" {
+		say(tied)
+	}
 	if first := r.Choices[0]; c.Rank > 1 && !Expresses(format, first.Treatment) {
 		say(words.NotExpressed(r, format, Fitting(first.Treatment)))
 	}

@@ -94,7 +94,7 @@ func TestNoAdviceWithoutAnInterval(t *testing.T) {
 		t.Fatalf("the ratio has an interval, so this tests nothing: %v to %v", r.RatioLow, r.RatioHigh)
 	}
 	summary, advice := said(t, f.Write(t))
-	wants(t, "summary", summary, "Bare metal varied too much for any interval")
+	wants(t, "summary", summary, "3 rounds are too few for an interval for FFmpeg: bare metal varied too much between them.")
 	wants(t, "advice", advice, "Nothing can be ranked: its ratio to bare metal has no interval; more rounds or a quieter host would give it one; no other platform's ratio to it has an interval")
 
 	// What has an interval is ranked as ever, with bare metal.

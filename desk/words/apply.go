@@ -18,6 +18,20 @@ func AppliedRank(r *advise.Ranking, c *advise.Choice) string {
 	return fmt.Sprintf("%s, number %d of %d for %s on %s.", Capital(Choice(c.Treatment, r.Networks)), c.Rank, len(r.Choices), r.Workload, r.Host)
 }
 
+// AppliedTied says which other choices of the ranking a choice is not distinguishable from; "": none.
+func AppliedTied(r *advise.Ranking, c *advise.Choice) string {
+	var others []string
+	for _, o := range r.Choices {
+		if c.Tied && o.Tied && o.Rank != c.Rank {
+			others = append(others, Choice(o.Treatment, r.Networks))
+		}
+	}
+	if others == nil {
+		return ""
+	}
+	return "The results do not distinguish it from " + List(others) + "."
+}
+
 // AppliedValue says by which value the choice was ranked.
 func AppliedValue(r *advise.Ranking, c *advise.Choice) string {
 	if c.Predicted {

@@ -527,6 +527,8 @@ func (p *spot) unanswered() string {
 		return "Interrupted in round 1: nothing can be compared yet." + again(p.s)
 	case t.alone:
 		return "Only " + to + " was measured for " + p.work + ": there is nothing to compare with it." + again(p.s)
+	case t.unbounded && len(p.s.Folders) > 0 && p.s.Folders[0].Rounds <= 3:
+		return Count(p.s.Folders[0].Rounds, "round") + " are too few for an interval for " + p.work + ": " + p.reference() + " varied too much between them." + again(p.s)
 	case t.unbounded:
 		return Capital(p.reference()) + " varied too much for any interval" + width(check) + ". Try `tare doctor --noise`, or a longer workload."
 	case t.open > 0:

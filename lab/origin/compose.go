@@ -219,7 +219,7 @@ func (c Compose) Service(name string) (*Origin, error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Rest)) {
 		if !slices.Contains(unmeasured, key) && !strings.HasPrefix(key, "x-") && key != "build" {
-			o.Left = append(o.Left, fmt.Sprintf("not taken over: %.60s:", key))
+			o.Left = append(o.Left, fmt.Sprintf("not taken over: %.60s", key))
 		}
 	}
 	return o, nil

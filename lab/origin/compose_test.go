@@ -66,7 +66,7 @@ func TestComposeService(t *testing.T) {
 			"not taken over: volume data:/data: it starts empty; --volume FOLDER:/data copies a folder",
 			"not taken over: mount /run/x: of type tmpfs",
 			"not taken over: port 53/udp: loads use TCP",
-			"not taken over: depends_on:", "not taken over: secrets:",
+			"not taken over: depends_on", "not taken over: secrets",
 		}})
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -15,11 +15,13 @@ import (
 )
 
 // knownServices is a study of services whose queues grow without end at known rates, so that their capacities are known.
-func knownServices(t *testing.T) *data.Summary {
+func knownServices(t *testing.T) *data.Summary { return noisyServices(t, 0.005) }
+
+func noisyServices(t *testing.T, noise float64) *data.Summary {
 	t.Helper()
 	f := notebooktest.New(8)
 	f.Study.Name, f.Study.Kind, f.Study.Config = "capacity", kind.Name, &kind.Config{Metric: "p99", Bound: 0.05, From: 100, To: 10000, Raise: 1, HoldS: 10}
-	f.Study.Design.Trials, f.Noise = 1, 0.005
+	f.Study.Design.Trials, f.Noise = 1, noise
 	limits := map[string]float64{"shop bm large": 1000, "shop bm aa large": 1000, "shop cn docker pinned large": 920, "shop cn docker vanilla large": 600}
 	for _, name := range []string{"shop bm large", "shop bm aa large", "shop cn docker pinned large", "shop cn docker vanilla large"} {
 		f.Add(name, 1/limits[name])
@@ -87,5 +89,13 @@ func TestACardSaysTheCapacity(t *testing.T) {
 		if q, is := words.AmountChange(r), r.Quotient(); !(q.Value < 1 && is.Value > 1) || math.Abs(q.Value*is.Value-1) > 1e-9 || q.Low > q.Value || q.High < q.Value {
 			t.Errorf("%s has %v, its time %v", r.Treatment.ID, q, is)
 		}
+	}
+}
+
+// An interval that leaves open whether an environment handles much less or much more is no finding.
+func TestAWideCapacityIsNoFinding(t *testing.T) {
+	said := strings.Join(words.Headline(noisyServices(t, 0.3)), " ")
+	if !strings.Contains(said, "This run cannot tell what Docker with --cpuset-cpus handles at p99 ≤ 50 ms: ") || strings.Contains(said, "--cpuset-cpus handles 9") {
+		t.Errorf("%s", said)
 	}
 }

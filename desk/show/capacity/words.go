@@ -89,6 +89,10 @@ func carries(at words.Ranked) (all []string) {
 				of = " " + words.Thousands(int64(math.Round(e.Value)))
 			}
 		}
+		if from < 90 && to > 110 {
+			all = append(all, fmt.Sprintf("This run cannot tell what %s handles at %s: %s %% of %s's%s requests/s.", at.Named(r), objective(curve), bounds, at.To, of))
+			continue
+		}
 		all = append(all, fmt.Sprintf("%s handles %s %% (%s) of %s's%s requests/s at %s.", words.Capital(at.Named(r)), words.Number(share, d), bounds, at.To, of,
 			objective(curve)))
 	}
