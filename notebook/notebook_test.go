@@ -317,12 +317,19 @@ func TestDamageIsAnErrorWithItsLine(t *testing.T) {
 
 func TestNotAFolder(t *testing.T) {
 	dir := t.TempDir()
-	for _, d := range []string{dir, filepath.Join(dir, "none")} {
+	file := filepath.Join(dir, "runs.csv")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []string{dir, filepath.Join(dir, "none"), file} {
 		if Exists(d) {
 			t.Errorf("%s holds no study", d)
 		}
 		if _, err := Read(d); err == nil || !strings.Contains(err.Error(), "is not a results folder") {
 			t.Errorf("Read: %v", err)
+		}
+		if d == file {
+			continue // Open asks for a folder first
 		}
 		if _, err := Open(d); err == nil || !strings.Contains(err.Error(), "is not a results folder") {
 			t.Errorf("Open: %v", err)

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"tare/notebook/durable"
 )
@@ -41,7 +42,7 @@ func Read(dir string) (*Folder, error) {
 	f := &Folder{Dir: dir}
 	path := filepath.Join(dir, studyFile)
 	data, err := readWhole(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, fmt.Errorf("%s is not a results folder: it has no %s; name a folder that `tare run` or `tare bench` made", dir, studyFile)
 	}
 	if err != nil {

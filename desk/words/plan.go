@@ -48,7 +48,11 @@ func Planned(v notebook.Preview, decidable, all int) (lines [][2]string) {
 	if v.Done > 0 {
 		add("done", "%s that the results folder already has", Count(v.Done, "instance"))
 	}
-	add("instances", "%s processes, containers and VMs", about(v.Guests))
+	if v.Guests.High == 1 {
+		add("instances", "1 process, container or VM")
+	} else {
+		add("instances", "%s processes, containers and VMs", about(v.Guests))
+	}
 	add("runs", "%s, with warm-ups", about(v.Trials))
 	add("time", "%s", Lasting(v))
 	if len(v.Works) > 1 {

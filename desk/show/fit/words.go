@@ -58,21 +58,36 @@ var nouns = map[string][2]string{
 // finding says how many guests fit, and what runs out first: "About 11 containers of 1 CPU, 256 MB fit on this host (Docker, CPU quota):
 // CPU runs out first."
 func (c config) finding(at words.Unranked) (all []string) {
-	emulated := false
+	emulated, byMemory := false, ""
 	for _, r := range at.Rows {
 		f, is := r.Of.(*fits)
 		switch {
 		case !is || r.Treatment.AA || r.Unreliable():
 		case !r.Representative:
-			emulated = true
+			if emulated = true; byMemory == "" {
+				byMemory = inMemory(f, r)
+			}
 		default:
 			all = append(all, c.fitting(f, r, at))
 		}
 	}
 	if all == nil && emulated {
-		return []string{"VMs were emulated here, so nothing is known of how many fit: emulation takes far more CPU time than a VM."}
+		return []string{"VMs were emulated here, so nothing is known of how many fit: emulation takes far more CPU time than a VM." + byMemory}
 	}
 	return all
+}
+
+// inMemory says how many guests the host's memory would hold if each used all of its memory; "": that is not known, or not the limit.
+func inMemory(f *fits, r *data.Row) string {
+	t := r.Treatment
+	if t.Platform == notebook.BM || t.Instance.Memory <= 0 || t.Provisioning == notebook.Whole {
+		return ""
+	}
+	n := int(f.left / t.Instance.Memory)
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" By memory, about %d of %s fit, if each uses all of its memory.", n, words.Size(t.Instance))
 }
 
 // fitting is the finding of one environment.
