@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -177,6 +178,58 @@ func TestListsOfStudiesAndWorkloads(t *testing.T) {
 		said, err = exec.CommandContext(t.Context(), out, append(strings.Fields(c.line), "--format", "json")...).Output()
 		if err != nil || !json.Valid(said) {
 			t.Errorf("tare %s --format json: %v: %s", c.line, err, said)
+		}
+	}
+}
+
+// A host that is not this one is planned for by its record. The times of pinning are those that the audit of the study estimated for a host like
+// the paper's (112 threads, 384 GB, an NVMe disk), within a factor of two; pinning-day takes at most a day there.
+func TestAPlanForARecordedHost(t *testing.T) {
+	out, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const record = "testdata/large-host.json"
+	plan := func(study string) planned {
+		t.Helper()
+		said, err := exec.CommandContext(t.Context(), out, "run", study, "--plan", "--format", "json", "--host", record).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p planned
+		if err := json.Unmarshal(said, &p); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	p := plan("pinning")
+	if len(p.LeftOut) > 0 || len(p.Untried) > 0 || len(p.Decidable) < 80 {
+		t.Errorf("left out %v, not tried %v, %d claims can be decided", p.LeftOut, p.Untried, len(p.Decidable))
+	}
+	hours := map[string]notebook.Span{}
+	for _, w := range p.Works {
+		name, _, _ := strings.Cut(w.Work, "{")
+		if strings.Contains(w.Work, "pages=1,") || strings.Contains(w.Work, "operations=1000,") || strings.Contains(w.Work, "each=1000000,") {
+			continue // not in the audit's table
+		}
+		hours[name] = hours[name].Plus(w.Seconds.Times(notebook.Span{Low: 1. / 3600, High: 1. / 3600}))
+	}
+	for name, audited := range map[string]float64{"ffmpeg": 12, "wordpress": 64, "cassandra": 112} {
+		if got := hours[name]; got.Low > 2*audited || got.High < audited/2 {
+			t.Errorf("%s: %.0f to %.0f h, want about %g", name, got.Low, got.High, audited)
+		}
+	}
+	if day := plan("pinning-day"); day.Seconds.High > 24*3600 || len(day.LeftOut) > 0 {
+		t.Errorf("pinning-day takes %v s, and leaves out %v", day.Seconds, day.LeftOut)
+	}
+	for want, args := range map[string][]string{
+		"--host: needs --plan":                        {"--host", record},
+		"must have the CPUs and the memory of a host": {"--plan", "--host", "../../schemas/study.json"},
+		"no such file":                                {"--plan", "--host", "testdata/none.json"},
+	} {
+		said, err := exec.CommandContext(t.Context(), out, append([]string{"run", "quick"}, args...)...).CombinedOutput()
+		if exit := new(exec.ExitError); !errors.As(err, &exit) || exit.ExitCode() != wrongUse || !strings.Contains(string(said), want) {
+			t.Errorf("%q: %v: %s; want %q", args, err, said, want)
 		}
 	}
 }
