@@ -92,8 +92,8 @@ func TestACardSaysTheCapacity(t *testing.T) {
 	}
 }
 
-// An interval that leaves open whether an environment handles much less or much more is no finding.
-func TestAWideCapacityIsNoFinding(t *testing.T) {
+// An interval that leaves open whether an environment handles much less or much more is not a finding.
+func TestAWideCapacityIsNotAFinding(t *testing.T) {
 	said := strings.Join(words.Headline(noisyServices(t, 0.3)), " ")
 	if !strings.Contains(said, "This run cannot tell what Docker with --cpuset-cpus handles at p99 ≤ 50 ms: ") || strings.Contains(said, "--cpuset-cpus handles 9") {
 		t.Errorf("%s", said)
