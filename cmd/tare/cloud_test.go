@@ -28,7 +28,7 @@ func TestCloudBenchmarking(t *testing.T) {
 		"full/workload.yaml": `name: full
 image: {suite: trixie, packages: [fio, jq, gcc, libc6-dev, libopenmpi-dev, openmpi-bin]} # as ior has it
 files: [ior.sh]
-command: [/usr/bin/env, TARE_SCRATCH=/dev/shm, /bin/sh, "{work}/ior.sh", posix, write, sequential, "300", "0", "1", "1", "512"]
+command: [/usr/bin/env, TARE_SCRATCH=/dev/shm, /bin/sh, "{work}/ior.sh", posix, write, sequential, "300", "0", "1", "1", "512", "0"]
 metric: {name: operations per second, unit: 1/s, better: higher, from: operations_per_second}
 `,
 		"cloud.yaml": `name: cloud

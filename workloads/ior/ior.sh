@@ -1,6 +1,6 @@
 #!/bin/sh
 # ior.sh API OPERATION ACCESS MEGABYTES TRANSFER RANKS CORES MEMORY SECONDS: prints one JSON line. workload.yaml describes the arguments.
-api=$1 operation=$2 access=$3 megabytes=$4 transfer=$5 ranks=$6 seconds=$9
+api=$1 operation=$2 access=$3 megabytes=$4 transfer=$5 ranks=$6 seconds=${9:-0}
 [ "$ranks" != 0 ] || ranks=$7
 [ "$megabytes" != 0 ] || megabytes=$((2 * $8))
 if [ "$transfer" = 0 ]; then
