@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -195,8 +194,5 @@ func draw(c *compare.Comparison, file string) error {
 	default:
 		return fmt.Errorf("--figure %q: must end in .svg or .pdf", file)
 	}
-	return durable.Output(file, 0o644, func(w io.Writer) error {
-		_, err := w.Write(bytes)
-		return err
-	})
+	return durable.Output(file, 0o644, durable.Content(bytes))
 }

@@ -61,8 +61,7 @@ func Planned(v notebook.Preview, decidable, all int) (lines [][2]string) {
 			if i < 0 {
 				continue // a preview that Tare did not make
 			}
-			work, _ := place(v.Treatments[i])
-			add("", "%s: %s", work, Time(p.Seconds))
+			add("", "%s: %s", place(v.Treatments[i]).work, Time(p.Seconds))
 		}
 	}
 	add("", "based on %s", basis(v))
@@ -110,28 +109,24 @@ type placed struct{ work, size, environments string }
 
 // crossed groups treatments by their work and size.
 func crossed(all []notebook.Treatment) (places []placed) {
-	for _, of := range data.Together(all, func(a, b notebook.Treatment) bool {
-		work, size := place(a)
-		w, s := place(b)
-		return work == w && size == s
-	}) {
+	for _, of := range data.Together(all, func(a, b notebook.Treatment) bool { return place(a) == place(b) }) {
 		var each []string
 		for _, t := range of {
 			each = append(each, Environment(t, true))
 		}
-		work, size := place(of[0])
-		places = append(places, placed{work, size, strings.Join(slices.Compact(each), "; ")})
+		at := place(of[0])
+		places = append(places, placed{at.work, at.size, strings.Join(slices.Compact(each), "; ")})
 	}
 	return places
 }
 
 // place names a treatment's work, and its size with the host's.
-func place(t notebook.Treatment) (work, size string) {
-	size = t.Instance.Name
+func place(t notebook.Treatment) placed {
+	size := t.Instance.Name
 	if t.HostCores > 0 {
 		size += fmt.Sprintf(" on %d CPUs", t.HostCores)
 	}
-	return Plain(Work(t)), Plain(size)
+	return placed{work: Plain(Work(t)), size: Plain(size)}
 }
 
 // Lasting says how long a run takes: "about 6 to 14 min, 1 to 3 min of it before the first round".

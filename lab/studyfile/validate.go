@@ -174,17 +174,10 @@ func (s *Spec) checkUse(u Use) *problem {
 			return wrong(err.Error(), "instances", j)
 		}
 	}
-	if u.Takes != "" {
-		if _, err := workload.ParseTakes(u.Takes); err != nil {
-			return wrong(err.Error(), "takes")
-		}
+	if _, err := workload.ParseTakes(u.Takes); err != nil {
+		return wrong(err.Error(), "takes")
 	}
-	for j, m := range u.Machines {
-		if _, err := notebook.ParseMachine(m); err != nil {
-			return wrong(err.Error(), "machines", j)
-		}
-	}
-	if p := cmp.Or(u.checkService(), s.checkMetrics(u), u.checkSetting(), s.checkRate(u)); p != nil {
+	if p := cmp.Or(machinesAreRight(u.Machines), u.checkService(), s.checkMetrics(u), u.checkSetting(), s.checkRate(u)); p != nil {
 		return p
 	}
 	if u.Rounds < 0 || u.Rounds > MostRounds {
@@ -304,11 +297,16 @@ func (s *Spec) checkEngines(p Place) *problem {
 }
 
 func (s *Spec) checkMachines(p Place) *problem {
-	for j, m := range p.Machines {
-		if k := s.known.Engines.Of(p.Platform)[0]; !k.Machines {
-			return wrong(fmt.Sprintf("machines: is only for virtual machines, and this platform is %s: leave it out", p.Platform), "machines")
-		}
-		if _, err := notebook.ParseMachine(m); err != nil {
+	if k := s.known.Engines.Of(p.Platform)[0]; len(p.Machines) > 0 && !k.Machines {
+		return wrong(fmt.Sprintf("machines: is only for virtual machines, and this platform is %s: leave it out", p.Platform), "machines")
+	}
+	return machinesAreRight(p.Machines)
+}
+
+// machinesAreRight checks the machines of a platform or of a workload.
+func machinesAreRight(texts Values) *problem {
+	for j, text := range texts {
+		if _, err := notebook.ParseMachine(text); err != nil {
 			return wrong(err.Error(), "machines", j)
 		}
 	}

@@ -14,11 +14,15 @@ type Takes struct {
 	Serial  float64       // share of it that further cores do not shorten; below 0: not known
 }
 
-// ParseTakes reads a time and, after a comma, the share of it that further cores do not shorten: "60s", or "60s, 3% serial".
+// ParseTakes reads a time and, after a comma, the share of it that further cores do not shorten: "60s", or "60s, 3% serial". An empty
+// text is a time that is not known.
 func ParseTakes(text string) (t Takes, err error) {
 	wrong := fmt.Errorf("takes: %q: must be a time from 1ms to 168h, such as 1.5s, or with the share that further cores do not shorten: 60s, 3%% serial", text)
 	first, rest, more := strings.Cut(text, ",")
 	t.Serial = -1
+	if text == "" {
+		return t, nil
+	}
 	if t.OneCore, err = time.ParseDuration(strings.TrimSpace(first)); err != nil || t.OneCore < time.Millisecond || t.OneCore > 7*24*time.Hour {
 		return t, wrong
 	}
@@ -48,18 +52,12 @@ func (t Takes) On(cores float64) (least, most time.Duration) {
 }
 
 func (w *Workload) validateTakes() error {
-	if w.Takes == "" {
-		return nil
-	}
 	_, err := ParseTakes(w.Takes)
 	return err
 }
 
 // Lasts is about how long a run with the parameters takes, according to the workload's takes.
 func (w *Workload) Lasts(params map[string]string) Takes {
-	if w.Takes == "" {
-		return Takes{Serial: -1}
-	}
 	t, err := ParseTakes(w.Takes)
 	if err != nil {
 		panic(errors.New("unreachable: validateTakes refuses " + w.Takes))

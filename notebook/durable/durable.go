@@ -26,15 +26,16 @@ func (e *HeldError) Error() string { return fmt.Sprintf("%s is held by process %
 // WriteFile puts a file in place, whole or not at all, with these permissions whatever the umask, and returns when it and
 // its name are on the disk.
 func WriteFile(path string, data []byte, perm os.FileMode) error {
-	return Replace(path, perm, content(data))
+	return Replace(path, perm, Content(data))
 }
 
 // WriteFileIn is WriteFile in a folder that is open.
 func WriteFileIn(root *os.Root, name string, data []byte, perm os.FileMode) error {
-	return replaceIn(root, name, perm, content(data))
+	return replaceIn(root, name, perm, Content(data))
 }
 
-func content(data []byte) func(io.Writer) error {
+// Content writes the data, for Replace and Output.
+func Content(data []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err

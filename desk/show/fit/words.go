@@ -64,8 +64,9 @@ func (c config) finding(at words.Unranked) (all []string) {
 		switch {
 		case !is || r.Treatment.AA || r.Unreliable():
 		case !r.Representative:
-			if emulated = true; byMemory == "" {
-				byMemory = inMemory(f, r)
+			emulated = true
+			if n := held(f, r.Treatment); n > 0 && byMemory == "" {
+				byMemory = fmt.Sprintf(" By memory, about %d of %s fit, if each uses all of its memory.", n, words.Size(r.Treatment.Instance))
 			}
 		default:
 			all = append(all, c.fitting(f, r, at))
@@ -77,17 +78,12 @@ func (c config) finding(at words.Unranked) (all []string) {
 	return all
 }
 
-// inMemory says how many guests the host's memory would hold if each used all of its memory; "": that is not known, or not the limit.
-func inMemory(f *fits, r *data.Row) string {
-	t := r.Treatment
+// held is how many guests the host's memory holds if each uses all of its memory; 0: that is not known, or not the limit.
+func held(f *fits, t notebook.Treatment) int {
 	if t.Platform == notebook.BM || t.Instance.Memory <= 0 || t.Provisioning == notebook.Whole {
-		return ""
+		return 0
 	}
-	n := int(f.left / t.Instance.Memory)
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" By memory, about %d of %s fit, if each uses all of its memory.", n, words.Size(t.Instance))
+	return int(f.left / t.Instance.Memory)
 }
 
 // fitting is the finding of one environment.
@@ -119,9 +115,9 @@ func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
 	if f.ranOut == nil || slices.Contains(f.ranOut, kind.OutOfEngine) || slices.Contains(f.ranOut, kind.OutOfProcesses) {
 		limit = ""
 	}
-	full := 0 // guests for whose whole size the host has memory
-	if t.Platform != notebook.BM && t.Instance.Memory > 0 && t.Provisioning != notebook.Whole && !slices.Contains(f.ranOut, kind.OutOfMemory) {
-		full = int(f.left / t.Instance.Memory)
+	full := held(f, t)
+	if slices.Contains(f.ranOut, kind.OutOfMemory) {
+		full = 0
 	}
 	if full == 0 {
 		return words.Capital(about+found) + in + ": " + first + "." + limit + open

@@ -318,8 +318,8 @@ func (c *channels) close() {
 // Meet implements engine.Meeting.
 func (m *machine) Meet(context.Context) (ruler.Stream, int, error) { return m.conn, 0, nil }
 
-// model returns the CPU model of the machine's vCPUs, as notebook.Machine has it, by QEMU's own account. lacking are the features of the
-// model that the host or the accelerator does not have.
+// model returns the CPU model of the machine's vCPUs, as notebook.Machine has it, by QEMU's own account. lacking are the features of a
+// named model that the host or the accelerator does not have.
 func (m *machine) model(ctx context.Context) (name string, lacking []string, err error) {
 	var cpus []struct {
 		Path string `json:"qom-path"`
@@ -327,12 +327,12 @@ func (m *machine) model(ctx context.Context) (name string, lacking []string, err
 	if err := m.qmp.run(ctx, "query-cpus-fast", &cpus); err != nil {
 		return "", nil, err
 	}
-	for i, c := range cpus {
+	property := func(cpu int, name string, to any) error {
+		return m.qmp.with(ctx, "qom-get", map[string]string{"path": cpus[cpu].Path, "property": name}, to)
+	}
+	for i := range cpus {
 		var is string
-		property := func(name string, to any) error {
-			return m.qmp.with(ctx, "qom-get", map[string]string{"path": c.Path, "property": name}, to)
-		}
-		if err := errors.Join(property("type", &is), property("unavailable-features", &lacking)); err != nil {
+		if err := property(i, "type", &is); err != nil {
 			return "", nil, err
 		}
 		if is = strings.TrimSuffix(is, "-x86_64-cpu"); is == "host" || is == "max" {
@@ -343,7 +343,10 @@ func (m *machine) model(ctx context.Context) (name string, lacking []string, err
 		}
 		name = is
 	}
-	return name, lacking, nil
+	if name != "" {
+		err = property(0, "unavailable-features", &lacking) // all have the same
+	}
+	return name, lacking, err
 }
 
 // threads returns the thread of each vCPU, by the vCPU's number, and all other threads of the process.

@@ -545,7 +545,7 @@ func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed 
 	if is.CPU, lacking, err = g.machine.model(ctx); err != nil {
 		return err
 	}
-	if machine.CPU != "" && len(lacking) > 0 {
+	if len(lacking) > 0 {
 		g.Notes = append(g.Notes, notebook.Say("cpu-features-lacking", "model", machine.CPU, "features", lacking))
 	}
 	if g.onTap && g.Spec.Accelerator == notebook.KVM && !carried && !machine.NoVhost {
