@@ -315,7 +315,8 @@ func describeCapabilities(all []notebook.Capability) error {
 func cleanCommand() *cobra.Command {
 	return &cobra.Command{Use: "clean", Short: "Remove and restore what an interrupted run left behind", Args: nothing,
 		Long: `Undoes every change that a run recorded in its journal but could not undo: processes, VMs, mounts, cgroups, containers,
-folders, unfinished images, host settings of --tune-host. It keeps results and finished images.`,
+folders, unfinished images, host settings of --tune-host. It keeps results and finished images.
+The images are in /var/lib/tare/images; delete this folder to free their space.`,
 		Example: "  sudo tare clean",
 		RunE: func(c *cobra.Command, _ []string) error {
 			done, err := session.Clean(c.Context())

@@ -18,6 +18,7 @@ import (
 
 	"tare/desk/export"
 	"tare/desk/words"
+	"tare/yamlfile"
 )
 
 func main() {
@@ -150,7 +151,22 @@ func flagError(c *cobra.Command, err error) error {
 	if none := (*pflag.ValueRequiredError)(nil); errors.As(err, &none) {
 		err = fmt.Errorf("--%s: needs a value after it", none.GetSpecifiedName())
 	}
+	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		if near := yamlfile.Nearest(unknown.GetSpecifiedName(), flagNames(c)); near != "" {
+			err = fmt.Errorf("%w: did you mean --%s", err, near)
+		}
+	}
 	return asUse(fmt.Errorf("%w; see `%s --help`", err, c.CommandPath()))
+}
+
+// flagNames are the long names of a command's flags that its help lists.
+func flagNames(c *cobra.Command) (all []string) {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			all = append(all, f.Name)
+		}
+	})
+	return all
 }
 
 // folders are the arguments of a command that reads results.

@@ -48,6 +48,7 @@ func TestErrorsInTheCommandLine(t *testing.T) {
 		"summary":                          "summary: names no results folder: write tare summary R, after `tare run … --out R`",
 		"advise R --pick first":            "--pick \"first\": must be a whole number; see `tare advise --help`",
 		"advise R --pick":                  "--pick: needs a value after it; see `tare advise --help`",
+		"summary R --formt json":           "unknown flag: --formt: did you mean --format; see `tare summary --help`",
 		"summary R --fast":                 "unknown flag: --fast; see `tare summary --help`",
 		"study lst":                        "unknown command \"lst\" for \"tare study\"; must be list, show or check",
 		"compare R":                        "compare: needs two results folders, before and after: write tare compare OLD NEW",

@@ -69,7 +69,7 @@ func unranked(r *advise.Ranking) string {
 	const most = 3
 	reasons := data.Distinct(r.Apart, func(p advise.Apart) string { return strings.TrimSuffix(Plain(Doubt(p.Reason)), ".") })
 	if more := len(reasons) - most; more > 0 {
-		reasons = append(reasons[:most], fmt.Sprintf("and %d more reasons", more))
+		reasons = append(reasons[:most], "and "+Count(more, "more reason"))
 	}
 	size, exclude := Plain(r.Wanted.Instance), "--exclude "+strings.Join(r.Wanted.Exclude, ",")
 	switch {

@@ -363,7 +363,11 @@ func checked(s *data.Summary) (lines []ResultItem) {
 		a := holds[0]
 		d := min(Places(100*(a.Ratio-1), 100*(a.Low-1), 100*(a.High-1)), 2)
 		at := func(v float64) string { return Signed(Number(100*(v-1), d)) }
-		lines = append(lines, ResultItem{Mark: Passed, Text: "A/A check: bare metal differs from itself by " + at(a.Ratio) + " % (" + at(a.Low) + " to " + at(a.High) + "), consistent with zero."})
+		mark, says := Passed, "consistent with zero."
+		if a.Low < 1-vague || a.High > 1+vague {
+			mark, says = Caution, "too uncertain to check anything."
+		}
+		lines = append(lines, ResultItem{Mark: mark, Text: "A/A check: bare metal differs from itself by " + at(a.Ratio) + " % (" + at(a.Low) + " to " + at(a.High) + "), " + says})
 	case len(holds) > 1:
 		worst := 0.0
 		for _, a := range holds {
@@ -373,6 +377,9 @@ func checked(s *data.Summary) (lines []ResultItem) {
 	}
 	return lines
 }
+
+// vague is the least half-width, as a share, of an A/A control's interval that checks nothing.
+const vague = 0.5
 
 // rowCaveats are what limits single environments: each sentence once.
 func rowCaveats(s *data.Summary) (lines []ResultItem) {

@@ -114,7 +114,7 @@ func next(s *data.Summary) ResultBlock {
 	}
 	unfinished := Continue(s)
 	add("Continue", unfinished, "")
-	if unfinished == "" && comparesTimes(s) {
+	if unfinished == "" && (comparesTimes(s) || comparesRates(s)) {
 		command, rounds := tighter(s)
 		after := ""
 		if t := lasting(s, rounds); t != "" {
@@ -155,6 +155,11 @@ func comparesTimes(s *data.Summary) bool {
 	return slices.ContainsFunc(s.Rows, func(r *data.Row) bool {
 		return r.Kind == "" && r.Representative && !beside(r) && r.RatioRounds > 1
 	})
+}
+
+// comparesRates says whether the folders compare rates of their own kind, such as the requests a second of services.
+func comparesRates(s *data.Summary) bool {
+	return slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return phrases(r).Rate != nil && r.RatioRounds > 1 })
 }
 
 // firstEngine is the container engine that the folders have first; empty: none.

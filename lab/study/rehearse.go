@@ -32,7 +32,11 @@ func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short
 			continue
 		}
 		tried[once] = true
-		say("rehearsing " + label + " on bare metal")
+		waits := ""
+		if s := ready.Workload.Service; s != nil { // with a wrong port nothing else is printed for this time
+			waits = fmt.Sprintf("; it may take up to %v to answer on port %d", s.Starting(false), s.Port)
+		}
+		say("rehearsing " + label + " on bare metal" + waits)
 		values, cause, err := p.rehearse(ctx, lab, t, ready)
 		if err != nil {
 			return nil, fmt.Errorf("workload %s: its rehearsal: %w", t.Workload, err)

@@ -99,3 +99,11 @@ func TestAWideCapacityIsNotAFinding(t *testing.T) {
 		t.Errorf("%s", said)
 	}
 }
+
+// An interval beyond the margin on one side that includes bare metal's capacity is stated with the doubt.
+func TestACapacityThatMayBeAsGreat(t *testing.T) {
+	said := strings.Join(words.Headline(noisyServices(t, 0.05)), " ")
+	if !strings.Contains(said, "requests/s at p99 ≤ 50 ms, perhaps as many.") {
+		t.Errorf("%s", said)
+	}
+}

@@ -93,8 +93,12 @@ func carries(at words.Ranked) (all []string) {
 			all = append(all, fmt.Sprintf("This run cannot tell what %s handles at %s: %s %% of %s's%s requests/s.", at.Named(r), objective(curve), bounds, at.To, of))
 			continue
 		}
-		all = append(all, fmt.Sprintf("%s handles %s %% (%s) of %s's%s requests/s at %s.", words.Capital(at.Named(r)), words.Number(share, d), bounds, at.To, of,
-			objective(curve)))
+		doubt := ""
+		if from < 90 && to > 100 {
+			doubt = ", perhaps as many"
+		}
+		all = append(all, fmt.Sprintf("%s handles %s %% (%s) of %s's%s requests/s at %s%s.", words.Capital(at.Named(r)), words.Number(share, d), bounds, at.To, of,
+			objective(curve), doubt))
 	}
 	return all
 }
