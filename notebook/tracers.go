@@ -17,6 +17,9 @@ const (
 	TracerBlock      = "block"
 	TracerHypervisor = "hypervisor"
 	TracerAccounting = "accounting"
+	TracerCharges    = "charges"
+	TracerInterrupts = "interrupts"
+	TracerHardware   = "hardware"
 	TracerStacks     = "stacks"
 )
 
@@ -111,6 +114,27 @@ var Tracers = []Tracer{
 		{Name: "cgroup_s", Unit: "s", LowerBound: true},
 		{Name: "scheduler_s", Unit: "s", LowerBound: true},
 		{Name: "kernel_s", Unit: "s"},
+	}},
+	// How often the kernel charged CPU time to cgroups and to their quotas.
+	{Name: TracerCharges, Deep: true, Metrics: []TracerMetric{
+		{Name: "charges", Unit: "1"},
+		{Name: "quota_charges", Unit: "1"},
+	}},
+	// Interrupts of devices and soft interrupts on the whole host; where the guest's threads were when one woke them.
+	{Name: TracerInterrupts, Deep: true, Metrics: []TracerMetric{
+		{Name: "interrupts", Unit: "1", LowerBound: true}, // a load on the same host causes none
+		{Name: "softirqs", Unit: "1"},
+		{Name: "io_wakeups", Unit: "1"},
+		{Name: "remote_io_wakeups", Unit: "1"},
+		{Name: "far_io_wakeups", Unit: "1"},
+	}},
+	// The CPU's performance counters, of all of the guest's threads.
+	{Name: TracerHardware, Deep: true, Metrics: []TracerMetric{
+		{Name: "cycles", Unit: "1"},
+		{Name: "instructions", Unit: "1"},
+		{Name: "l1d_misses", Unit: "1"},
+		{Name: "llc_misses", Unit: "1"},
+		{Name: "dtlb_misses", Unit: "1"},
 	}},
 	// Kernel stacks of waits; expensive, so only on request by name.
 	{Name: TracerStacks},

@@ -23,12 +23,14 @@ type behaviour struct {
 	waits, faults, requests float64 // each request; requests is how many
 	spread                  float64 // share of the host's CPUs that it runs on
 	communication           float64 // share of the time
+	misses, remote          float64 // of the last-level cache for each instruction; share of the wake-ups by an interrupt
+	charges, interrupts     float64 // each second of CPU time; each request
 }
 
 // asThePaperSays is what the paper says of a treatment.
 func asThePaperSays(t notebook.Treatment) behaviour {
 	cores := t.Instance.Cores
-	b := behaviour{used: 0.5 * cores, memory: 50e6, migrations: 100, otherCache: 10, scheduler: 0.2 / cores, cgroup: 0.01, requests: 1000, packets: 5, waits: 4, faults: 0.01, spread: 0.1}
+	b := behaviour{used: 0.5 * cores, memory: 50e6, migrations: 100, otherCache: 10, scheduler: 0.2 / cores, cgroup: 0.01, requests: 1000, packets: 5, waits: 4, faults: 0.01, spread: 0.1, misses: 0.01, remote: 0.5, charges: 1000, interrupts: 4}
 	switch t.Workload {
 	case "ffmpeg":
 		b.used = 0.98 * min(cores, 16)
@@ -45,8 +47,10 @@ func asThePaperSays(t notebook.Treatment) behaviour {
 	switch t.Provisioning {
 	case notebook.Vanilla:
 		b.migrations, b.otherCache, b.cgroup, b.spread = 2000/cores, 1000/cores, 1.3/cores, 0.95
+		b.misses, b.remote, b.charges = 0.02, 0.9/cores, 3000
 	case notebook.Pinned:
 		b.used, b.migrations, b.otherCache = 0.9*b.used, 10, 1
+		b.remote = 0.1 / cores
 	}
 	return b
 }
@@ -54,7 +58,7 @@ func asThePaperSays(t notebook.Treatment) behaviour {
 // contrary is the opposite of what it says.
 func contrary(t notebook.Treatment) behaviour {
 	cores := t.Instance.Cores
-	b := behaviour{used: 0.99 * cores, memory: 300e6, migrations: 10 * cores, otherCache: cores, scheduler: 0.001 * cores, cgroup: 0.001, requests: 1000, reads: 0.2, writes: 0.1, packets: 0.5, waits: 1, faults: 0.01, spread: 0.1}
+	b := behaviour{used: 0.99 * cores, memory: 300e6, migrations: 10 * cores, otherCache: cores, scheduler: 0.001 * cores, cgroup: 0.001, requests: 1000, reads: 0.2, writes: 0.1, packets: 0.5, waits: 1, faults: 0.01, spread: 0.1, misses: 0.01, remote: 0.001 * cores, charges: 1000, interrupts: 1}
 	switch t.Workload {
 	case "ffmpeg", "mpi-search":
 		b.used, b.communication = 0.9*cores, 0.4/cores
@@ -63,6 +67,7 @@ func contrary(t notebook.Treatment) behaviour {
 	}
 	if t.Provisioning == notebook.Pinned {
 		b.used, b.migrations, b.otherCache, b.cgroup = 1.1*b.used, 100*cores, 100*cores, 0.002
+		b.misses, b.remote, b.charges = 0.02, 0.002*cores, 2000
 	}
 	return b
 }
@@ -109,6 +114,8 @@ func (w *world) folder(t *testing.T, rounds int, noise float64, of func(notebook
 			"vda.reads": b.requests * about(b.reads), "vda.writes": b.requests * about(b.writes),
 			"eth0.received_packets": b.requests * about(b.packets), "eth0.sent_packets": b.requests * about(b.packets),
 			"cpus_used": float64(f.Host.Cores(tr)) * about(b.spread), "vcpu.cpus_used": float64(f.Host.Cores(tr)) * about(b.spread),
+			"instructions": 1e9 * cpu, "llc_misses": 1e9 * cpu * about(b.misses), "charges": cpu * about(b.charges),
+			"io_wakeups": 1000, "remote_io_wakeups": 1000 * about(b.remote), "interrupts": b.requests * about(b.interrupts),
 			"waits": b.requests * about(b.waits), "major_faults": b.requests * about(b.faults),
 		}
 	}

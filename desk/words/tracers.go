@@ -50,10 +50,25 @@ var tracerMetrics = map[string]string{
 	"exits":  "exits of virtual CPUs; by reason before the name",
 	"exit_s": "time until it continued; by reason before the name",
 
+	"interrupts":        "interrupts of devices on the whole host; by device before the name",
+	"softirqs":          "soft interrupts on the whole host; by kind before the name",
+	"io_wakeups":        "times that an interrupt of a device or of the network woke a thread",
+	"remote_io_wakeups": "of them, those of a thread that had run on another CPU",
+	"far_io_wakeups":    "of them, those of a thread that had run under another last-level cache",
+
+	"cycles":       "cycles of the CPU's clock in which the work ran",
+	"instructions": "instructions that the work and the kernel for it executed",
+	"l1d_misses":   "reads that missed the first-level data cache",
+	"llc_misses":   "reads that missed the last-level cache",
+	"dtlb_misses":  "reads whose address was not in the data TLB",
+
 	"samples":     "samples of running threads, the base of the following shares",
 	"cgroup_s":    "kernel time in cgroup accounting and CPU quotas; a lower bound, from samples",
 	"scheduler_s": "kernel time in the scheduler; a lower bound, from samples",
 	"kernel_s":    "kernel time in all; estimated from samples",
+
+	"charges":       "times that the kernel charged running time to a cgroup",
+	"quota_charges": "times that the kernel charged running time to a CPU quota",
 }
 
 // TracerMetric describes a tracer's metric, by its name without a role or a device. It is empty for a metric of another version of Tare.

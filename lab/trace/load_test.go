@@ -156,7 +156,7 @@ func TestLoadDoesAllThatItSays(t *testing.T) {
 	for _, args := range [][]string{
 		{"run", "2", "1", "3"}, {"busy", "2"}, {"system", "2"}, {"anonymous", "3"}, {"file", file, "3"}, {"major", file, "3"},
 		{"migrate", "0", "0", "3"}, {"write", file, "3"}, {"read", file, "3"}, {"pingpong", "3"}, {"futex", "2", "3"},
-		{"sleep", "2", "3"}, {"socket", "2", "3"}, {"signal", "2", "3"}, {"files", "2", "3"}, {"datagrams", "3", "100"}, {"threads", "3", "2"},
+		{"sleep", "2", "3"}, {"socket", "2", "3"}, {"signal", "2", "3"}, {"files", "2", "3"}, {"datagrams", "3", "100"}, {"answers", "0", "0", "3"}, {"threads", "3", "2"},
 	} {
 		l := load(t, nil, args...)
 		l.work()

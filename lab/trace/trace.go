@@ -68,6 +68,14 @@ type tracer struct {
 	attach func(t *Trace) error                        // nil: each program attaches to the tracepoint that it names
 	read   func(t *Trace, p *notebook.Trace) error     // reads what the programs have gathered
 	count  func(f files, c *counters, t counted) error // reads the kernel's counters, before the trial and after it
+	begin  func(t *Trace) (reading, error)             // begins what must be open during the trial
+}
+
+// reading is what a tracer without programs has open during a trial. end adds what it counted to the record; why says what it could not
+// count.
+type reading interface {
+	io.Closer
+	end(p *notebook.Trace) (why *notebook.Message, err error)
 }
 
 // tracers are all tracers by name.
@@ -123,6 +131,13 @@ func Open(names []string) (*Kit, error) {
 		}
 	}
 	k := &Kit{tracers: named(names), missing: map[string]string{}, loaded: map[string][]string{}}
+	for _, t := range k.tracers {
+		if t.programs == nil && t.open != nil {
+			if err := t.open(t); err != nil {
+				k.missing[t.name] = err.Error()
+			}
+		}
+	}
 	if slices.ContainsFunc(k.tracers, func(t *tracer) bool { return t.programs != nil }) {
 		k.load()
 	}
@@ -260,6 +275,7 @@ type Trace struct {
 	missing map[string]*notebook.Message
 	counted counted
 	before  counters
+	reads   map[string]reading // by tracer
 	links   []io.Closer
 	word    bool   // the trial is from Begin to End
 	state   uint64 // state of the guest's threads when End was called
@@ -289,7 +305,33 @@ func (k *Kit) Attach(target Target) *Trace {
 	}
 	t.counted = counted{PID: target.PID, Threads: target.Threads, CPUs: target.CPUs, Tracers: k.tracers}
 	t.before = readCounters(t.counted)
+	t.reads = map[string]reading{}
+	for _, tr := range k.tracers {
+		if tr.begin == nil || t.stuck != nil || k.missing[tr.name] != "" {
+			continue
+		}
+		r, err := tr.begin(t)
+		if err != nil {
+			t.missing[tr.name] = notebook.ErrorMessage(err)
+			continue
+		}
+		t.reads[tr.name], t.links = r, append(t.links, r)
+	}
 	return t
+}
+
+// endReads ends what tracers without programs had open, and says of each what it could not count.
+func (t *Trace) endReads(p *notebook.Trace) {
+	for name, r := range t.reads {
+		why, err := r.end(p)
+		if err != nil {
+			delete(t.reads, name)
+			why = notebook.ErrorMessage(err)
+		}
+		if why != nil {
+			t.missing[name] = why
+		}
+	}
 }
 
 // attach prepares the programs and attaches them.
@@ -455,6 +497,8 @@ func (t *Trace) Stop() (*notebook.Trace, error) {
 		return nil, t.stuck
 	}
 	after := readCounters(t.counted)
+	p := &notebook.Trace{Missing: t.missing, Figures: map[string]float64{}}
+	t.endReads(p)
 	if t.running && !t.word {
 		if err := t.gather(1); err != nil {
 			t.fails(err)
@@ -463,7 +507,6 @@ func (t *Trace) Stop() (*notebook.Trace, error) {
 	if err := t.detach(); err != nil {
 		return nil, fmt.Errorf("detaching the tracers: %w", err)
 	}
-	p := &notebook.Trace{Missing: t.missing, Figures: map[string]float64{}}
 	figures, fallback, missing := after.since(t.before)
 	maps.Copy(p.Figures, figures)
 	if t.running {
@@ -482,7 +525,7 @@ func (t *Trace) Stop() (*notebook.Trace, error) {
 	}
 	for _, tr := range t.kit.tracers {
 		// A tracer that reads counters has read them, or Missing says which ones it could not read.
-		if t.missing[tr.name] == nil || tr.count != nil || t.running && t.kit.loaded[tr.name] != nil {
+		if t.missing[tr.name] == nil || tr.count != nil || t.reads[tr.name] != nil || t.running && t.kit.loaded[tr.name] != nil {
 			p.Looked = append(p.Looked, tr.name)
 		}
 	}

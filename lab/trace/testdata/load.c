@@ -11,6 +11,7 @@
  *   write PATH BLOCKS       writes BLOCKS of 4096 bytes past the cache, one request each
  *   read PATH BLOCKS        the same, and reads them back likewise
  *   pingpong TIMES          TIMES round trips of a byte through pipes between two processes
+ *   answers A B TIMES       TIMES datagrams of lo from CPU A to a process on CPU B, and as many answers; each wakes who waits for it
  *   futex MS TIMES          waits MS on a futex, TIMES times
  *   sleep MS TIMES          sleeps MS, TIMES times
  *   socket MS TIMES         waits MS for a datagram that does not come, TIMES times
@@ -270,6 +271,25 @@ static void datagrams(int fd, long times, long size)
 		check(send(fd, b, size, 0) == size && recv(fd, b, size, 0) == size, "datagram");
 }
 
+static void answers(int a, int b, long times)
+{
+	int to = own(), from = own(), child;
+	char c = 0;
+	struct sockaddr_in at_to, at_from;
+	socklen_t n = sizeof at_to;
+
+	check(!getsockname(to, (void *)&at_to, &n) && !getsockname(from, (void *)&at_from, &n), "getsockname");
+	check(!connect(to, (void *)&at_from, n) && !connect(from, (void *)&at_to, n), "connect");
+	child = fork();
+	check(child >= 0, "fork");
+	migrate(child ? a : b, 0, 0);
+	for (long i = 0; i < times; i++)
+		check(child ? send(to, &c, 1, 0) == 1 && recv(to, &c, 1, 0) == 1 : recv(from, &c, 1, 0) == 1 && send(from, &c, 1, 0) == 1, "datagram");
+	if (!child)
+		_exit(0);
+	check(waitpid(child, NULL, 0) == child, "wait");
+}
+
 static void *busy(void *ms)
 {
 	spin(CLOCK_MONOTONIC, (long)ms);
@@ -379,6 +399,9 @@ int main(int argc, char **argv)
 		int fd = fill(path, n[0], BLOCK, O_DIRECT);
 		begin();
 		again(fd, n[0]);
+	} else if (MODE("answers", 3)) {
+		begin();
+		answers(n[0], n[1], n[2]);
 	} else if (MODE("pingpong", 1)) {
 		begin();
 		pingpong(n[0]);
