@@ -256,21 +256,3 @@ type Stack struct {
 	Seconds float64  `json:"seconds"`
 	Count   int64    `json:"count"`
 }
-
-// Layers of the isolation ladder between bare metal and a container, from the lowest up (paper "pinning", section VI: the
-// announced study of "overhead by isolation level"). Treatment.Isolation names the topmost one; all below are active too.
-var Layers = []string{"cgroup", "quota", LayerCPUSet, "memory", "uts", "ipc", "pid", "mount", "network", "seccomp", "capabilities", "overlay", "bridge"}
-
-// Rungs are the Layers that a study can ask for. The CPU set is no longer a rung: bare metal and every rung have it, because affinity is
-// not enough to keep a program on its CPUs. Earlier folders have that rung. Below it, affinity bound their guests.
-var Rungs = slices.DeleteFunc(slices.Clone(Layers), func(l string) bool { return l == LayerCPUSet })
-
-// LayerCPUSet is the only layer that is not a rung.
-const LayerCPUSet = "cpuset"
-
-// LayersEngine is the engine of Tare's own that puts a container together layer by layer.
-const LayersEngine = "layers"
-
-// IsolationFull is the Isolation of an engine's container that has all of the Layers, with quota and CPU set at once: a rung
-// above them.
-const IsolationFull = "full"

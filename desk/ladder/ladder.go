@@ -23,6 +23,7 @@ package ladder
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"tare/desk/data"
 	"tare/notebook"
@@ -36,6 +37,7 @@ const (
 	BareMetal     Kind = iota // the floor
 	Again                     // bare metal measured again, the A/A check: what noise looks like here
 	Layer                     // one of notebook.Layers
+	Single                    // a guest with one of notebook.Layers and none below it
 	Engine                    // an engine's whole container
 	VM                        // a virtual machine
 	ContainerInVM             // a container in it
@@ -82,8 +84,10 @@ type Staircase struct {
 	Image       notebook.Image
 	OtherImages bool // another staircase differs only in its image, so its name has to include the image
 
-	Rungs []*Rung // bare metal first, then from the lowest up
-	Level float64 // at which Rung.Significant was decided, without the share of the stopping rule: 1 − Alpha over the number of ranked layers and engines
+	Rungs   []*Rung   // bare metal first, then from the lowest up
+	Singles []*Rung   // the guests with one layer each, without ratios; the one with a control group alone is a rung
+	Model   *Additive // nil: it cannot be fitted
+	Level   float64   // at which Rung.Significant was decided, without the share of the stopping rule: 1 − Alpha over the number of ranked layers and engines
 }
 
 // Top is the index of the topmost layer that was measured, which engines stand on; −1 where there is none.
@@ -112,6 +116,8 @@ func kindOf(t notebook.Treatment) (Kind, bool) {
 		return Again, true
 	case t.Platform == notebook.BM:
 		return BareMetal, true
+	case t.Engine == notebook.LayersEngine && strings.HasPrefix(t.Isolation, notebook.OnlyLayer):
+		return Single, len(notebook.LayersOf(t.Isolation)) > 0
 	case t.Engine == notebook.LayersEngine:
 		return Layer, slices.Contains(notebook.Layers, t.Isolation)
 	case t.Platform == notebook.CN:
@@ -188,8 +194,11 @@ func Of(s *data.Summary) []*Staircase {
 		c.OtherImages = slices.ContainsFunc(all, func(o *Staircase) bool {
 			return o.place() == c.place() && (o.Image.Digest != c.Image.Digest || o.Image.Input != c.Image.Input)
 		})
+		c.Singles = slices.DeleteFunc(slices.Clone(c.Rungs), func(r *Rung) bool { return r.Kind != Single })
+		c.Rungs = slices.DeleteFunc(c.Rungs, func(r *Rung) bool { return r.Kind == Single })
 		c.order()
 		c.compare(s)
+		c.Model = c.additive()
 	}
 	return all
 }

@@ -11,6 +11,7 @@ type rungTable struct {
 	ID, Title, Metric string
 	Rows              []rungRow
 	Gaps              []pair
+	Sums              bool   // the model of single layers predicts some of the rungs
 	Unlike            []pair // what whole containers have otherwise than the layers
 }
 
@@ -18,6 +19,7 @@ type rungRow struct {
 	Name, Sub        string
 	Below            string
 	Own, Ratio, Mean show.Value
+	Sum, OverGroup   show.Value // what the model of single layers predicts, and what it is compared with
 	Rounds           string
 	Muted            bool
 	Significant      bool
@@ -41,6 +43,10 @@ func rungs(id string, c *ladder.Staircase) *rungTable {
 		}
 		row := rungRow{Name: name, Below: "–", Own: show.Value{Value: "–", Interval: "–"}, Rounds: words.Thousands(r.Own.N), Significant: r.Significant, Muted: r.Emulated || r.Doubtful || r.Failing}
 		row.Sub = words.RungTags(r)
+		if sum, known := c.Model.Of(r); known {
+			t.Sums = true
+			row.Sum, row.OverGroup = ofMetric(c.Metric, sum.Predicted, sum.PLow, sum.PHigh), ofMetric(c.Metric, sum.Measured, sum.MLow, sum.MHigh)
+		}
 		row.Mean = ofMetric(c.Metric, r.Row.Mean, r.Row.MeanLow, r.Row.MeanHigh)
 		if r.Kind == ladder.BareMetal {
 			row.Ratio, row.Rounds = show.Value{Value: "1", Interval: "by definition"}, words.Thousands(r.Row.Rounds)

@@ -94,6 +94,14 @@ func product(t notebook.Treatment, articled bool) string {
 	return cmp.Or(name, a("container"))
 }
 
+// isolation names a guest's layers: "layers up to seccomp", "only seccomp".
+func isolation(of string) string {
+	if only, single := strings.CutPrefix(of, notebook.OnlyLayer); single {
+		return "only " + Plain(only)
+	}
+	return "layers up to " + Plain(of)
+}
+
 // details follow an environment's name where it differs from the usual one.
 func details(t notebook.Treatment, network bool) (parts []string) {
 	if t.Kernel != "" {
@@ -107,7 +115,7 @@ func details(t notebook.Treatment, network bool) (parts []string) {
 	case notebook.IsolationFull:
 		parts = append(parts, "every layer")
 	default:
-		parts = append(parts, "layers up to "+Plain(t.Isolation))
+		parts = append(parts, isolation(t.Isolation))
 	}
 	if t.Machine != "" {
 		parts = append(parts, "with "+Plain(t.Machine))

@@ -53,7 +53,7 @@ const mostRungs = 3
 
 // Staircase says by rules what costs most. It names as a cost only what is significant.
 func Staircase(c *ladder.Staircase) string {
-	parts := slices.Concat(layerCosts(c), wholeCost(c), machineCosts(c), notTrusted(c))
+	parts := slices.Concat(layerCosts(c), wholeCost(c), sumsOfLayers(c.Model), machineCosts(c), notTrusted(c))
 	place := Work(c.Work()) + " at " + c.Instance.Name
 	if c.OtherImages {
 		place += ", " + Digests(c.Image)
@@ -117,6 +117,33 @@ func wholeCost(c *ladder.Staircase) []string {
 		return []string{what + " are not distinguishable from bare metal: " + rungTimes(c, r.Ratio) + " times it"}
 	}
 	return []string{what + " cost " + rungTimes(c, r.Ratio) + " times bare metal"}
+}
+
+// sumsOfLayers say how well the costs of single layers predict the rungs, and where layers cost more or less together than each by itself.
+func sumsOfLayers(m *ladder.Additive) []string {
+	if m == nil || len(m.Sums) == 0 {
+		return nil
+	}
+	inside := 0
+	first := -1
+	for i, s := range m.Sums {
+		if s.Inside() {
+			inside++
+		}
+		if first < 0 && s.Interacts {
+			first = i
+		}
+	}
+	said := fmt.Sprintf("the costs of single layers add up to what %d of %s cost", inside, Count(len(m.Sums), "rung"))
+	if first < 0 {
+		return []string{said}
+	}
+	s := m.Sums[first]
+	more, low, high, than := s.Excess, s.ExcessLow, s.ExcessHigh, "more"
+	if more < 0 {
+		more, low, high, than = -more, -high, -low, "less"
+	}
+	return []string{said, fmt.Sprintf("from %s on, layers cost %s %s together than the sum of their own costs", LadderRung(s.Rung), Measured(100*more, 100*low, 100*high, "%"), than)}
 }
 
 // machineCosts say what VMs cost over bare metal, and containers in them over the VM.

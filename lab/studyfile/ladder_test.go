@@ -49,6 +49,9 @@ func TestLadderRungs(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("treatments\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+	if single := (Place{Isolation: Values{"each", "all"}}).isolation(); len(single) != 2*len(notebook.Rungs)-1 || single[1] != "only-quota" || !slices.Contains(single, "quota") {
+		t.Errorf("each and all: %v", single)
+	}
 	if tr := all[len(all)-1]; tr.Isolation != notebook.IsolationFull || tr.Provisioning != notebook.Pinned || tr.Network != "" {
 		t.Errorf("an engine's rung: %+v", tr)
 	}
@@ -68,9 +71,9 @@ func TestMistakesInLadders(t *testing.T) {
 	layers, full := "{platform: cn, engines: [layers], isolation: all}", "{platform: cn, engines: [docker, runc], isolation: [full]}"
 	text := strings.ReplaceAll(climb, "WORKLOAD", "cpu")
 	for _, c := range []struct{ from, to, want string }{
-		{layers, "{platform: cn, engines: [layers]}", `s.yaml:5: engine layers: needs isolation: all, or a list of cgroup, quota, `},
-		{layers, "{platform: cn, engines: [layers], isolation: [cgroup, armour]}", `s.yaml:5: unknown layer "armour"; must be all, or a list of cgroup, quota, `},
-		{layers, "{platform: cn, engines: [layers], isolation: full}", `s.yaml:5: unknown layer "full"; must be all, or a list of cgroup`},
+		{layers, "{platform: cn, engines: [layers]}", `s.yaml:5: engine layers: needs isolation: all, each, or a list of cgroup, quota, `},
+		{layers, "{platform: cn, engines: [layers], isolation: [cgroup, armour]}", `s.yaml:5: unknown layer "armour"; must be all, each, or a list of cgroup, quota, `},
+		{layers, "{platform: cn, engines: [layers], isolation: full}", `s.yaml:5: unknown layer "full"; must be all, each, or a list of cgroup`},
 		{layers, "{platform: cn, engines: [layers, docker], isolation: all}", `s.yaml:5: engine layers: must be the only engine here: `},
 		{layers, "{platform: cn, engines: [layers|docker], isolation: all}", `s.yaml:5: engine layers: must be the only engine here: `},
 		{layers, "{platform: cn, engines: [layers], isolation: all, provisioning: [pinned]}", `s.yaml:5: engine layers: takes no provisioning:`},

@@ -28,7 +28,8 @@ type Place struct {
 	// "free", the default.
 	OtherMemory string `yaml:"other_memory,omitempty" json:",omitempty"`
 
-	// Isolation lists rungs of the isolation ladder. For the engine layers they are the topmost layers, or "all" of them. For other
+	// Isolation lists rungs of the isolation ladder. For the engine layers they are the topmost layers, or "all" of
+	// them; a name after "only-" is a guest with that layer and none below it, and "each" stands for one such guest for each layer. For other
 	// engines the rung is "full": a container on the bridge with both a CPU set and a quota.
 	Isolation Values `yaml:"isolation,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 }
@@ -38,7 +39,7 @@ func (Place) Allowed() map[string][]string {
 	return map[string][]string{
 		"platform": notebook.PlatformWords, "provisioning": notebook.Provisionings, "networks": notebook.Networks,
 		"other_cpus": {online, offline}, "other_memory": {free, withheld},
-		"isolation": append(slices.Clone(notebook.Rungs), allLayers, notebook.IsolationFull),
+		"isolation": slices.Concat(notebook.Rungs, notebook.SingleLayers[1:], []string{allLayers, eachLayer, notebook.IsolationFull}),
 	}
 }
 
@@ -64,14 +65,25 @@ func (u Use) machines(p Place) (all []string) {
 }
 
 // isolation lists the rungs of the place; "" for a place that is not on the ladder.
-func (p Place) isolation() []string {
-	if slices.Equal(p.Isolation, []string{allLayers}) {
-		return notebook.Rungs
-	}
+func (p Place) isolation() (all []string) {
 	if len(p.Isolation) == 0 {
 		return []string{""}
 	}
-	return p.Isolation
+	for _, l := range p.Isolation {
+		of := []string{l}
+		switch l {
+		case allLayers:
+			of = notebook.Rungs
+		case eachLayer:
+			of = notebook.SingleLayers
+		}
+		for _, l := range of {
+			if !slices.Contains(all, l) {
+				all = append(all, l)
+			}
+		}
+	}
+	return all
 }
 
 // ownKernel stands for the kernel that an engine chooses for its guests.
@@ -85,8 +97,11 @@ const (
 	withheld = "withheld"
 )
 
-// allLayers stands for all of notebook.Rungs.
-const allLayers = "all"
+// allLayers stands for all of notebook.Rungs, and eachLayer for all of notebook.SingleLayers.
+const (
+	allLayers = "all"
+	eachLayer = "each"
+)
 
 // Placing is what a command names instead of a study's own. An empty list keeps the study's.
 type Placing struct {

@@ -348,6 +348,9 @@ func (s *Spec) checkInstance(text string) error {
 	return nil
 }
 
+// layerList says what may follow isolation: where an engine makes rungs.
+var layerList = "all, each, or a list of " + strings.Join(notebook.Rungs, ", ") + "; " + notebook.OnlyLayer + " before a name means that layer alone"
+
 // checkIsolation checks the rungs of a place on the isolation ladder.
 func (s *Spec) checkIsolation(p Place) *problem {
 	var rungs engine.Kind // the engine of the place whose guests are always rungs
@@ -367,7 +370,7 @@ func (s *Spec) checkIsolation(p Place) *problem {
 	case ladder && !slices.Equal(p.Engines, []string{rungs.Name}):
 		return wrong(fmt.Sprintf("engine %s: must be the only engine here: write another `- platform: cn` for the others", rungs.Name), "engines")
 	case ladder && len(p.Isolation) == 0:
-		return wrong(fmt.Sprintf("engine %s: needs isolation: all, or a list of %s", rungs.Name, strings.Join(rungs.Isolations, ", ")), "engines")
+		return wrong(fmt.Sprintf("engine %s: needs isolation: %s", rungs.Name, layerList), "engines")
 	case ladder && len(p.Provisioning) > 0:
 		return wrong(fmt.Sprintf("engine %s: takes no provisioning:, because bare metal's CPU set and the layer quota limit its CPUs: leave it out", rungs.Name), "provisioning")
 	case len(p.Networks) > 0:
@@ -377,7 +380,7 @@ func (s *Spec) checkIsolation(p Place) *problem {
 	}
 	for j, l := range p.isolation() {
 		if ladder && !slices.Contains(rungs.Isolations, l) {
-			return wrong(fmt.Sprintf("unknown layer %q; must be all, or a list of %s", l, strings.Join(rungs.Isolations, ", ")), "isolation", j)
+			return wrong(fmt.Sprintf("unknown layer %q; must be %s", l, layerList), "isolation", j)
 		}
 		if !ladder && l != notebook.IsolationFull {
 			return wrong(fmt.Sprintf("isolation %q: must be %s; single layers need engines: [%s]", l, notebook.IsolationFull, notebook.LayersEngine), "isolation", j)

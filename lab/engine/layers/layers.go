@@ -2,7 +2,7 @@
 
 // Package layers makes a container from one layer of isolation after the other, so that a study can measure the cost of each
 // layer (the isolation ladder; paper "pinning", section VI: "overhead by isolation level"). A guest has the layer that its
-// spec names and all layers below it in notebook.Rungs. The lowest layer adds to a process of package bare. Each layer changes
+// spec names and all layers below it in notebook.Rungs, or only that one and what it needs (notebook.LayersOf). The lowest layer adds to a process of package bare. Each layer changes
 // only this:
 //
 //	cgroup        its own cgroup in every hierarchy, with bare metal's CPU set; it counts, and limits nothing else.
@@ -43,7 +43,7 @@ import (
 // Kind is the engine that makes the isolation ladder's rungs.
 var Kind = engine.Kind{
 	Takes:    notebook.Span{Low: 0.04, High: 0.3},
-	Platform: notebook.CN, Name: notebook.LayersEngine, Isolations: notebook.Rungs,
+	Platform: notebook.CN, Name: notebook.LayersEngine, Isolations: slices.Concat(notebook.Rungs, notebook.SingleLayers[1:]),
 	Network: func(top string, service bool) string {
 		if service {
 			return reached(top)
@@ -60,11 +60,8 @@ var Kind = engine.Kind{
 // Driver makes guests of some layers. The layers are Tare's own. Which of them the kernel allows shows when a guest is made.
 type Driver struct{ engine.Env }
 
-// Has reports whether a guest whose topmost layer is top has the layer.
-func Has(top, layer string) bool {
-	i := slices.Index(notebook.Layers, layer)
-	return i >= 0 && i <= slices.Index(notebook.Layers, top)
-}
+// Has reports whether a guest of the isolation has the layer (notebook.LayersOf).
+func Has(isolation, layer string) bool { return slices.Contains(notebook.LayersOf(isolation), layer) }
 
 // reached is how a guest whose topmost layer is top is connected if the load must reach a service in it. By its layers the network
 // is the host's (notebook.NetHost), nobody's (NetNone), or on the bridge (NetBridge).
@@ -153,8 +150,8 @@ func (g *guest) check(s engine.Spec) error {
 		return err
 	}
 	switch {
-	case !slices.Contains(notebook.Rungs, g.layer):
-		return fmt.Errorf("layers up to %q: must be one of %s", g.layer, strings.Join(notebook.Rungs, ", "))
+	case !slices.Contains(Kind.Isolations, g.layer):
+		return fmt.Errorf("layers up to %q: must be one of %s", g.layer, strings.Join(Kind.Isolations, ", "))
 	case s.Instance.Memory <= 0:
 		return fmt.Errorf("layers with %d bytes of memory; must be more than 0", s.Instance.Memory)
 	case g.has("network") && g.network == notebook.NetHost:

@@ -90,8 +90,12 @@ type Driver struct {
 // a busy host several.
 var bootTimes = map[string]time.Duration{notebook.KVM: 30 * time.Second, notebook.KVMEmulated: 6 * time.Minute, notebook.TCG: 3 * time.Minute}
 
-// maxCores is the greatest number of virtual CPUs of a machine.
-const maxCores = 1024
+// perBootSecond is how much memory adds a second to this bound: with huge pages, QEMU fills all of it first.
+const perBootSecond = 2 << 30
+
+// maxCores is the greatest number of virtual CPUs of a machine. More need interrupts that an emulated IOMMU remaps, which none of the machines
+// has, and QEMU before 8.1 gives a machine of type q35 at most 288.
+const maxCores = 255
 
 // minMemory is the least memory with which a guest boots: kernel, initramfs and its unpacked copy.
 const minMemory = 192 << 20
@@ -229,6 +233,9 @@ func (d *Driver) vhost(t notebook.Treatment) error {
 
 // fits says why a machine cannot have the instance's cores and memory; nil if it can.
 func (d *Driver) fits(m notebook.Machine, i notebook.Instance) error {
+	if i.Cores < 1 || i.Cores > maxCores {
+		return d.kind.Unsupported(fmt.Sprintf("%g cores", i.Cores), fmt.Sprintf("a machine has 1 to %d virtual CPUs", maxCores))
+	}
 	if err := m.Fits(int(i.Cores), i.Memory); err != nil {
 		return d.kind.Unsupported("a machine with "+m.Text(), err.Error())
 	}
@@ -250,14 +257,12 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	if boot == 0 {
 		return nil, fmt.Errorf("accelerator %q: must be one of %s", s.Accelerator, strings.Join(d.kind.Accelerators, ", "))
 	}
-	if s.Instance.Cores < 1 || s.Instance.Cores > maxCores {
-		return nil, d.kind.Unsupported(fmt.Sprintf("%g cores", s.Instance.Cores), fmt.Sprintf("a machine has 1 to %d virtual CPUs", maxCores))
-	}
 	cpus := int(s.Instance.Cores)
 	memory := s.Instance.Memory &^ (1<<20 - 1) // QEMU's unit
 	if memory < minMemory {
 		return nil, d.kind.Unsupported(fmt.Sprintf("%d MiB of memory", memory>>20), fmt.Sprintf("its kernel needs some of it to boot; ask for at least %d MiB", minMemory>>20))
 	}
+	boot += time.Duration(memory/perBootSecond) * time.Second
 	vm, err := notebook.ParseMachine(s.Machine)
 	if err != nil {
 		return nil, err
