@@ -23,7 +23,7 @@ const layerCGroup = "cgroup"
 // needed are the layers, beside the control group, without which a layer cannot be.
 var needed = map[string][]string{"bridge": {"network"}}
 
-// SingleLayers are the guests with one layer each, in the order of Rungs: first the one with a control group alone, on which all others stand.
+// SingleLayers are the guests with one layer each, in the order of Rungs: first the one with only a control group, on which all others stand.
 var SingleLayers = singles()
 
 func singles() []string {

@@ -22,7 +22,7 @@ type Additive struct {
 	Sums   []Sum       // of the nested rungs above the control group, from the lowest up
 }
 
-// LayerCost is what a layer costs, as a share of the time with a control group alone, with an interval of 95 %. Where a rate is measured, it is
+// LayerCost is what a layer costs, as a share of the time with only a control group, with an interval of 95 %. Where a rate is measured, it is
 // of the time for one unit.
 type LayerCost struct {
 	Layer            string
@@ -30,7 +30,7 @@ type LayerCost struct {
 	Probability      float64 // that the layer costs anything, by the model
 }
 
-// Sum is a nested rung's time beside the sum of its layers, both over the time with a control group alone, with intervals of 95 %. The
+// Sum is a nested rung's time beside the sum of its layers, both over the time with only a control group, with intervals of 95 %. The
 // prediction's interval is for the measured value, so the rung's own noise is in it.
 type Sum struct {
 	Rung                   *Rung
@@ -184,17 +184,17 @@ type fit struct {
 	models []fitted
 }
 
-// fitted is the posterior of one model: of the time with a control group alone, less 1, and of the layers' costs.
+// fitted is the posterior of one model: of the time with only a control group, less 1, and of the layers' costs.
 type fitted struct {
 	has  []bool // by layer
 	mean *mat.VecDense
 	cov  *mat.Dense
 }
 
-// widths of the costs' distribution, as shares of the time with a control group alone.
+// widths of the costs' distribution, as shares of the time with only a control group.
 var widths = []float64{0.005, 0.02, 0.1, 0.5, 2.5}
 
-// floorWidth is the width of the distribution of the time with a control group alone about its measured mean: far wider than any noise.
+// floorWidth is the width of the distribution of the time with only a control group about its measured mean: far wider than any noise.
 const floorWidth = 0.3
 
 func newFit(guests []*Rung, m means) *fit {
@@ -252,7 +252,7 @@ func (f *fit) weigh() {
 	}
 }
 
-// row is a guest's row of x: of one with a control group and these layers, or the costs of the layers alone.
+// row is a guest's row of x: of one with a control group and these layers, or only the costs of the layers.
 func (f *fit) row(layers []string, floor bool) []float64 {
 	row := make([]float64, 1+len(f.layers))
 	if floor {

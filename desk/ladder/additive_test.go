@@ -8,7 +8,7 @@ import (
 	"tare/notebook"
 )
 
-// sums is a study of the control group, single layers and nested rungs in which layers cost shares of the time with a control group alone.
+// sums is a study of the control group, single layers and nested rungs in which layers cost shares of the time with only a control group.
 // together is what a rung costs beyond the sum.
 func sums(seed uint64, rounds int, noise float64, cost map[string]float64, together func(layers []string) float64) *study {
 	s := newStudy(rounds, noise)

@@ -85,7 +85,7 @@ type Staircase struct {
 	OtherImages bool // another staircase differs only in its image, so its name has to include the image
 
 	Rungs   []*Rung   // bare metal first, then from the lowest up
-	Singles []*Rung   // the guests with one layer each, without ratios; the one with a control group alone is a rung
+	Singles []*Rung   // the guests with one layer each, without ratios; the one with only a control group is a rung
 	Model   *Additive // nil: it cannot be fitted
 	Level   float64   // at which Rung.Significant was decided, without the share of the stopping rule: 1 − Alpha over the number of ranked layers and engines
 }

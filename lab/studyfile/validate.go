@@ -349,7 +349,7 @@ func (s *Spec) checkInstance(text string) error {
 }
 
 // layerList says what may follow isolation: where an engine makes rungs.
-var layerList = "all, each, or a list of " + strings.Join(notebook.Rungs, ", ") + "; " + notebook.OnlyLayer + " before a name means that layer alone"
+var layerList = "all, each, or a list of " + strings.Join(notebook.Rungs, ", ") + "; " + notebook.OnlyLayer + " before a name means only that layer"
 
 // checkIsolation checks the rungs of a place on the isolation ladder.
 func (s *Spec) checkIsolation(p Place) *problem {
