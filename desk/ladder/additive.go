@@ -84,7 +84,7 @@ func (c *Staircase) additive() *Additive {
 	if len(fitted) < 2 || !ok {
 		return nil
 	}
-	f := newFit(fitted, m)
+	f := average(fitted, m)
 	a := &Additive{Rounds: m.rounds}
 	z := m.quantile(stats.Alpha)
 	for l, layer := range f.layers {
@@ -172,10 +172,10 @@ func newMeans(m notebook.Metric, guests []*Rung) (means, bool) {
 	return r, true
 }
 
-// fit is the posterior of the additive model. Each layer may cost nothing, or something that is normally distributed about 0 with an unknown
+// averaged is the posterior of the additive model. Each layer may cost nothing, or something that is normally distributed about 0 with an unknown
 // width. All combinations of layers that cost something, with a grid of widths, are weighted by how likely they make the means. So a layer
 // without a cost adds nearly no uncertainty to a sum.
-type fit struct {
+type averaged struct {
 	layers []string
 	y      *mat.VecDense
 	x      *mat.Dense // by guest: 1, and for each layer whether the guest has it
@@ -197,8 +197,8 @@ var widths = []float64{0.005, 0.02, 0.1, 0.5, 2.5}
 // floorWidth is the width of the distribution of the time with only a control group about its measured mean: far wider than any noise.
 const floorWidth = 0.3
 
-func newFit(guests []*Rung, m means) *fit {
-	f := &fit{}
+func average(guests []*Rung, m means) *averaged {
+	f := &averaged{}
 	for _, l := range notebook.Layers {
 		if slices.ContainsFunc(guests[1:], func(r *Rung) bool { return r.Treatment.Isolation == notebook.OnlyLayer+l }) {
 			f.layers = append(f.layers, l)
@@ -217,7 +217,7 @@ func newFit(guests []*Rung, m means) *fit {
 
 // weigh finds the models that count, with their weights and posteriors. Each combination of layers, and each width, is as likely as any other
 // before the means are known.
-func (f *fit) weigh() {
+func (f *averaged) weigh() {
 	const unlikely = 1e-6 // of the most likely one's weight
 	type model struct {
 		has    []bool
@@ -253,7 +253,7 @@ func (f *fit) weigh() {
 }
 
 // row is a guest's row of x: of one with a control group and these layers, or only the costs of the layers.
-func (f *fit) row(layers []string, floor bool) []float64 {
+func (f *averaged) row(layers []string, floor bool) []float64 {
 	row := make([]float64, 1+len(f.layers))
 	if floor {
 		row[0] = 1
@@ -268,7 +268,7 @@ func (f *fit) row(layers []string, floor bool) []float64 {
 
 // knows says whether all of the layers above the control group were fitted. A layer that only came with another, which needs it, counts as a
 // part of that one.
-func (f *fit) knows(layers []string) bool {
+func (f *averaged) knows(layers []string) bool {
 	known := []string{notebook.SingleLayers[0], notebook.LayerCPUSet}
 	for _, l := range f.layers {
 		if slices.Contains(layers, l) {
@@ -279,7 +279,7 @@ func (f *fit) knows(layers []string) bool {
 }
 
 // prior is the variance of each column's cost in one model.
-func (f *fit) prior(has []bool, width float64) []float64 {
+func (f *averaged) prior(has []bool, width float64) []float64 {
 	v := make([]float64, 1+len(has))
 	v[0] = floorWidth * floorWidth
 	for l, h := range has {
@@ -291,7 +291,7 @@ func (f *fit) prior(has []bool, width float64) []float64 {
 }
 
 // factorized is the covariance of the means in one model.
-func (f *fit) factorized(prior []float64) *mat.Cholesky {
+func (f *averaged) factorized(prior []float64) *mat.Cholesky {
 	n, _ := f.x.Dims()
 	v := mat.NewSymDense(n, nil)
 	for i := range n {
@@ -315,7 +315,7 @@ func (f *fit) factorized(prior []float64) *mat.Cholesky {
 }
 
 // likely is the logarithm of a model's likelihood, without a constant.
-func (f *fit) likely(has []bool, width float64) float64 {
+func (f *averaged) likely(has []bool, width float64) float64 {
 	ch := f.factorized(f.prior(has, width))
 	var solved mat.VecDense
 	if err := ch.SolveVecTo(&solved, f.y); err != nil {
@@ -324,7 +324,7 @@ func (f *fit) likely(has []bool, width float64) float64 {
 	return -0.5 * (mat.Dot(f.y, &solved) + ch.LogDet())
 }
 
-func (f *fit) posterior(has []bool, width float64) fitted {
+func (f *averaged) posterior(has []bool, width float64) fitted {
 	_, k := f.x.Dims()
 	variances := f.prior(has, width)
 	ch, prior := f.factorized(variances), mat.NewDiagDense(k, variances)
@@ -345,7 +345,7 @@ func (f *fit) posterior(has []bool, width float64) fitted {
 type estimate struct{ mean, sd float64 }
 
 // predict is the posterior of a sum: row·(1 or 0, costs). The time of a guest has 1 in front, so it is relative to the control group's mean.
-func (f *fit) predict(row []float64) (e estimate) {
+func (f *averaged) predict(row []float64) (e estimate) {
 	x := mat.NewVecDense(len(row), row)
 	square := 0.0
 	for i, p := range f.models {
@@ -360,7 +360,7 @@ func (f *fit) predict(row []float64) (e estimate) {
 }
 
 // included is the probability that a layer costs something.
-func (f *fit) included(layer int) (p float64) {
+func (f *averaged) included(layer int) (p float64) {
 	for i, m := range f.models {
 		if m.has[layer] {
 			p += f.weight[i]
