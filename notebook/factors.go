@@ -51,7 +51,7 @@ var (
 	FactorProvisioning = Factor{Name: "provisioning", Values: Provisionings, field: text(func(t *Treatment) *string { return &t.Provisioning })}
 	FactorInstance     = Factor{Name: "instance", hides: true, field: instance}
 	FactorNetwork      = Factor{Name: "network", Values: []string{NetMacvlan, NetUser, NetBridge, NetHost, NetNone}, hides: true, field: text(func(t *Treatment) *string { return &t.Network })}
-	FactorIsolation    = Factor{Name: "isolation", hides: true, Values: slices.Concat(Layers, SingleLayers[1:], []string{IsolationFull}), field: text(func(t *Treatment) *string { return &t.Isolation })}
+	FactorIsolation    = Factor{Name: "isolation", hides: true, Values: slices.Concat(Layers, SingleLayers, []string{IsolationFull}), field: text(func(t *Treatment) *string { return &t.Isolation })}
 	FactorMachine      = Factor{Name: "machine", Listed: true, field: text(func(t *Treatment) *string { return &t.Machine })}
 	FactorHostCores    = Factor{Name: "host_cores", Unit: "CPU", Number: true, hides: true, field: hostCores}
 )

@@ -17,19 +17,18 @@ var Rungs = slices.DeleteFunc(slices.Clone(Layers), func(l string) bool { return
 // see [LayersOf].
 const OnlyLayer = "only-"
 
-// layerCGroup is the rung that every guest with a layer has: its limits, and what is counted of it, are those of a control group.
-const layerCGroup = "cgroup"
+// LayerCGroup is the lowest rung, which every guest with a layer has: its limits, and what is counted of it, are those of a control group.
+const LayerCGroup = "cgroup"
 
 // needed are the layers, beside the control group, without which a layer cannot be.
 var needed = map[string][]string{"bridge": {"network"}}
 
-// SingleLayers are the guests with one layer each, in the order of Rungs: first the one with only a control group, on which all others stand.
+// SingleLayers are the guests with one layer each on a control group, in the order of Rungs.
 var SingleLayers = singles()
 
-func singles() []string {
-	all := []string{layerCGroup}
+func singles() (all []string) {
 	for _, l := range Rungs {
-		if l != layerCGroup {
+		if l != LayerCGroup {
 			all = append(all, OnlyLayer+l)
 		}
 	}
@@ -44,7 +43,7 @@ func LayersOf(isolation string) []string {
 	if !single || i < 0 {
 		return Layers[:i+1]
 	}
-	has := append([]string{layerCGroup, LayerCPUSet, only}, needed[only]...)
+	has := append([]string{LayerCGroup, LayerCPUSet, only}, needed[only]...)
 	return slices.DeleteFunc(slices.Clone(Layers), func(l string) bool { return !slices.Contains(has, l) })
 }
 

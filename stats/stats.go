@@ -227,7 +227,12 @@ func (c Confidence) student(free float64, n int) float64 {
 	if c.Looks > 0 { // more rounds than the design allows are more looks
 		c.Looks = max(c.Looks, n)
 	}
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: free}.Quantile(1 - (1-c.Level())/2)
+	return Student(free, 1-c.Level())
+}
+
+// Student is what Student's t statistic with so many degrees of freedom exceeds, up or down, with the probability alpha.
+func Student(free, alpha float64) float64 {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: free}.Quantile(1 - alpha/2)
 }
 
 // Estimate is a mean with its interval. Low and High are NaN where there is no interval (N < 2), Value where there is

@@ -32,10 +32,7 @@ func Staircase(w io.Writer, c *ladder.Staircase) error {
 			mean, low, high, n = r.Row.Mean, r.Row.MeanLow, r.Row.MeanHigh, r.Row.Rounds
 		}
 		below, missing := "", ""
-		sum, known := c.Model.Of(r)
-		if !known {
-			sum.Predicted, sum.PLow, sum.PHigh, sum.Measured, sum.MLow, sum.MHigh = math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()
-		}
+		sum, _ := c.Model.Of(r)
 		if r.Missing != nil {
 			missing = words.Doubt(r.Missing)
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"tare/desk/data"
 	"tare/notebook"
@@ -47,16 +46,19 @@ func (s Sum) Inside() bool { return s.Measured >= s.PLow && s.Measured <= s.PHig
 // Wider is how many times as wide the prediction's interval is as the measured one.
 func (s Sum) Wider() float64 { return (s.PHigh - s.PLow) / (s.MHigh - s.MLow) }
 
-// Of is the sum of a rung's layers; false where the model has none.
+// noSum has no values.
+var noSum = Sum{Measured: math.NaN(), MLow: math.NaN(), MHigh: math.NaN(), Predicted: math.NaN(), PLow: math.NaN(), PHigh: math.NaN()}
+
+// Of is the sum of a rung's layers; false, with values that are NaN, where the model has none.
 func (a *Additive) Of(r *Rung) (Sum, bool) {
-	if a == nil {
-		return Sum{}, false
+	if a != nil {
+		for _, s := range a.Sums {
+			if s.Rung == r {
+				return s, true
+			}
+		}
 	}
-	i := slices.IndexFunc(a.Sums, func(s Sum) bool { return s.Rung == r })
-	if i < 0 {
-		return Sum{}, false
-	}
-	return a.Sums[i], true
+	return noSum, false
 }
 
 const leastRounds = 3 // for a variance between rounds and guests
@@ -64,7 +66,7 @@ const leastRounds = 3 // for a variance between rounds and guests
 // additive fits the model; nil if the staircase lacks the guests for it.
 func (c *Staircase) additive() *Additive {
 	usable := func(r *Rung) bool { return r.Measured() && !r.Emulated && !r.Row.Unreliable() }
-	base := slices.IndexFunc(c.Rungs, func(r *Rung) bool { return r.Kind == Layer && r.Name == notebook.SingleLayers[0] })
+	base := slices.IndexFunc(c.Rungs, func(r *Rung) bool { return r.Kind == Layer && r.Name == notebook.LayerCGroup })
 	if base < 0 || !usable(c.Rungs[base]) {
 		return nil
 	}
@@ -119,7 +121,7 @@ type means struct {
 
 // quantile is how many standard deviations an interval reaches that misses with the probability alpha.
 func (m means) quantile(alpha float64) float64 {
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: m.degrees}.Quantile(1 - alpha/2)
+	return stats.Student(m.degrees, alpha)
 }
 
 func newMeans(m notebook.Metric, guests []*Rung) (means, bool) {
@@ -269,7 +271,7 @@ func (f *averaged) row(layers []string, floor bool) []float64 {
 // knows says whether all of the layers above the control group were fitted. A layer that only came with another, which needs it, counts as a
 // part of that one.
 func (f *averaged) knows(layers []string) bool {
-	known := []string{notebook.SingleLayers[0], notebook.LayerCPUSet}
+	known := []string{notebook.LayerCGroup, notebook.LayerCPUSet}
 	for _, l := range f.layers {
 		if slices.Contains(layers, l) {
 			known = append(known, notebook.LayersOf(notebook.OnlyLayer+l)...)

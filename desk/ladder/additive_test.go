@@ -14,7 +14,7 @@ func sums(seed uint64, rounds int, noise float64, cost map[string]float64, toget
 	s := newStudy(rounds, noise)
 	s.rand = rand.New(rand.NewPCG(seed, 7))
 	s.add(rung("bm", "", ""), 0.48)
-	for _, isolation := range append(append([]string{}, notebook.Rungs...), notebook.SingleLayers[1:]...) {
+	for _, isolation := range append(append([]string{}, notebook.Rungs...), notebook.SingleLayers...) {
 		share := 1.0
 		layers := notebook.LayersOf(isolation)
 		for _, l := range layers {

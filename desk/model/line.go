@@ -34,12 +34,12 @@ const misfitDoubt = 0.25
 // determine the parameters or a number is beyond all bounds.
 func fitLine(x *mat.Dense, y, noise []float64, noiseDF, alpha float64) (*line, bool) {
 	n, p := x.Dims()
-	l := &line{df: n - p, noiseDF: noiseDF, scale: 1, byResiduals: math.Inf(1), byNoise: student(noiseDF, alpha)}
+	l := &line{df: n - p, noiseDF: noiseDF, scale: 1, byResiduals: math.Inf(1), byNoise: stats.Student(noiseDF, alpha)}
 	if l.df < 0 {
 		return nil, false
 	}
 	if l.df > 0 {
-		l.byResiduals = student(float64(l.df), alpha)
+		l.byResiduals = stats.Student(float64(l.df), alpha)
 	}
 	q, _, ok := l.solve(x, y, noise)
 	if !ok {
@@ -153,8 +153,4 @@ func (l *line) none() float64 {
 	}
 	byNoise := distuv.F{D1: float64(k), D2: l.noiseDF}.Survival(f)
 	return max(byResiduals, byNoise)
-}
-
-func student(df, alpha float64) float64 {
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(1 - alpha/2)
 }

@@ -221,7 +221,7 @@ func Claimed(t notebook.Treatment) string {
 	case "", notebook.IsolationFull:
 		parts = append(parts, t.Isolation)
 	default:
-		parts = append(parts, "up to", t.Isolation)
+		parts = append(parts, strings.TrimPrefix(isolation(t.Isolation), "layers "))
 	}
 	if t.Machine != "" {
 		parts = append(parts, "with", t.Machine)

@@ -52,9 +52,9 @@ var tracerMetrics = map[string]string{
 
 	"interrupts":        "interrupts of devices on the whole host; by device before the name",
 	"softirqs":          "soft interrupts on the whole host; by kind before the name",
-	"io_wakeups":        "times that an interrupt of a device or of the network woke a thread",
-	"remote_io_wakeups": "of them, those of a thread that had run on another CPU",
-	"far_io_wakeups":    "of them, those of a thread that had run under another last-level cache",
+	"io_wakeups":        "wake-ups of threads by an interrupt of a device or of the network",
+	"remote_io_wakeups": "those of a thread that last ran on another CPU",
+	"far_io_wakeups":    "those of a thread that last ran under another last-level cache",
 
 	"cycles":       "cycles of the CPU's clock in which the work ran",
 	"instructions": "instructions that the work and the kernel for it executed",

@@ -39,7 +39,7 @@ func (Place) Allowed() map[string][]string {
 	return map[string][]string{
 		"platform": notebook.PlatformWords, "provisioning": notebook.Provisionings, "networks": notebook.Networks,
 		"other_cpus": {online, offline}, "other_memory": {free, withheld},
-		"isolation": slices.Concat(notebook.Rungs, notebook.SingleLayers[1:], []string{allLayers, eachLayer, notebook.IsolationFull}),
+		"isolation": slices.Concat(notebook.Rungs, notebook.SingleLayers, []string{allLayers, eachLayer, notebook.IsolationFull}),
 	}
 }
 
@@ -75,7 +75,7 @@ func (p Place) isolation() (all []string) {
 		case allLayers:
 			of = notebook.Rungs
 		case eachLayer:
-			of = notebook.SingleLayers
+			of = append([]string{notebook.LayerCGroup}, notebook.SingleLayers...)
 		}
 		for _, l := range of {
 			if !slices.Contains(all, l) {
@@ -97,7 +97,7 @@ const (
 	withheld = "withheld"
 )
 
-// allLayers stands for all of notebook.Rungs, and eachLayer for all of notebook.SingleLayers.
+// allLayers stands for all of notebook.Rungs, and eachLayer for the control group and all of notebook.SingleLayers.
 const (
 	allLayers = "all"
 	eachLayer = "each"

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -168,7 +168,7 @@ func (e perfEvent) count() (n, enabled, running float64, err error) {
 	var b [24]byte
 	got, err := unix.Read(int(e), b[:])
 	if err == nil && got != len(b) {
-		err = fs.ErrInvalid
+		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
 		return 0, 0, 0, fmt.Errorf("reading a perf event: %w", err)

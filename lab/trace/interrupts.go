@@ -5,8 +5,6 @@ package trace
 import (
 	"bytes"
 
-	"github.com/cilium/ebpf"
-
 	"tare/notebook"
 )
 
@@ -16,17 +14,7 @@ var _ = add(tracer{
 	name:     notebook.TracerInterrupts,
 	on:       "the interrupts' tracepoints (Linux 5.18 or later with BTF)",
 	programs: []string{"irq_entry", "irq_exit", "soft_entry", "soft_exit", "io_waking"},
-	attach: func(t *Trace) error {
-		cpus, err := ebpf.PossibleCPU()
-		if err == nil {
-			err = t.kit.coll.Maps["serving"].Put(uint32(0), make([]serving, cpus))
-		}
-		if err != nil {
-			return err
-		}
-		return t.attachAll("irq_entry", "irq_exit", "soft_entry", "soft_exit", "io_waking")
-	},
-	read: (*Trace).readInterrupts,
+	read:     (*Trace).readInterrupts,
 })
 
 // softInterrupts are the kernel's names of soft interrupts, by number (linux/interrupt.h).

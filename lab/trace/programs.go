@@ -207,8 +207,27 @@ func (k *Kit) iterate(program string) error {
 	return nil
 }
 
-// empty removes all entries of a map.
+// empty removes all entries of a map, or sets those of an array with a value for each CPU to zero. Maps of other types are left alone.
 func empty(m *ebpf.Map) error {
+	switch m.Type() {
+	case ebpf.Hash, ebpf.StackTrace:
+		return remove(m)
+	case ebpf.PerCPUArray:
+		cpus, err := ebpf.PossibleCPU()
+		if err != nil {
+			return err
+		}
+		for i := range m.MaxEntries() {
+			if err := m.Put(i, slices.Repeat([][]byte{make([]byte, m.ValueSize())}, cpus)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// remove removes all entries of a map.
+func remove(m *ebpf.Map) error {
 	var key []byte
 	for {
 		next, err := m.NextKeyBytes(nil)

@@ -132,7 +132,7 @@ func Open(names []string) (*Kit, error) {
 	}
 	k := &Kit{tracers: named(names), missing: map[string]string{}, loaded: map[string][]string{}}
 	for _, t := range k.tracers {
-		if t.programs == nil && t.open != nil {
+		if t.open != nil {
 			if err := t.open(t); err != nil {
 				k.missing[t.name] = err.Error()
 			}
@@ -178,14 +178,8 @@ func (k *Kit) load() {
 	}
 	var all []string
 	for _, t := range k.tracers {
-		if t.programs == nil {
+		if t.programs == nil || k.missing[t.name] != "" {
 			continue
-		}
-		if t.open != nil {
-			if err := t.open(t); err != nil {
-				k.missing[t.name] = err.Error()
-				continue
-			}
 		}
 		k.loaded[t.name] = t.programs
 		all = append(all, t.programs...)
@@ -403,19 +397,9 @@ func (t *Trace) prepare() error {
 		return fmt.Errorf("emptying the programs' seats: %w", err)
 	}
 	for name, m := range k.coll.Maps {
-		if m.Type() != ebpf.Hash && m.Type() != ebpf.StackTrace {
-			continue
-		}
 		if err := empty(m); err != nil {
 			return fmt.Errorf("emptying the programs' %s: %w", name, err)
 		}
-	}
-	cpus, err := ebpf.PossibleCPU()
-	if err != nil {
-		return err
-	}
-	if err := k.coll.Maps["all"].Put(uint32(0), make([]sums, cpus)); err != nil {
-		return fmt.Errorf("emptying the programs' sums: %w", err)
 	}
 	for _, th := range t.target.Threads {
 		if err := k.coll.Maps["seeds"].Put(uint32(th.ID), t.target.seed(role(th.Role))); err != nil {

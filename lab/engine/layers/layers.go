@@ -43,7 +43,7 @@ import (
 // Kind is the engine that makes the isolation ladder's rungs.
 var Kind = engine.Kind{
 	Takes:    notebook.Span{Low: 0.04, High: 0.3},
-	Platform: notebook.CN, Name: notebook.LayersEngine, Isolations: slices.Concat(notebook.Rungs, notebook.SingleLayers[1:]),
+	Platform: notebook.CN, Name: notebook.LayersEngine, Isolations: slices.Concat(notebook.Rungs, notebook.SingleLayers),
 	Network: func(top string, service bool) string {
 		if service {
 			return reached(top)

@@ -31,7 +31,7 @@ func TestRungs(t *testing.T) {
 	s := engine.Spec{
 		CPUs: []int{0}, Image: img, Instance: notebook.Instance{Name: "test", Cores: 1, Memory: 256 << 20},
 	}
-	for _, s.Isolation = range slices.Concat(notebook.Rungs, notebook.SingleLayers[1:]) {
+	for _, s.Isolation = range slices.Concat(notebook.Rungs, notebook.SingleLayers) {
 		t.Run(s.Isolation, func(t *testing.T) {
 			s.ID = "rung-" + s.Isolation
 			g, err := d.Provision(t.Context(), s)

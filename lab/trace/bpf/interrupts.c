@@ -19,7 +19,7 @@ struct {
 
 // What happens on one CPU.
 struct serving {
-	u32 hard, soft; // how deep it is in handlers of devices' interrupts, and in soft interrupts of devices
+	u32 hard, soft; // whether it serves the interrupt of a device, and a soft interrupt of devices
 	u64 softirqs[SOFTIRQS];
 	u64 wakeups, remote, far; // of the guest's threads: in all, of threads whose CPU was another one, and of those one with another cache
 };
