@@ -64,12 +64,15 @@ a metric where higher is better, the cost is the value before divided by the val
 	}
 	c.Flags().StringVar(&o.format, "format", "table", "table, json, or markdown: a short note for a pull request")
 	suggest(c, "format", formats...)
-	c.Flags().StringVar(&o.margin, "margin", "1%", "smallest change that matters")
+	c.Flags().StringVar(&o.margin, "margin", usualMargin, "smallest change that matters")
 	o.against.flag(c)
 	c.Flags().StringVar(&o.figure, "figure", "", "file for a figure of the changes, .svg or .pdf")
 	c.Flags().StringVar(&o.failIf, "fail-if", "", "exit with status 3 where a configuration meets this: ratio>NUMBER or ratio<NUMBER")
 	return c
 }
+
+// usualMargin is the smallest change that matters where nobody names one.
+const usualMargin = "1%"
 
 // comparing holds the flags of compare.
 type comparing struct {
@@ -128,12 +131,20 @@ func (o comparing) compare(before, after string) (*compare.Comparison, error) {
 	return compare.From(old, new, matters)
 }
 
+// sameFolder says whether two paths lead to one folder that exists.
+func sameFolder(one, other string) bool {
+	a, err := os.Stat(one)
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(other)
+	return err == nil && os.SameFile(a, b)
+}
+
 // readBoth reads two folders separately.
 func readBoth(before, after string, opt data.Options) (old, new *data.Summary, err error) {
-	if a, err := os.Stat(before); err == nil {
-		if b, err := os.Stat(after); err == nil && os.SameFile(a, b) {
-			return nil, nil, fmt.Errorf("compare: %s and %s are the same folder", before, after)
-		}
+	if sameFolder(before, after) {
+		return nil, nil, fmt.Errorf("compare: %s and %s are the same folder", before, after)
 	}
 	if old, err = data.Read([]string{before}, opt); err != nil {
 		return nil, nil, err

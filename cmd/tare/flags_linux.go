@@ -35,6 +35,7 @@ type running struct {
 	budget                    time.Duration
 	tuneHost, quiet, silent   bool // quiet is the older name of tuneHost
 	noHostCode, plan          bool
+	since                     string         // earlier results folder that the run is compared with
 	host                      string         // file that names recorded
 	recorded                  *notebook.Host // host for which plan plans; nil: this one
 }
@@ -91,13 +92,14 @@ func (r *running) timing(c *cobra.Command) {
 	f.BoolVar(&r.untilClaims, "until-claims", false, "stop when every claim of the study is decided that this host can test")
 	f.StringVar(&r.until, "until", "", "the older name of --precision, --decide and --until-claims")
 	f.Lookup("until").Hidden = true
+	f.StringVar(&r.since, "compare", "", "at the end print what changed since an earlier run of the same study, the results folder `OLD`")
 	f.StringVar(&r.explain, "explain", "", "also trace where the time goes, in additional runs: with kernel counters, with every event (--explain="+studyfile.ExplainDeep+
 		"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
 	f.Lookup("explain").NoOptDefVal = studyfile.ExplainByDefault
 }
 
 func (r *running) check(c *cobra.Command) error {
-	if err := notEmpty(c, "out", "input", "image", "explain", "precision", "decide", "until", "platforms", "size", "network", "provisioning", "only", "vm-kernel", "load-from", "host"); err != nil {
+	if err := notEmpty(c, "out", "input", "image", "explain", "precision", "decide", "until", "platforms", "size", "network", "provisioning", "only", "vm-kernel", "load-from", "compare", "host"); err != nil {
 		return err
 	}
 	if c.Flags().Changed("rounds") && r.rounds == 0 {

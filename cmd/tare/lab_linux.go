@@ -60,12 +60,15 @@ records each run before the next begins. After an interrupt or a kill, the same 
 
 --platforms, --size, --provisioning and --network replace the values that the study names. --only keeps a part of the study.
 
+--compare OLD prints what changed since an earlier run of the study, as tare compare does, in place of the summary.
+
 With --explain each configuration also has traced runs, as many as its other runs and in random order among them. Ratios come
 only from untraced runs. tare explain then shows where the time went and what the tracers cost.`,
 		Example: `  sudo tare run quick --out R
   sudo tare run quick --explain --out R && tare explain R
   sudo tare run quick --decide 2% --time-budget 20m
   sudo tare run pinning-small --until-claims --time-budget 30m
+  sudo tare run quick --out after --compare before
   sudo tare run quick --platforms host,container:crun --size 2/2GB
   sudo tare run ./mine.yaml --only platform=cn,instance=large --time-budget 30m`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -118,6 +121,9 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, seedChosen bool
 	if err := notebook.Admits(r.out, spec.Name); err != nil && !r.plan {
 		return err
 	}
+	if err := r.checkSince(spec.Name); err != nil {
+		return err
+	}
 	published, err := publishedOf(spec) // otherwise the report would fail after hours of measuring
 	if err != nil {
 		return err
@@ -164,6 +170,24 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, seedChosen bool
 	return r.finish(run, reason, published)
 }
 
+// checkSince refuses a folder for --compare that holds no results of the study.
+func (r *running) checkSince(study string) error {
+	if r.since == "" {
+		return nil
+	}
+	f, err := notebook.Read(r.since)
+	if err == nil && f.Study.Name != study {
+		err = fmt.Errorf("%s holds the study %s; name a folder of the study %s", r.since, f.Study.Name, study)
+	}
+	if err == nil && sameFolder(r.since, r.out) {
+		err = fmt.Errorf("%s is also the folder of --out; name the folder of an earlier run", r.since)
+	}
+	if err != nil {
+		return fmt.Errorf("--compare: %w", err)
+	}
+	return nil
+}
+
 // openClaims are the claims that this host can test and that the measurements so far leave undecided.
 func openClaims(dir string, published []claims.Claim) (open []study.Question, err error) {
 	s, err := data.Read([]string{dir}, data.Options{Kinds: kinds.All})
@@ -189,7 +213,12 @@ func (r *running) finish(run *study.Run, reason *notebook.Message, published []c
 	if err != nil {
 		return err
 	}
-	if err := printSummary(os.Stdout, s, r.format, details{}); err != nil {
+	if r.since != "" {
+		err = comparing{format: r.format, margin: usualMargin}.run(r.since, r.out)
+	} else {
+		err = printSummary(os.Stdout, s, r.format, details{})
+	}
+	if err != nil {
 		return err
 	}
 	if r.known.Claims {
@@ -226,7 +255,7 @@ func (r *running) finish(run *study.Run, reason *notebook.Message, published []c
 		fmt.Fprintln(os.Stderr, "Every claim that this host can test is decided.")
 	case reason.Is("cap-on-rounds") && r.known.Claims:
 		fmt.Fprintf(os.Stderr, "Stopped after %d rounds; not every claim is decided.\n", run.Plan.Study.Design.Cap)
-	case reason.Is("cap-on-rounds") && run.Plan.Study.Design.Looks() > 0:
+	case reason.Is("cap-on-rounds") && run.Plan.Study.Design.Looks() > 0 && s.Folders[0].Rounds >= run.Plan.Study.Design.Cap: // emulated VMs have fewer
 		fmt.Fprintf(os.Stderr, "Stopped after %d rounds; the requested precision was not reached. The first lines say what is inconclusive.\n", run.Plan.Study.Design.Cap)
 	case reason.Is("time-budget"):
 		for _, note := range run.Notes() {

@@ -165,3 +165,21 @@ func TestTracersThatDoNotWorkAreOneLinePerReason(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// --compare takes only a folder of the same study that the run does not write itself.
+func TestWhatARunIsComparedWith(t *testing.T) {
+	const sample = "testdata/samples/timing"
+	for _, c := range []struct{ since, out, want string }{
+		{"", "new", ""},
+		{sample, "new", ""},
+		{sample, "testdata/samples/timing-again", ""}, // it is continued
+		{sample, sample, "is also the folder of --out; name the folder of an earlier run"},
+		{"testdata/samples/chr", "new", "holds the study sample-chr; name a folder of the study sample-timing"},
+		{"nothing", "new", "name a folder that `tare run` or `tare bench` made"},
+	} {
+		r := running{since: c.since, out: c.out}
+		if err := r.checkSince("sample-timing"); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q with --out %s: %v, want %q", c.since, c.out, err, c.want)
+		}
+	}
+}

@@ -119,7 +119,9 @@ func TestQuietIsPutBack(t *testing.T) {
 	if err := busy.Start(); err != nil {
 		t.Fatal(err)
 	}
-	h.must("bench", "--image", h.image, "--platforms", "bm", "--instances", "1/512MB", "--rounds", "2", "--out", "R2", "--", "sleep", "0.3")
+	if said := h.must("bench", "--image", h.image, "--platforms", "bm", "--instances", "1/512MB", "--rounds", "2", "--out", "R2", "--compare", "R", "--", "sleep", "0.3"); !strings.Contains(said, "From R to R2") {
+		t.Errorf("--compare: %s", said)
+	}
 	if err := busy.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

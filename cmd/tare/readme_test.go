@@ -214,7 +214,7 @@ const brief = "--time-budget 30s"
 
 // TestWithDockerReadme follows the README in order, in an empty folder. Its images are the test's own, from a registry on loopback
 // under the README's names, and so are its archive, its container and its Compose file. It skips make, which installs; loads over
-// ssh; and the disk image, which is made from packages.
+// ssh; kernels, which the reader has; and the disk image, which is made from packages.
 func TestWithDockerReadme(t *testing.T) {
 	h := newHost(t)
 	needDocker(t)
@@ -233,7 +233,7 @@ func TestWithDockerReadme(t *testing.T) {
 		line = strings.ReplaceAll(line, "--from-container web ", "--from-container "+container+" ")
 		measures := regexp.MustCompile(`tare (run|bench|fit) `).MatchString(line)
 		switch {
-		case strings.Contains(line, "make "), strings.Contains(line, "ssh://"), strings.Contains(line, "tare image "):
+		case strings.Contains(line, "make "), strings.Contains(line, "ssh://"), strings.Contains(line, "tare image "), strings.Contains(line, "--vm-kernel "):
 			continue
 		case measures && !strings.Contains(line, brief):
 			if out := outFlag.FindStringSubmatch(line); out != nil {

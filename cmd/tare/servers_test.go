@@ -75,7 +75,10 @@ instances: [1/1GB]
 capacity: {objective: p99=1m, from: 50, to: 51, hold: 1s}
 design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 1m}
 `)
-	_, errs, _ := h.run("run", "./rate.yaml", "--out", "C")
+	_, errs, _ := h.run("run", "./rate.yaml", "--out", "C") // it fails, because no trial finds a capacity
+	if _, err := notebook.Read(h.dir + "/C"); err != nil {
+		h.t.Fatalf("the study did not begin: %v: %s", err, errs)
+	}
 	all := h.trials("C")
 	for _, tr := range all {
 		if tr.Failure == nil || !tr.Failure.Is("met-at-greatest-rate") {

@@ -43,7 +43,6 @@ func ExampleAnswer() {
 	//     known: too few or too noisy rounds.
 	//   ! ../export/testdata/made-before: 4 of 7 rounds were run; its last session ended: cap on
 	//     rounds.
-	//   ✓ Other programs disturbed no round.
 	//
 	// Next
 	//   Continue          sudo tare run quick --explain --out ../export/testdata/made-before

@@ -315,7 +315,7 @@ func reliance(s *data.Summary) ResultBlock {
 			add(Caution, Doubt(d)+".")
 		}
 	}
-	switch total := allRounds(s); {
+	switch total := watchedRounds(s); {
 	case total == 0:
 	case n == 0:
 		add(Passed, "Other programs disturbed no round.")
@@ -333,11 +333,18 @@ func reliance(s *data.Summary) ResultBlock {
 	return b
 }
 
-func allRounds(s *data.Summary) (n int) {
-	for _, f := range s.Folders {
-		n += f.Rounds
+// watchedRounds is the number of rounds in which Tare recorded what other programs used.
+func watchedRounds(s *data.Summary) int {
+	type round struct{ folder, round int }
+	watched := map[round]bool{}
+	for _, r := range s.Rows {
+		for _, c := range r.Cells {
+			if c.Beside.OfS > 0 {
+				watched[round{c.Folder, c.Round}] = true
+			}
+		}
 	}
-	return n
+	return len(watched)
 }
 
 // checked are the A/A checks: each that fails, and one line for those that hold.

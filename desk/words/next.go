@@ -37,7 +37,10 @@ func begun(f data.Folder) []string {
 }
 
 // measuringFlags are the options of run and bench that another folder, or another number of rounds, replaces.
-var measuringFlags = []string{"--out", "--rounds", "--precision", "--decide", untilClaims, "--until", "--seed", "--time-budget"}
+var measuringFlags = []string{"--out", "--rounds", "--precision", "--decide", untilClaims, "--until", "--seed", "--time-budget", sinceFlag}
+
+// sinceFlag names the earlier folder that a run is compared with.
+const sinceFlag = "--compare"
 
 // untilClaims is the only one of the measuringFlags without a value.
 const untilClaims = "--until-claims"
@@ -104,6 +107,16 @@ func tighter(s *data.Summary) (command string, rounds int) {
 	return command, rounds
 }
 
+// afresh is the command that measures once more, for example after an update, and says what changed; empty: nobody knows the command.
+func afresh(s *data.Summary) string {
+	if len(s.Folders) != 1 || begun(s.Folders[0]) == nil {
+		return ""
+	}
+	dir := filepath.Clean(s.Folders[0].Dir)
+	args := with(begun(s.Folders[0]), []string{"--out", "--seed", sinceFlag}, "--out", dir+"-2", sinceFlag, dir)
+	return "sudo tare " + Shell(args...)
+}
+
 // next are the commands that somebody may want next.
 func next(s *data.Summary) ResultBlock {
 	b := ResultBlock{Head: "Next"}
@@ -121,6 +134,9 @@ func next(s *data.Summary) ResultBlock {
 			after = "(about " + t + ")"
 		}
 		add("A tighter answer", command, after)
+	}
+	if unfinished == "" && onlyMeans(s) {
+		add("After an update", afresh(s), "")
 	}
 	if engine := firstEngine(s); engine != "" && comparesTimes(s) && !slices.ContainsFunc(s.Folders, func(f data.Folder) bool { return len(f.Args) > 0 && f.Args[0] == "bench" }) {
 		add("Your own command", "sudo tare bench --image IMAGE --platforms bm,cn:"+engine+" -- COMMAND", "")
@@ -155,6 +171,11 @@ func comparesTimes(s *data.Summary) bool {
 	return slices.ContainsFunc(s.Rows, func(r *data.Row) bool {
 		return r.Kind == "" && r.Representative && !beside(r) && r.RatioRounds > 1
 	})
+}
+
+// onlyMeans says whether the folders have timed work, but nothing that it may be compared with, such as emulated VMs only.
+func onlyMeans(s *data.Summary) bool {
+	return slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return r.Kind == "" && r.Rounds > 1 }) && !comparesTimes(s) && !comparesRates(s)
 }
 
 // comparesRates says whether the folders compare rates of their own kind, such as the requests a second of services.

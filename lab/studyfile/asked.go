@@ -223,6 +223,8 @@ func (a *Asked) Hash(planned notebook.Study, ready map[string]*workload.Ready) s
 // must not mix the two.
 const heldByASet = "a CPU set holds bare metal and the rungs of the ladder"
 
+func outsideVMs(p Place) bool { return p.Platform != notebook.VM && p.Platform != notebook.VMCN }
+
 // design is the study's design with the choices applied.
 func (s *Spec) design(ch Choices) (notebook.Design, error) {
 	design, wrong := s.Design.parse()
@@ -231,7 +233,9 @@ func (s *Spec) design(ch Choices) (notebook.Design, error) {
 	}
 	if ch.Rounds > 0 {
 		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
-		design.Emulated = min(design.Emulated, ch.Rounds)
+		if design.Emulated = min(design.Emulated, ch.Rounds); !slices.ContainsFunc(s.Platforms, outsideVMs) { // these rounds are all that was asked for
+			design.Emulated = ch.Rounds
+		}
 	}
 	switch {
 	case ch.Until.config != nil:

@@ -42,3 +42,27 @@ func TestFlagsOfUntil(t *testing.T) {
 		}
 	}
 }
+
+// --rounds limits what emulated VMs do next to other guests. In a study of VMs only it is what was asked for.
+func TestRoundsOfEmulatedVMs(t *testing.T) {
+	for _, c := range []struct {
+		platforms []string
+		rounds    int
+		emulated  int
+	}{
+		{[]string{"bm", "vm"}, 5, 2},
+		{[]string{"bm", "vm"}, 1, 1},
+		{[]string{"vm"}, 5, 5},
+		{[]string{"vm", "vmcn"}, 0, 2},
+		{[]string{"vm", "vmcn"}, 1, 1},
+	} {
+		s := Spec{Design: Design{Rounds: Rounds{Floor: 10, Cap: 20, Emulated: 2}, Trials: 3, Timeout: "1m"}}
+		for _, p := range c.platforms {
+			s.Platforms = append(s.Platforms, Place{Platform: p})
+		}
+		d, err := s.design(Choices{Rounds: c.rounds})
+		if err != nil || d.Emulated != c.emulated || c.rounds > 0 && (d.Floor != c.rounds || d.Cap != c.rounds) {
+			t.Errorf("%v, --rounds %d: %+v, %v; want %d rounds of emulated VMs", c.platforms, c.rounds, d, err, c.emulated)
+		}
+	}
+}

@@ -75,6 +75,14 @@ END
 	if r := said(t, "postgres", append(argv, "50"), "pgbench", logs+tail); !strings.Contains(string(r.Stderr), "rated 50") {
 		t.Errorf("%s%s", r.Stdout, r.Stderr)
 	}
+	// Clients that took a whole second to connect had no time for a transaction.
+	const connecting = `for a; do case $a in --time=4) time=enough ;; --log-prefix=*) p=${a#*=} ;; esac; done
+if [ -z "${time:-}" ]; then : >$p.9; echo 'number of failed transactions: 0 (NaN%)'; exit; fi
+`
+	r = said(t, "postgres", argv, "pgbench", connecting+logs+tail)
+	if _, also, cause := w.Figures(r); cause != nil || also["requests"] != 9 {
+		t.Errorf("%v, %v; %s", also, cause, r.Stderr)
+	}
 	for _, c := range []struct{ script, want string }{
 		{logs + `echo "0 6 failed 0 1700000000 12" >>$p.10` + "\n" + tail, "1 of 10 transactions failed"},
 		{"echo 'pgbench: error: connection to server failed' >&2; exit 1\n", "pgbench: failed (exit status 1): pgbench: error: connection to server failed"},
