@@ -21,6 +21,10 @@ func Compared(c *compare.Comparison) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, outcome(c, a, n)))
 		}
 	}
+	if len(c.Changes) == 1 && c.Changes[0].Why == "" {
+		x := c.Changes[0]
+		return fmt.Sprintf("From %s to %s: %s %s, %s.", folder(c, false), folder(c, true), ChangedWhere(c, x), outcome(c, x.Answer, 1), ChangedBy(x))
+	}
 	if len(parts) == 1 {
 		a := c.Changes[0].Answer
 		return fmt.Sprintf("From %s to %s: %s %s.", folder(c, false), folder(c, true), all(len(c.Changes), compared(c)), outcome(c, a, len(c.Changes)))
@@ -88,6 +92,8 @@ func Changed(c *compare.Comparison, x compare.Change) string {
 		said += "; the mean " + Signed(Number(100*(x.Means.Value-1), 1)) + " %"
 	case mixed:
 		said += "; of the means, because a folder has no ratio to " + reference(c) + " with an interval"
+	default:
+		said += "; " + Amount(x.Old) + " before, " + Amount(x.New) + " after"
 	}
 	return ChangedWhere(c, x) + ": " + said
 }
@@ -100,7 +106,11 @@ func ChangedWhere(c *compare.Comparison, x compare.Change) string {
 	}) {
 		of.Params, of.Factors = nil, nil
 	}
-	where := Work(of) + ", " + Label(c.Old, x.Old)
+	row := *x.Old
+	if row.Treatment.Kernel != x.New.Treatment.Kernel { // What else differs names both
+		row.Treatment.Kernel = ""
+	}
+	where := Work(of) + ", " + Label(c.Old, &row)
 	if compared(c) == "figure" {
 		where += ", " + Plain(Caption(x.Old.Metric.Name))
 	}
@@ -202,6 +212,9 @@ func ChangedLevel(c *compare.Comparison) string {
 	if len(c.Host) > 0 {
 		b.WriteString(" The interval of that change assumes independent rounds.")
 	}
+	if slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return !x.New.Representative }) {
+		b.WriteString(" Emulated VMs do not represent VMs under KVM, so this change need not occur there.")
+	}
 	return b.String()
 }
 
@@ -230,7 +243,18 @@ func Changes(c *compare.Comparison) (all []Section) {
 		return lines
 	}
 	return append(all, Section{Capital(reference(c)) + " itself, which is " + whose(c), changed(c, c.Host)},
-		Section{"Only in the first folder", only(c.Old, c.Gone)}, Section{"Only in the second folder", only(c.New, c.Added)})
+		Section{"Only in the first folder", only(c.Old, c.Gone)}, Section{"Only in the second folder", only(c.New, c.Added)},
+		Section{"Reasons to doubt it", append(troubles(c.Old), troubles(c.New)...)})
+}
+
+// troubles are the cautions about a folder that also hold for what it is compared with.
+func troubles(s *data.Summary) (lines []string) {
+	for _, item := range slices.Concat(checked(s), disturbances(s)) {
+		if item.Mark == Caution {
+			lines = append(lines, Plain(s.Folders[0].Dir)+": "+item.Text)
+		}
+	}
+	return lines
 }
 
 // reference names what the ratios of both folders are relative to: "bare metal", "Docker with --cpus".

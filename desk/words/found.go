@@ -273,6 +273,9 @@ func unsaid(s *data.Summary) ResultBlock {
 	for _, d := range s.Doubts {
 		switch d := d.(type) {
 		case data.HostIsGuest:
+			if !slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return r.Treatment.Platform == notebook.BM }) {
+				continue
+			}
 			add("The host "+Plain(d.Host)+" is itself a virtual machine ("+Plain(d.Hypervisor)+"): \"bare metal\" means this VM without another layer.", "")
 		case data.FlushesIgnored:
 			add(Sentence(Doubt(d)), "")
@@ -304,33 +307,46 @@ func reliance(s *data.Summary) ResultBlock {
 		}
 		add(mark, text)
 	}
-	n, rounds, steal := 0, 0, 0.0
 	for _, d := range s.Doubts {
 		switch d := d.(type) {
-		case data.Stalled:
-			n, rounds, steal = n+d.Rounds, max(rounds, d.Of), max(steal, d.Stolen)
 		case data.StateFound:
 			add(Caution, Sentence(Doubt(d))+" Let the command remove what it leaves, or write it to {scratch}, which Tare empties before each run.")
 		case data.NarrowHost, data.FewRounds, data.Torn: // some begin with a folder's name
 			add(Caution, Doubt(d)+".")
 		}
 	}
-	switch total := watchedRounds(s); {
-	case total == 0:
-	case n == 0:
-		add(Passed, "Other programs disturbed no round.")
-	case n*10 < total:
-		add(NoMark, fmt.Sprintf("Other programs disturbed %d of %s; all rounds count.", n, Count(total, "round")))
-	default:
-		add(Caution, fmt.Sprintf("Other programs used more than 5 %% of the CPU in %d of %s, which may explain the result.", n, Count(total, "round")))
+	b.Lines = append(b.Lines, disturbances(s)...)
+	trials := 0
+	for _, r := range s.Rows {
+		trials += r.Trials
 	}
 	for _, x := range s.Warnings {
 		if x.Text.First.Is("load-saturated") {
-			add(Caution, "In "+Count(x.Count, "run")+" "+Text(x.Text)+"; compare with a load from another machine (--load-from).")
+			add(Caution, fmt.Sprintf("In %d of %s ", x.Count, Count(trials, "run"))+Text(x.Text)+"; compare with a load from another machine (--load-from).")
 		}
 	}
 	b.Lines = append(b.Lines, rowCaveats(s)...)
 	return b
+}
+
+// disturbances say in how many rounds other programs used much of the host; none where no round recorded it.
+func disturbances(s *data.Summary) []ResultItem {
+	n := 0
+	for _, d := range s.Doubts {
+		if d, is := d.(data.Stalled); is {
+			n += d.Rounds
+		}
+	}
+	switch total := watchedRounds(s); {
+	case total == 0:
+		return nil
+	case n == 0:
+		return []ResultItem{{Mark: Passed, Text: "Other programs disturbed no round."}}
+	case n*10 < total:
+		return []ResultItem{{Text: fmt.Sprintf("Other programs disturbed %d of %s; all rounds count.", n, Count(total, "round"))}}
+	default:
+		return []ResultItem{{Mark: Caution, Text: fmt.Sprintf("Other programs used more than 5 %% of the CPU in %d of %s, which may explain the result.", n, Count(total, "round"))}}
+	}
 }
 
 // watchedRounds is the number of rounds in which Tare recorded what other programs used.

@@ -520,7 +520,7 @@ func (p *spot) unanswered() string {
 	case len(t.ranked) > 0:
 		return ""
 	case emulated && virtual && !waiting:
-		return "No comparison is possible: this host has no hardware virtualization, and the study has VMs only. `--all` shows the emulated figures."
+		return "No comparison is possible: this host has no hardware virtualization, and the study has VMs only. `tare summary " + Shell(append(dirs(p.s), "--all")...) + "` shows the emulated figures."
 	case doubtful && check != nil:
 		return "Do not use these figures yet: bare metal differs from itself by " + itself(check) + "."
 	case waiting && p.s.Folders[0].Rounds <= 1:

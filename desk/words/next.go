@@ -107,14 +107,20 @@ func tighter(s *data.Summary) (command string, rounds int) {
 	return command, rounds
 }
 
-// afresh is the command that measures once more, for example after an update, and says what changed; empty: nobody knows the command.
-func afresh(s *data.Summary) string {
+// afresh is the command that measures once more and says what changed: with another kernel of VMs, or else after an update. It is empty where
+// nobody knows the command.
+func afresh(s *data.Summary) (when, command string) {
+	const kernel = "--vm-kernel"
+	when = "After an update"
 	if len(s.Folders) != 1 || begun(s.Folders[0]) == nil {
-		return ""
+		return when, ""
 	}
 	dir := filepath.Clean(s.Folders[0].Dir)
-	args := with(begun(s.Folders[0]), []string{"--out", "--seed", sinceFlag}, "--out", dir+"-2", sinceFlag, dir)
-	return "sudo tare " + Shell(args...)
+	more := []string{"--out", dir + "-2", sinceFlag, dir}
+	if args := begun(s.Folders[0]); slices.ContainsFunc(args, func(arg string) bool { name, _, _ := strings.Cut(arg, "="); return name == kernel }) {
+		when, more = "Another kernel", append([]string{kernel, "FILE"}, more...)
+	}
+	return when, "sudo tare " + Shell(with(begun(s.Folders[0]), []string{"--out", "--seed", sinceFlag, kernel}, more...)...)
 }
 
 // next are the commands that somebody may want next.
@@ -136,7 +142,8 @@ func next(s *data.Summary) ResultBlock {
 		add("A tighter answer", command, after)
 	}
 	if unfinished == "" && onlyMeans(s) {
-		add("After an update", afresh(s), "")
+		when, command := afresh(s)
+		add(when, command, "")
 	}
 	if engine := firstEngine(s); engine != "" && comparesTimes(s) && !slices.ContainsFunc(s.Folders, func(f data.Folder) bool { return len(f.Args) > 0 && f.Args[0] == "bench" }) {
 		add("Your own command", "sudo tare bench --image IMAGE --platforms bm,cn:"+engine+" -- COMMAND", "")

@@ -3,6 +3,7 @@ package words
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -53,7 +54,7 @@ const mostRungs = 3
 
 // Staircase says by rules what costs most. It names as a cost only what is significant.
 func Staircase(c *ladder.Staircase) string {
-	parts := slices.Concat(layerCosts(c), wholeCost(c), sumsOfLayers(c.Model), machineCosts(c), notTrusted(c))
+	parts := slices.Concat(layerCosts(c), wholeCost(c), singleLayers(c.Model), sumsOfLayers(c.Model), machineCosts(c), notTrusted(c))
 	place := Work(c.Work()) + " at " + c.Instance.Name
 	if c.OtherImages {
 		place += ", " + Digests(c.Image)
@@ -117,6 +118,37 @@ func wholeCost(c *ladder.Staircase) []string {
 		return []string{what + " are not distinguishable from bare metal: " + rungTimes(c, r.Ratio) + " times it"}
 	}
 	return []string{what + " cost " + rungTimes(c, r.Ratio) + " times bare metal"}
+}
+
+// singleLayers say what layers cost or save when a container has only the one, by the model: those that surely change the time, and most of them.
+func singleLayers(m *ladder.Additive) []string {
+	if m == nil {
+		return nil
+	}
+	const sure = 0.95
+	var changing []ladder.LayerCost
+	for _, c := range m.Costs {
+		if c.Probability > sure {
+			changing = append(changing, c)
+		}
+	}
+	if len(changing) == 0 {
+		return []string{"no single layer is shown to change the time"}
+	}
+	slices.SortStableFunc(changing, func(a, b ladder.LayerCost) int { return cmp.Compare(math.Abs(b.Value), math.Abs(a.Value)) })
+	said := make([]string, 0, mostRungs)
+	for _, c := range changing[:min(mostRungs, len(changing))] {
+		cost := ladder.LayerCost{Value: c.Value, Low: c.Low, High: c.High}
+		does := "costs"
+		if c.Value < 0 {
+			does, cost = "saves", ladder.LayerCost{Value: -c.Value, Low: -c.High, High: -c.Low}
+		}
+		said = append(said, fmt.Sprintf("%s %s %s", Layer(c.Layer), does, Measured(100*cost.Value, 100*cost.Low, 100*cost.High, "%")))
+	}
+	if more := len(changing) - len(said); more > 0 {
+		said = append(said, fmt.Sprintf("and %d more less than these", more))
+	}
+	return []string{"over only a control group, by the model of single layers, " + strings.Join(said, ", ")}
 }
 
 // sumsOfLayers say how well the costs of single layers predict the rungs, and where layers cost more or less together than each by itself.

@@ -61,7 +61,7 @@ func TestTheFindingIsHowManyFit(t *testing.T) {
 		"About 512 containers of 1 CPU, 1 GB fit on this host (crun, CPU set): nothing ran out, and Tare tried no more.":                                                                    {[2]int{512, 512}, 0, false, "", "cn crun pinned 1/1GB"},
 		"1 container of 1 CPU, 1 GB fits on this host (crun, CPU set): the engine runs out first. If each used all of its memory, about 3 would fit into the host's memory.":                {[2]int{1, 1}, 3 << 30, true, kind.OutOfEngine, "cn crun pinned 1/1GB"},
 		"About 4 VMs of 1 CPU, 1 GB fit on this host (VM, CPU set): memory runs out first." + alone + open:                                                                                  {[2]int{4, 4}, 2 << 30, false, kind.OutOfMemory, "vm qemu kvm pinned 1/1GB"},
-		"VMs were emulated here, so nothing is known of how many fit: emulation takes far more CPU time than a VM. By memory, about 20 of 1 CPU, 1 GB fit, if each uses all of its memory.": {[2]int{4, 4}, 20 << 30, true, kind.OutOfCPU, "vm qemu tcg pinned 1/1GB"},
+		"Memory allows about 20 VMs of 1 CPU, 1 GB, if each uses all of its memory. How many the CPUs allow is unknown: VMs were emulated here, and emulation takes far more CPU time than KVM. Any number below is of emulated VMs.": {[2]int{4, 4}, 20 << 30, true, kind.OutOfCPU, "vm qemu tcg pinned 1/1GB"},
 	} {
 		f := notebooktest.New(2).Add(c.id, 0.25)
 		f.Study.Design.Trials, f.Study.Kind, f.Study.Config = 1, kind.Name, &kind.Config{Metric: "p95", Factor: 1.5, To: 512}

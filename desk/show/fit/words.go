@@ -66,14 +66,14 @@ func (c config) finding(at words.Unranked) (all []string) {
 		case !r.Representative:
 			emulated = true
 			if n := held(f, r.Treatment); n > 0 && byMemory == "" {
-				byMemory = fmt.Sprintf(" By memory, about %d of %s fit, if each uses all of its memory.", n, words.Size(r.Treatment.Instance))
+				byMemory = fmt.Sprintf("Memory allows about %d %s of %s, if each uses all of its memory. ", n, nouns[r.Treatment.Platform][1], words.Size(r.Treatment.Instance))
 			}
 		default:
 			all = append(all, c.fitting(f, r, at))
 		}
 	}
 	if all == nil && emulated {
-		return []string{"VMs were emulated here, so nothing is known of how many fit: emulation takes far more CPU time than a VM." + byMemory}
+		return []string{byMemory + "How many the CPUs allow is unknown: VMs were emulated here, and emulation takes far more CPU time than KVM. Any number below is of emulated VMs."}
 	}
 	return all
 }
