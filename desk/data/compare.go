@@ -34,6 +34,9 @@ func Paired(x, y *Row) (xs, ys []float64, both []Block) {
 	return stats.Paired(order, xv, yv)
 }
 
+// Control is bare metal's A/A control, whose trials count in ratios to it (Paired), though Mean leaves them out; nil: the row has none.
+func (r *Row) Control() *Row { return r.again }
+
 // control is the row's A/A control, with which it counts where it is compared with another; nil where it does not, or has none.
 func (r *Row) control(other *Row) *Row {
 	if other.Treatment.Platform == notebook.BM {

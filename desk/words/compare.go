@@ -153,8 +153,11 @@ func changedBy(x compare.Change) string {
 // there is more of: "5.1 % more memory".
 func beyond(q stats.Quotient, r *data.Row) string {
 	times, what := " times as much", ""
-	if of := phrases(r); of.Of != nil {
+	switch of := phrases(r); {
+	case of.Of != nil:
 		times, what = of.Times(r), of.Of(r)
+	case r.Metric.Name == "execution time":
+		times, what = " times as much time", " time"
 	}
 	text := func(v, low, high float64, d int, mark func(string) string, after string) string {
 		s := mark(Number(v, d)) + after

@@ -62,6 +62,9 @@ func tableOf(s *data.Summary, rows []*data.Row, all bool) ResultTable {
 			continue
 		}
 		t.Lines = append(t.Lines, lineOf(s, r, scale, networks))
+		if c := r.Control(); r.IsBaseline() && c != nil && math.Abs(c.Mean/r.Mean-1) > s.Margin() { // ratios are to both
+			t.Lines = append(t.Lines, ResultLine{Name: Environment(r.Treatment, networks) + ", A/A control", Value: valueOf(c, scale), Change: "part of it"})
+		}
 	}
 	return t
 }
@@ -317,16 +320,31 @@ func reliance(s *data.Summary) ResultBlock {
 	}
 	b.Lines = append(b.Lines, disturbances(s)...)
 	trials := 0
+	var ids []string
 	for _, r := range s.Rows {
-		trials += r.Trials
+		trials, ids = trials+r.Trials, append(ids, r.Treatment.ID)
 	}
 	for _, x := range s.Warnings {
 		if x.Text.First.Is("load-saturated") {
-			add(Caution, fmt.Sprintf("In %d of %s ", x.Count, Count(trials, "run"))+Text(x.Text)+"; compare with a load from another machine (--load-from).")
+			where := ""
+			if names := environments(s, x.Treatments); len(names) < len(environments(s, ids)) {
+				where = " (" + List(names) + ")"
+			}
+			add(Caution, fmt.Sprintf("In %d of %s%s ", x.Count, Count(trials, "run"), where)+Text(x.Text)+"; compare with a load from another machine (--load-from).")
 		}
 	}
 	b.Lines = append(b.Lines, rowCaveats(s)...)
 	return b
+}
+
+// environments name treatments by their ids, each once.
+func environments(s *data.Summary, ids []string) (names []string) {
+	for _, r := range s.Rows {
+		if name := Environment(r.Treatment, s.Networks(r.Treatment.Workload)); slices.Contains(ids, r.Treatment.ID) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // disturbances say in how many rounds other programs used much of the host; none where no round recorded it.

@@ -51,6 +51,17 @@ func perSecond(r *data.Row) stats.Estimate {
 	return stats.Estimate{Value: s.Mean, Low: data.Floor(s.Metric, s.Low), High: s.High, N: r.Rounds}
 }
 
+// reference is the requests a second of a row that others are compared with. Bare metal's include those of its A/A control, as ratios to it do.
+func reference(r *data.Row) float64 {
+	e := perSecond(r)
+	if c := r.Control(); c != nil {
+		if again := perSecond(c); again.N > 0 && !math.IsNaN(again.Value) {
+			return (e.Value*float64(e.N) + again.Value*float64(again.N)) / float64(e.N+again.N)
+		}
+	}
+	return e.Value
+}
+
 // answers says how many requests a second a service answered at its objective; empty if that is not known.
 func answers(r *data.Row) string {
 	e := perSecond(r)
@@ -85,8 +96,8 @@ func carries(at words.Ranked) (all []string) {
 		}
 		of := ""
 		if at.Base != nil {
-			if e := perSecond(at.Base); !math.IsNaN(e.Value) {
-				of = " " + words.Thousands(int64(math.Round(e.Value)))
+			if v := reference(at.Base); !math.IsNaN(v) {
+				of = " " + words.Thousands(int64(math.Round(v)))
 			}
 		}
 		if from < 90 && to > 110 {

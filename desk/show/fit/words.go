@@ -58,22 +58,19 @@ var nouns = map[string][2]string{
 // finding says how many guests fit, and what runs out first: "About 11 containers of 1 CPU, 256 MB fit on this host (Docker, CPU quota):
 // CPU runs out first."
 func (c config) finding(at words.Unranked) (all []string) {
-	emulated, byMemory := false, ""
+	var emulated []string
 	for _, r := range at.Rows {
 		f, is := r.Of.(*fits)
 		switch {
 		case !is || r.Treatment.AA || r.Unreliable():
 		case !r.Representative:
-			emulated = true
-			if n := held(f, r.Treatment); n > 0 && byMemory == "" {
-				byMemory = fmt.Sprintf("Memory allows about %d %s of %s, if each uses all of its memory. ", n, nouns[r.Treatment.Platform][1], words.Size(r.Treatment.Instance))
-			}
+			emulated = append(emulated, c.fitting(f, r, at)+" VMs under KVM need far less CPU time, so this says nothing about them.")
 		default:
 			all = append(all, c.fitting(f, r, at))
 		}
 	}
-	if all == nil && emulated {
-		return []string{byMemory + "How many the CPUs allow is unknown: VMs were emulated here, and emulation takes far more CPU time than KVM. Any number below is of emulated VMs."}
+	if all == nil {
+		return emulated
 	}
 	return all
 }
@@ -89,6 +86,9 @@ func held(f *fits, t notebook.Treatment) int {
 // fitting is the finding of one environment.
 func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
 	t, noun := r.Treatment, nouns[r.Treatment.Platform]
+	if !r.Representative {
+		noun = [2]string{"emulated " + noun[0], "emulated " + noun[1]}
+	}
 	count := func(n int) string {
 		if n == 1 {
 			return "1 " + noun[0] + " of " + words.Size(t.Instance) + " fits on " + at.Host
@@ -103,7 +103,7 @@ func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
 	if f.decided {
 		about = ""
 	}
-	if f.decided || f.ranOut == nil {
+	if f.decided || f.ranOut == nil || !r.Representative { // the round of emulated VMs is over
 		open = ""
 	}
 	in := " (" + at.Named(r) + ")"
