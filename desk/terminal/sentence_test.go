@@ -63,7 +63,7 @@ func TestSentence(t *testing.T) {
 		{"never ranked", ranked(pinned, doubtful, emulated), "FFmpeg in Docker is 10.0 % slower with --cpuset-cpus (8.0 to 12.0). VMs were emulated here, so their figures do not represent a VM's cost. 1 treatment is not ranked: the difference is within the A/A noise (bare metal against itself)."},
 		{"fails", ranked(pinned, failing), "FFmpeg in Docker is 10.0 % slower with --cpuset-cpus (8.0 to 12.0). 1 treatment is not ranked: too many runs failed."},
 		{"bare metal fails", baseFails, "FFmpeg in Docker is 10.0 % slower with --cpuset-cpus (8.0 to 12.0)."},
-		{"nothing to rank", ranked(emulated), "The VMs were emulated, because this host has no hardware virtualization, so Tare does not compare them. `tare summary --all` shows their figures. VMs were emulated here, so their figures do not represent a VM's cost."},
+		{"nothing to rank", ranked(emulated), "Nothing is compared: the VMs were emulated, because this host has no hardware virtualization. VMs were emulated here, so their figures do not represent a VM's cost."},
 		{"unsteady bare metal", ranked(unbounded), "Bare metal varied too much for any interval. Try `tare doctor --noise`, or a longer workload."},
 		{"bare metal alone", ranked(), "Only bare metal was measured for FFmpeg: there is nothing to compare with it."},
 		{"expensive ones", ranked(pinned, vanilla, vm, vmcn, cost("vm", "qemu", "kvm", "vanilla", 2.5, 0.1), cost("vmcn", "crun", "kvm", "vanilla", 3, 0.1)),

@@ -11,9 +11,10 @@ import (
 	"tare/stats"
 )
 
-// ResultOf is the first answer to the question of the folders. With all, emulated environments have their figures.
+// ResultOf is the first answer to the question of the folders. With all, and where all are emulated, emulated environments have their figures.
 func ResultOf(s *data.Summary, all bool) Result {
 	r := Result{Headline: Headline(s)}
+	all = all || !slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return r.Representative }) // nothing else has figures
 	for _, rows := range s.Places() {
 		r.Tables = append(r.Tables, tableOf(s, rows, all))
 		for _, of := range data.InFigures(rows) {
@@ -62,7 +63,7 @@ func tableOf(s *data.Summary, rows []*data.Row, all bool) ResultTable {
 			continue
 		}
 		t.Lines = append(t.Lines, lineOf(s, r, scale, networks))
-		if c := r.Control(); r.IsBaseline() && c != nil && math.Abs(c.Mean/r.Mean-1) > s.Margin() { // ratios are to both
+		if c := r.Control(); r.IsBaseline() && c != nil && (HasRate(r) || math.Abs(c.Mean/r.Mean-1) > s.Margin()) { // ratios are to both, as is a rate's headline
 			t.Lines = append(t.Lines, ResultLine{Name: Environment(r.Treatment, networks) + ", A/A control", Value: valueOf(c, scale), Change: "part of it"})
 		}
 	}

@@ -520,7 +520,7 @@ func (p *spot) unanswered() string {
 	case len(t.ranked) > 0:
 		return ""
 	case emulated && virtual && !waiting:
-		return "The VMs were emulated, because this host has no hardware virtualization, so Tare does not compare them. `tare summary " + Shell(append(dirs(p.s), "--all")...) + "` shows their figures."
+		return "Nothing is compared: the VMs were emulated, because this host has no hardware virtualization."
 	case doubtful && check != nil:
 		return "Do not use these figures yet: bare metal differs from itself by " + itself(check) + "."
 	case waiting && p.s.Folders[0].Rounds <= 1:

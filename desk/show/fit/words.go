@@ -103,8 +103,11 @@ func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
 	if f.decided {
 		about = ""
 	}
-	if f.decided || f.ranOut == nil || !r.Representative { // the round of emulated VMs is over
+	switch {
+	case f.decided || f.ranOut == nil:
 		open = ""
+	case !r.Representative: // they have one round
+		open = " One round does not decide this number."
 	}
 	in := " (" + at.Named(r) + ")"
 	first := "nothing ran out, and Tare tried no more"
