@@ -156,22 +156,25 @@ func (h *testHost) aFifthTakesFiveTimes(t testing.TB, out string) {
 func TestAloneTheCountersSayWhyAFifthOfACoreTakesFiveTimes(t *testing.T) {
 	h := newHost(t)
 	need(t, has("runc"), "runc")
-	h.quiet(append([]string{"--image", h.image, "--platforms", "bm,cn:runc", "--instances", "0.2/256MB,1/256MB", "--rounds", "2", "--explain"}, steps...), h.countersSayWhy)
+	h.quiet(append([]string{"--image", h.image, "--platforms", "bm,cn:runc", "--instances", "0.2/256MB,1/256MB", "--rounds", "4", "--explain"}, steps...), h.countersSayWhy)
 }
 
 func (h *testHost) countersSayWhy(t testing.TB, out string) {
 	e := h.explain(out)
 	e.closes(t)
-	parts := map[string]float64{}
+	parts, low := map[string]float64{}, map[string]float64{}
 	for _, p := range e.aFifth(t).Parts {
 		parts[p.Key] = *p.Seconds.Value
+		if p.Seconds.Low != nil { // the host's speed differs from round to round, and work that is throttled finds its caches cold
+			low[p.Key] = *p.Seconds.Low
+		}
 	}
 	if parts["throttled"] <= 0 || parts["core"] > 0.25*parts["throttled"] {
 		t.Errorf("waited %.3f s for a core, beside %.3f s of throttling", parts["core"], parts["throttled"])
 	}
-	for key, s := range parts {
+	for key, s := range low {
 		if key != "throttled" && key != "core" && key != "unexplained" && s > 0.1*parts["throttled"] {
-			t.Errorf("%.3f s are attributed to %s, beside %.3f s of throttling", s, key, parts["throttled"])
+			t.Errorf("at least %.3f s are attributed to %s, beside %.3f s of throttling", s, key, parts["throttled"])
 		}
 	}
 }

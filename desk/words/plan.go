@@ -84,7 +84,7 @@ func Planned(v notebook.Preview, decidable, all int) (lines [][2]string) {
 
 // Beginning says in three lines what a run is about to do.
 func Beginning(v notebook.Preview) (lines []string) {
-	if v.Trials.High == 0 && len(v.Unknown) == 0 {
+	if v.Guests.High == 0 {
 		return []string{"measures: nothing more, because the folder has all rounds of this study; another --out measures it again"}
 	}
 	lines = append(lines, fmt.Sprintf("measures: %s × %s, %s runs with warm-ups", Count(len(v.Treatments), "configuration"), Between(v.Rounds[0], v.Rounds[1], "round"), about(v.Trials)))

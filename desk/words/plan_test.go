@@ -50,6 +50,8 @@ func TestAPlanInWords(t *testing.T) {
 	v.Measured, v.Done, v.Rounds, v.Guests, v.Trials = []string{"out/mine"}, 12, [2]int{20, 20}, notebook.Span{Low: 68, High: 68}, notebook.Span{Low: 136, High: 136}
 	v.Seconds, v.Preparing, v.Disk, v.Roots = notebook.Span{Low: 60, High: 70}, notebook.Span{}, notebook.Span{}, 0
 	show("a study that goes on", v, 0, 8)
+	v.Done, v.Guests, v.Trials = 80, notebook.Span{}, notebook.Span{}
+	show("a study that is complete", v, 0, 8)
 	golden.Check(t, "plan.txt", []byte(b.String()))
 }
 
