@@ -146,3 +146,26 @@ func TestSaturatedLoadIsACaveat(t *testing.T) {
 		}
 	}
 }
+
+// An environment that waited for its rounds because time was short is named.
+func TestFewRoundsOfAnEnvironmentAreACaution(t *testing.T) {
+	for _, all := range []int{2, 5} {
+		first, more := notebooktest.New(2).Add("bm large", 1).Add("cn docker vanilla large", 1.01).Add("cn docker pinned large", 1), notebooktest.New(2).Add("bm large", 1).Add("cn docker pinned large", 1)
+		first.Rounds, first.Noise = all, 0.3
+		more.Rounds, more.Noise, more.Seed = 5, 0.3, 8
+		more.Guest, more.Trial = func(g *notebook.Guest) { g.ID += " more" }, func(x *notebook.Trial) { x.Guest += " more" }
+		s, err := data.Read([]string{first.Write(t), more.Write(t)}, data.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		for _, b := range words.ResultOf(s, false).Blocks {
+			for _, line := range b.Lines {
+				fmt.Fprintln(&said, line.Text)
+			}
+		}
+		if got := strings.Contains(said.String(), "Docker, CPU quota (--cpus) has only 2 of 7 rounds."); got != (all == 2) {
+			t.Errorf("%d rounds: %s", all, said.String())
+		}
+	}
+}

@@ -423,6 +423,24 @@ func checked(s *data.Summary) (lines []ResultItem) {
 // vague is the least half-width, as a share, of an A/A control's interval that checks nothing.
 const vague = 0.5
 
+// waiting names the environments that are inconclusive with less than half of the rounds that others have.
+func waiting(s *data.Summary) (texts []string) {
+	for _, rows := range s.Places() {
+		most := 0
+		for _, r := range rows {
+			most = max(most, r.Rounds)
+		}
+		for _, r := range rows {
+			_, failed := data.Has[data.TrialsFailed](r)
+			if r.Representative && !r.Treatment.AA && r.Kind == "" && !failed && 0 < r.Rounds && 2*r.Rounds < most && s.Verdict(r) == stats.Inconclusive {
+				texts = append(texts, fmt.Sprintf("%s has only %d of %s. With little time, Tare measures what it can decide first",
+					Capital(Environment(r.Treatment, s.Networks(r.Treatment.Workload))), r.Rounds, Count(most, "round")))
+			}
+		}
+	}
+	return texts
+}
+
 // rowCaveats are what limits single environments: each sentence once.
 func rowCaveats(s *data.Summary) (lines []ResultItem) {
 	const most = 3
@@ -440,7 +458,7 @@ func rowCaveats(s *data.Summary) (lines []ResultItem) {
 			}
 		}
 	}
-	texts = data.Distinct(texts, func(t string) string { return t })
+	texts = data.Distinct(append(waiting(s), texts...), func(t string) string { return t })
 	for i, t := range texts {
 		if i == most && len(texts) > most+1 {
 			lines = append(lines, ResultItem{Mark: Caution, Text: Count(len(texts)-most, "more caveat") + " on single environments: see --verbose."})

@@ -179,7 +179,7 @@ func FreePort(a netip.Addr) (int, error) {
 func Free(a netip.Addr, port int) error {
 	l, err := net.Listen("tcp", netip.AddrPortFrom(a, uint16(port)).String())
 	if errors.Is(err, unix.EADDRINUSE) {
-		return fmt.Errorf("port %d is in use on the host: stop the program that listens there (ss -ltnp 'sport = %[1]d'), or give the service another port", port)
+		return fmt.Errorf("port %d is in use on the host: stop the program or the container that listens there (ss -ltnp 'sport = %[1]d'; docker ps --filter publish=%[1]d), or give the service another port", port)
 	}
 	if err != nil {
 		return fmt.Errorf("trying port %d of the host: %w", port, err)
