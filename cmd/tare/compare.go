@@ -64,15 +64,12 @@ a metric where higher is better, the cost is the value before divided by the val
 	}
 	c.Flags().StringVar(&o.format, "format", "table", "table, json, or markdown: a short note for a pull request")
 	suggest(c, "format", formats...)
-	c.Flags().StringVar(&o.margin, "margin", usualMargin, "smallest change that matters")
+	c.Flags().StringVar(&o.margin, "margin", "1%", "smallest change that matters")
 	o.against.flag(c)
 	c.Flags().StringVar(&o.figure, "figure", "", "file for a figure of the changes, .svg or .pdf")
 	c.Flags().StringVar(&o.failIf, "fail-if", "", "exit with status 3 where a configuration meets this: ratio>NUMBER or ratio<NUMBER")
 	return c
 }
-
-// usualMargin is the smallest change that matters where nobody names one.
-const usualMargin = "1%"
 
 // comparing holds the flags of compare.
 type comparing struct {
@@ -97,21 +94,23 @@ func (o comparing) run(before, after string) error {
 			return err
 		}
 	}
-	switch o.format {
-	case "json":
-		err = export.Comparison(os.Stdout, found)
-	case "markdown":
-		err = terminal.Note(os.Stdout, found)
-	default:
-		err = terminal.Comparison(os.Stdout, found, screen(os.Stdout))
-	}
-	if err != nil {
+	if err := printComparison(found, o.format); err != nil {
 		return err
 	}
 	if gate != nil && gate(found) {
 		return failed
 	}
 	return nil
+}
+
+func printComparison(c *compare.Comparison, format string) error {
+	switch format {
+	case "json":
+		return export.Comparison(os.Stdout, c)
+	case "markdown":
+		return terminal.Note(os.Stdout, c)
+	}
+	return terminal.Comparison(os.Stdout, c, screen(os.Stdout))
 }
 
 // compare reads both folders and compares them.

@@ -165,9 +165,10 @@ func (h *testHost) countersSayWhy(t testing.TB, out string) {
 	parts, low := map[string]float64{}, map[string]float64{}
 	for _, p := range e.aFifth(t).Parts {
 		parts[p.Key] = *p.Seconds.Value
-		if p.Seconds.Low != nil { // the host's speed differs from round to round, and work that is throttled finds its caches cold
-			low[p.Key] = *p.Seconds.Low
+		if p.Seconds.Low == nil {
+			t.Fatalf("%s has no interval", p.Key)
 		}
+		low[p.Key] = *p.Seconds.Low // the host's speed differs from round to round, and work that is throttled finds its caches cold
 	}
 	if parts["throttled"] <= 0 || parts["core"] > 0.25*parts["throttled"] {
 		t.Errorf("waited %.3f s for a core, beside %.3f s of throttling", parts["core"], parts["throttled"])

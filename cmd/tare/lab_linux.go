@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/desk/claims"
+	"tare/desk/compare"
 	"tare/desk/data"
 	"tare/desk/show/kinds"
 	"tare/desk/terminal"
@@ -25,6 +26,7 @@ import (
 	"tare/lab/study"
 	"tare/lab/studyfile"
 	"tare/notebook"
+	"tare/stats"
 	"tare/studies"
 	"tare/workloads"
 )
@@ -207,18 +209,29 @@ func openClaims(dir string, published []claims.Claim) (open []study.Question, er
 	return open, nil
 }
 
+// answer prints the summary, or in its place what changed since the folder of --compare.
+func (r *running) answer(s *data.Summary) error {
+	if r.since == "" {
+		return printSummary(os.Stdout, s, r.format, details{})
+	}
+	old, err := data.Read([]string{r.since}, data.Options{Kinds: kinds.All})
+	if err != nil {
+		return err
+	}
+	found, err := compare.From(old, s, stats.Margin)
+	if err != nil {
+		return err
+	}
+	return printComparison(found, r.format)
+}
+
 // finish prints the result and writes the report.
 func (r *running) finish(run *study.Run, reason *notebook.Message, published []claims.Claim) error {
 	s, err := data.Read([]string{r.out}, data.Options{Kinds: kinds.All})
 	if err != nil {
 		return err
 	}
-	if r.since != "" {
-		err = comparing{format: r.format, margin: usualMargin}.run(r.since, r.out)
-	} else {
-		err = printSummary(os.Stdout, s, r.format, details{})
-	}
-	if err != nil {
+	if err := r.answer(s); err != nil {
 		return err
 	}
 	if r.known.Claims {

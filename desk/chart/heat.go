@@ -102,7 +102,7 @@ func heatOf(s *data.Summary) heat {
 				h.rows = append(h.rows, words.Where(s, rows[0]))
 				line = len(h.rows) - 1
 			}
-			name := words.Environment(r.Treatment, s.Networks(r.Treatment.Workload))
+			name := words.EnvironmentOf(s, r)
 			column := slices.IndexFunc(h.columns, func(k heatColumn) bool { return k.name == name })
 			if column < 0 {
 				h.columns = append(h.columns, heatColumn{name, words.Brief(r.Treatment)})

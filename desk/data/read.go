@@ -827,8 +827,9 @@ func (r *reader) doubts() (all []Doubt) {
 		if f.Torn {
 			all = append(all, Torn{f.Dir})
 		}
-		if d := r.stalls(i); d.Rounds > 0 {
-			all = append(all, d)
+		stalls := r.stalls(i)
+		if r.sum.Folders[i].Watched = stalls.Of; stalls.Rounds > 0 {
+			all = append(all, stalls)
 		}
 	}
 	if runs := r.fewest(); stats.Rarest(runs) > 0 {

@@ -127,6 +127,7 @@ type Folder struct {
 	Study    notebook.Study
 	Host     string    // ID, in Summary.Hosts
 	Rounds   int       // rounds with at least one trial
+	Watched  int       // rounds in which what other programs used was recorded
 	Begun    bool      // the last round is not complete: some of its trials are missing
 	Torn     bool      // damage: the last record was cut off and does not count
 	Trials   int       // lines in trials.jsonl: warm-ups, traced trials and failures included

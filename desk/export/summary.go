@@ -120,7 +120,7 @@ func answerRow(s *data.Summary, r *data.Row) AnswerRow {
 		Ratio: n(q.Value), RatioLow: n(q.Low), RatioHigh: n(q.High), RatioRobust: n(r.Robust), RatioRounds: r.RatioRounds, Disturbed: r.Disturbed,
 		Notes: list(words.Doubts(r.Doubts)),
 	}
-	j.Name = words.Environment(r.Treatment, s.Networks(r.Treatment.Workload))
+	j.Name = words.EnvironmentOf(s, r)
 	low, high := q.Bounds()
 	j.AtLeast, j.AtMost, j.DecidedAt = n(low-1), n(high-1), n(r.Decided())
 	if v := s.Finding(r); v != "" {

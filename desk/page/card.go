@@ -66,7 +66,7 @@ func cardOf(s *data.Summary) *card {
 
 // cardRowOf says a row's change and verdict.
 func cardRowOf(s *data.Summary, r *data.Row) cardRow {
-	row := cardRow{Name: words.Environment(r.Treatment, s.Networks(r.Treatment.Workload))}
+	row := cardRow{Name: words.EnvironmentOf(s, r)}
 	verdict := s.Verdict(r)
 	if verdict == "" {
 		row.Change, row.Verdict = words.Amount(r), words.Reference

@@ -191,7 +191,7 @@ func withoutFigure(s *data.Summary, all bool) (lines []ResultLine) {
 	if !all {
 		for _, r := range s.Rows {
 			if !r.Representative {
-				add(Environment(r.Treatment, s.Networks(r.Treatment.Workload)), emulatedWhy(r))
+				add(EnvironmentOf(s, r), emulatedWhy(r))
 			}
 		}
 	}
@@ -321,14 +321,15 @@ func reliance(s *data.Summary) ResultBlock {
 	}
 	b.Lines = append(b.Lines, disturbances(s)...)
 	trials := 0
-	var ids []string
 	for _, r := range s.Rows {
-		trials, ids = trials+r.Trials, append(ids, r.Treatment.ID)
+		trials += r.Trials
 	}
+	everywhere := environments(s, s.Rows)
 	for _, x := range s.Warnings {
 		if x.Text.First.Is("load-saturated") {
 			where := ""
-			if names := environments(s, x.Treatments); len(names) < len(environments(s, ids)) {
+			silent := func(r *data.Row) bool { return !slices.Contains(x.Treatments, r.Treatment.ID) }
+			if names := environments(s, slices.DeleteFunc(slices.Clone(s.Rows), silent)); len(names) < len(everywhere) {
 				where = " (" + List(names) + ")"
 			}
 			add(Caution, fmt.Sprintf("In %d of %s%s ", x.Count, Count(trials, "run"), where)+Text(x.Text)+"; compare with a load from another machine (--load-from).")
@@ -338,25 +339,23 @@ func reliance(s *data.Summary) ResultBlock {
 	return b
 }
 
-// environments name treatments by their ids, each once.
-func environments(s *data.Summary, ids []string) (names []string) {
-	for _, r := range s.Rows {
-		if name := Environment(r.Treatment, s.Networks(r.Treatment.Workload)); slices.Contains(ids, r.Treatment.ID) && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
+// environments are the rows' names, each once.
+func environments(s *data.Summary, rows []*data.Row) []string {
+	return data.Distinct(rows, func(r *data.Row) string { return EnvironmentOf(s, r) })
 }
 
 // disturbances say in how many rounds other programs used much of the host; none where no round recorded it.
 func disturbances(s *data.Summary) []ResultItem {
-	n := 0
+	n, total := 0, 0
 	for _, d := range s.Doubts {
 		if d, is := d.(data.Stalled); is {
 			n += d.Rounds
 		}
 	}
-	switch total := watchedRounds(s); {
+	for _, f := range s.Folders {
+		total += f.Watched
+	}
+	switch {
 	case total == 0:
 		return nil
 	case n == 0:
@@ -366,20 +365,6 @@ func disturbances(s *data.Summary) []ResultItem {
 	default:
 		return []ResultItem{{Mark: Caution, Text: fmt.Sprintf("Other programs used more than 5 %% of the CPU in %d of %s, which may explain the result.", n, Count(total, "round"))}}
 	}
-}
-
-// watchedRounds is the number of rounds in which Tare recorded what other programs used.
-func watchedRounds(s *data.Summary) int {
-	type round struct{ folder, round int }
-	watched := map[round]bool{}
-	for _, r := range s.Rows {
-		for _, c := range r.Cells {
-			if c.Beside.OfS > 0 {
-				watched[round{c.Folder, c.Round}] = true
-			}
-		}
-	}
-	return len(watched)
 }
 
 // checked are the A/A checks: each that fails, and one line for those that hold.
@@ -434,7 +419,7 @@ func waiting(s *data.Summary) (texts []string) {
 			_, failed := data.Has[data.TrialsFailed](r)
 			if r.Representative && !r.Treatment.AA && r.Kind == "" && !failed && 0 < r.Rounds && 2*r.Rounds < most && s.Verdict(r) == stats.Inconclusive {
 				texts = append(texts, fmt.Sprintf("%s has only %d of %s. With little time, Tare measures what it can decide first",
-					Capital(Environment(r.Treatment, s.Networks(r.Treatment.Workload))), r.Rounds, Count(most, "round")))
+					Capital(EnvironmentOf(s, r)), r.Rounds, Count(most, "round")))
 			}
 		}
 	}
@@ -453,7 +438,7 @@ func rowCaveats(s *data.Summary) (lines []ResultItem) {
 			switch d.(type) {
 			case data.TrialsFailed, data.RobustDiffers, data.IgnoresFlushes:
 				if r.Rounds > 0 {
-					texts = append(texts, Capital(Environment(r.Treatment, s.Networks(r.Treatment.Workload)))+": "+Doubt(d))
+					texts = append(texts, Capital(EnvironmentOf(s, r))+": "+Doubt(d))
 				}
 			}
 		}

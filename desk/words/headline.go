@@ -552,10 +552,7 @@ func (p *spot) amounts(to string) string {
 
 // itself says by how much bare metal differs from itself: "9 % (5 to 12)".
 func itself(a *data.AACheck) string {
-	v, low, high := 100*(a.Ratio-1), 100*(a.Low-1), 100*(a.High-1)
-	if v < 0 {
-		v, low, high = -v, -high, -low
-	}
+	v, low, high, _ := unsigned(100*(a.Ratio-1), 100*(a.Low-1), 100*(a.High-1))
 	d := min(Places(v, low, high), 2)
 	return Number(v, d) + " % (" + Number(low, d) + " to " + Number(high, d) + ")"
 }

@@ -36,10 +36,15 @@ func Choice(t notebook.Treatment, network bool) string {
 	return join(", ", append([]string{name}, details(t, network)...)) + emulated(t)
 }
 
+// EnvironmentOf names a row's environment, with its network where rows of its workload differ in it: "Docker, CPU quota (--cpus)".
+func EnvironmentOf(s *data.Summary, r *data.Row) string {
+	return Environment(r.Treatment, s.Networks(r.Treatment.Workload))
+}
+
 // Label names a row's treatment with its instance type, and with its network and its host's CPUs where
 // rows of its workload differ in them: "Docker, CPU quota (--cpus), 1/1GB".
 func Label(s *data.Summary, r *data.Row) string {
-	name := Environment(r.Treatment, s.Networks(r.Treatment.Workload)) + ", " + r.Treatment.Instance.Name
+	name := EnvironmentOf(s, r) + ", " + r.Treatment.Instance.Name
 	return Plain(join(" ", []string{name, Online(s, r)}))
 }
 

@@ -112,15 +112,19 @@ func tighter(s *data.Summary) (command string, rounds int) {
 func afresh(s *data.Summary) (when, command string) {
 	const kernel = "--vm-kernel"
 	when = "After an update"
-	if len(s.Folders) != 1 || begun(s.Folders[0]) == nil {
+	if len(s.Folders) != 1 {
+		return when, ""
+	}
+	args := begun(s.Folders[0])
+	if args == nil {
 		return when, ""
 	}
 	dir := filepath.Clean(s.Folders[0].Dir)
 	more := []string{"--out", dir + "-2", sinceFlag, dir}
-	if args := begun(s.Folders[0]); slices.ContainsFunc(args, func(arg string) bool { name, _, _ := strings.Cut(arg, "="); return name == kernel }) {
+	if slices.ContainsFunc(args, func(arg string) bool { return arg == kernel || strings.HasPrefix(arg, kernel+"=") }) {
 		when, more = "Another kernel", append([]string{kernel, "FILE"}, more...)
 	}
-	return when, "sudo tare " + Shell(with(begun(s.Folders[0]), []string{"--out", "--seed", sinceFlag, kernel}, more...)...)
+	return when, "sudo tare " + Shell(with(args, []string{"--out", "--seed", sinceFlag, kernel}, more...)...)
 }
 
 // next are the commands that somebody may want next.

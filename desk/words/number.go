@@ -169,6 +169,14 @@ func measured(v, low, high float64, decimals int, unit string) string {
 	return s + " (" + Bounds(low, high, decimals) + ")"
 }
 
+// unsigned turns a value below 0 with its interval around, so that words may say the direction.
+func unsigned(v, low, high float64) (size, least, most float64, negative bool) {
+	if v < 0 {
+		return -v, -high, -low, true
+	}
+	return v, low, high, false
+}
+
 // Half writes a value and half of its interval's width, in the digits that are known, but at most so many decimals: "1.20",
 // "0.03". Half is empty where the interval has no width.
 func Half(v, low, high float64, most int) (value, half string) {

@@ -138,12 +138,12 @@ func singleLayers(m *ladder.Additive) []string {
 	slices.SortStableFunc(changing, func(a, b ladder.LayerCost) int { return cmp.Compare(math.Abs(b.Value), math.Abs(a.Value)) })
 	said := make([]string, 0, mostRungs)
 	for _, c := range changing[:min(mostRungs, len(changing))] {
-		cost := ladder.LayerCost{Value: c.Value, Low: c.Low, High: c.High}
 		does := "costs"
-		if c.Value < 0 {
-			does, cost = "saves", ladder.LayerCost{Value: -c.Value, Low: -c.High, High: -c.Low}
+		v, low, high, saves := unsigned(100*c.Value, 100*c.Low, 100*c.High)
+		if saves {
+			does = "saves"
 		}
-		said = append(said, fmt.Sprintf("%s %s %s", Layer(c.Layer), does, Measured(100*cost.Value, 100*cost.Low, 100*cost.High, "%")))
+		said = append(said, fmt.Sprintf("%s %s %s", Layer(c.Layer), does, Measured(v, low, high, "%")))
 	}
 	if more := len(changing) - len(said); more > 0 {
 		said = append(said, fmt.Sprintf("and %d more less than these", more))
@@ -171,11 +171,12 @@ func sumsOfLayers(m *ladder.Additive) []string {
 		return []string{said}
 	}
 	s := m.Sums[first]
-	more, low, high, than := s.Excess, s.ExcessLow, s.ExcessHigh, "more"
-	if more < 0 {
-		more, low, high, than = -more, -high, -low, "less"
+	than := "more"
+	v, low, high, less := unsigned(100*s.Excess, 100*s.ExcessLow, 100*s.ExcessHigh)
+	if less {
+		than = "less"
 	}
-	return []string{said, fmt.Sprintf("from %s on, layers cost %s %s together than the sum of their own costs", LadderRung(s.Rung), Measured(100*more, 100*low, 100*high, "%"), than)}
+	return []string{said, fmt.Sprintf("from %s on, layers cost %s %s together than the sum of their own costs", LadderRung(s.Rung), Measured(v, low, high, "%"), than)}
 }
 
 // machineCosts say what VMs cost over bare metal, and containers in them over the VM.

@@ -233,7 +233,9 @@ func (s *Spec) design(ch Choices) (notebook.Design, error) {
 	}
 	if ch.Rounds > 0 {
 		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
-		if design.Emulated = min(design.Emulated, ch.Rounds); !slices.ContainsFunc(s.Platforms, outsideVMs) { // these rounds are all that was asked for
+		if slices.ContainsFunc(s.Platforms, outsideVMs) {
+			design.Emulated = min(design.Emulated, ch.Rounds)
+		} else { // these rounds are all that was asked for
 			design.Emulated = ch.Rounds
 		}
 	}

@@ -16,15 +16,12 @@ esac
 t=$(mktemp -d "${TARE_SCRATCH:-/tmp}/load.XXXXXX") || exit 1
 trap 'rm -rf "$t"' EXIT
 # pgbench's time runs while its clients connect. On a busy host none may be left for transactions, so each further try has twice as much.
-run() {
+for more in 1 2 4 8 16 32; do
 	rm -f "$t"/log.*
-	pgbench --host="$1" --port="$2" --username=bench --no-vacuum --builtin="$script" --client="$4" --time="$5" ${6:+--rate="$6"} \
+	pgbench --host="$1" --port="$2" --username=bench --no-vacuum --builtin="$script" --client="$4" --time="$(($5 * more))" ${6:+--rate="$6"} \
 		--log --log-prefix="$t/log" bench >"$t/out" 2>"$t/errors" ||
 		fail "failed (exit status $?): $(tail -n 1 "$t/errors" | cut -c1-200)"
 	rate=$(sed -n 's/^tps = \([0-9.]*\) .*/\1/p' "$t/out")
-}
-for more in 1 2 4 8 16 32; do
-	run "$1" "$2" "$script" "$4" "$(($5 * more))" "${6:-}"
 	[ -z "$rate" ] || break
 done
 [ -n "$rate" ] || fail "printed no rate: $(tail -n 1 "$t/out" | cut -c1-200)"
