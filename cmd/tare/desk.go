@@ -79,9 +79,12 @@ docs/results.md explains the keys of the JSON and the columns of the CSV.`,
 // reference is the text of --against.
 type reference string
 
+// referenceUsage is the help of --against.
+const referenceUsage = "compare with this environment, not with bare metal: `PLATFORM[:ENGINE][:quota|set]`, such as cn:docker:quota"
+
 // flag adds --against to a command, and --baseline, its older name.
 func (r *reference) flag(c *cobra.Command) {
-	c.Flags().StringVar((*string)(r), "against", "", "compare with this environment, not with bare metal: `PLATFORM[:ENGINE][:quota|set]`, such as cn:docker:quota")
+	c.Flags().StringVar((*string)(r), "against", "", referenceUsage)
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "baseline" {
 			name = "against"

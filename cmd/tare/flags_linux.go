@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tare/desk/data"
+	"tare/desk/show/kinds"
 	"tare/desk/words"
 	"tare/lab/session"
 	"tare/lab/studyfile"
@@ -35,6 +37,8 @@ type running struct {
 	budget                    time.Duration
 	tuneHost, quiet, silent   bool // quiet is the older name of tuneHost
 	noHostCode, plan          bool
+	against                   reference
+	reading                   data.Options   // how the results are read, by against
 	since                     string         // earlier results folder that the run is compared with
 	host                      string         // file that names recorded
 	recorded                  *notebook.Host // host for which plan plans; nil: this one
@@ -93,13 +97,14 @@ func (r *running) timing(c *cobra.Command) {
 	f.StringVar(&r.until, "until", "", "the older name of --precision, --decide and --until-claims")
 	f.Lookup("until").Hidden = true
 	f.StringVar(&r.since, "compare", "", "at the end print what changed since an earlier run of the same study, the results folder `OLD`")
+	f.StringVar((*string)(&r.against), "against", "", referenceUsage)
 	f.StringVar(&r.explain, "explain", "", "also trace where the time goes, in additional runs: with kernel counters, with every event (--explain="+studyfile.ExplainDeep+
 		"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
 	f.Lookup("explain").NoOptDefVal = studyfile.ExplainByDefault
 }
 
 func (r *running) check(c *cobra.Command) error {
-	if err := notEmpty(c, "out", "input", "image", "explain", "precision", "decide", "until", "platforms", "size", "network", "provisioning", "only", "vm-kernel", "load-from", "compare", "host"); err != nil {
+	if err := notEmpty(c, "out", "input", "image", "explain", "precision", "decide", "until", "platforms", "size", "network", "provisioning", "only", "vm-kernel", "load-from", "compare", "against", "host"); err != nil {
 		return err
 	}
 	if c.Flags().Changed("rounds") && r.rounds == 0 {
@@ -122,6 +127,10 @@ func (r *running) check(c *cobra.Command) error {
 		return err
 	}
 	var err error
+	r.reading.Kinds = kinds.All
+	if r.reading.Baseline, err = r.against.parse(); err != nil {
+		return err
+	}
 	if r.kept, err = studyfile.ParseOnly(r.only); err != nil {
 		return err
 	}

@@ -62,7 +62,8 @@ records each run before the next begins. After an interrupt or a kill, the same 
 
 --platforms, --size, --provisioning and --network replace the values that the study names. --only keeps a part of the study.
 
---compare OLD prints what changed since an earlier run of the study, as tare compare does, in place of the summary.
+--against cn:quota compares with containers with a CPU quota instead of bare metal, as in tare summary. It does not change what
+is measured. --compare OLD prints what changed since an earlier run of the study, as tare compare does.
 
 With --explain each configuration also has traced runs, as many as its other runs and in random order among them. Ratios come
 only from untraced runs. tare explain then shows where the time went and what the tracers cost.`,
@@ -137,7 +138,8 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, seedChosen bool
 	if err != nil {
 		return err
 	}
-	q := session.Request{Spec: spec, Choices: chosen, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:], TuneHost: r.tuneHost, Recorded: r.recorded}
+	q := session.Request{Spec: spec, Choices: chosen, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:], TuneHost: r.tuneHost, Recorded: r.recorded,
+		Check: func(s notebook.Study) error { return data.CheckReference(s, r.reading.Baseline) }}
 	if r.budget > 0 {
 		q.Deadline = began.Add(r.budget)
 	}
@@ -214,7 +216,7 @@ func (r *running) answer(s *data.Summary) error {
 	if r.since == "" {
 		return printSummary(os.Stdout, s, r.format, details{})
 	}
-	old, err := data.Read([]string{r.since}, data.Options{Kinds: kinds.All})
+	old, err := data.Read([]string{r.since}, r.reading)
 	if err != nil {
 		return err
 	}
@@ -227,7 +229,7 @@ func (r *running) answer(s *data.Summary) error {
 
 // finish prints the result and writes the report.
 func (r *running) finish(run *study.Run, reason *notebook.Message, published []claims.Claim) error {
-	s, err := data.Read([]string{r.out}, data.Options{Kinds: kinds.All})
+	s, err := data.Read([]string{r.out}, r.reading)
 	if err != nil {
 		return err
 	}

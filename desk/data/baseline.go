@@ -53,7 +53,7 @@ func (r *reader) candidates(t *tally) (found []*tally, err error) {
 		if o.row.HostID != t.row.HostID || o.row.Treatment.AA || o.row.Treatment.Workload != t.row.Treatment.Workload || o.row.Metric != t.row.Metric || o.row.Image != t.row.Image {
 			continue
 		}
-		ok, err := matches(&o.row, t.row.Treatment, r.opt.Baseline)
+		ok, err := matches(o.row.Treatment, o.row.HostCores, t.row.Treatment, r.opt.Baseline)
 		if err != nil {
 			return nil, err
 		}
@@ -80,16 +80,46 @@ func (r *reader) known() error {
 	return fmt.Errorf("--against %s: no such environment was measured; name one of: %s", ReferenceText(r.opt.Baseline), r.names(r.order))
 }
 
+// CheckReference returns an error if no treatment of a study is the reference, an Options.Baseline. It knows before the first run what Read
+// would say after the last.
+func CheckReference(s notebook.Study, reference map[string]string) error {
+	if len(reference) == 0 {
+		return nil
+	}
+	own := make([]notebook.Treatment, 0, len(s.Treatments))
+	for _, t := range s.Treatments {
+		if !t.AA && t.Representative() {
+			own = append(own, t)
+		}
+	}
+	for _, t := range own {
+		if is, err := matches(t, t.HostCores, t, reference); is || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("--against %s: the study %s measures no such environment; name one of: %s", ReferenceText(reference), s.Name, names(own, reference))
+}
+
 // names are the environments of rows that can be a reference, as it is named, each once.
 func (r *reader) names(rows []*tally) string {
-	rows = slices.DeleteFunc(slices.Clone(rows), func(t *tally) bool { return t.row.Treatment.AA || !t.row.Representative })
-	differ := func(key string) bool {
-		return len(Distinct(rows, func(t *tally) string { return keysOf(t.row.Treatment)[key] })) > 1
+	var all []notebook.Treatment
+	for _, t := range rows {
+		if !t.row.Treatment.AA && t.row.Representative {
+			all = append(all, t.row.Treatment)
+		}
 	}
-	names := Distinct(rows, func(t *tally) string {
-		m := keysOf(t.row.Treatment)
+	return names(all, r.opt.Baseline)
+}
+
+// names are the environments of treatments, as a reference names them, each once. said is the reference that the user gave.
+func names(all []notebook.Treatment, said map[string]string) string {
+	differ := func(key string) bool {
+		return len(Distinct(all, func(t notebook.Treatment) string { return keysOf(t)[key] })) > 1
+	}
+	texts := Distinct(all, func(t notebook.Treatment) string {
+		m := keysOf(t)
 		maps.DeleteFunc(m, func(key, value string) bool {
-			if _, said := r.opt.Baseline[key]; said {
+			if _, is := said[key]; is {
 				return value == ""
 			}
 			switch key {
@@ -103,16 +133,15 @@ func (r *reader) names(rows []*tally) string {
 		return ReferenceText(m)
 	})
 	const most = 20
-	if len(names) > most {
-		names = append(names[:most], fmt.Sprintf("and %d more", len(names)-most))
+	if len(texts) > most {
+		texts = append(texts[:most], fmt.Sprintf("and %d more", len(texts)-most))
 	}
-	return strings.Join(names, "; ")
+	return strings.Join(texts, "; ")
 }
 
-// matches says whether the row is the reference that want describes, for a row of the treatment t: what want does not say of
-// the instance type, the factors that not all studies have and the parameters is as in t.
-func matches(row *Row, t notebook.Treatment, want map[string]string) (bool, error) {
-	o := row.Treatment
+// matches says whether the treatment o, on a host with so many CPUs online, is the reference that want describes, for a row of the
+// treatment t: what want does not say of the instance type, the factors that not all studies have and the parameters is as in t.
+func matches(o notebook.Treatment, hostCores int, t notebook.Treatment, want map[string]string) (bool, error) {
 	assigned := map[string]string{}
 	maps.Copy(assigned, t.Assigned())
 	for _, k := range slices.Sorted(maps.Keys(want)) {
@@ -126,7 +155,7 @@ func matches(row *Row, t notebook.Treatment, want map[string]string) (bool, erro
 		case !slices.Contains(baselineKeys, k):
 			assigned[k] = v
 		case k == notebook.FactorHostCores.Name && v != "": // all that the host has, too, can be said as a number
-			if v != strconv.Itoa(row.HostCores) {
+			if v != strconv.Itoa(hostCores) {
 				return false, nil
 			}
 		case v != has[k]:

@@ -44,6 +44,8 @@ func ExampleAnswer() {
 	//     known: too few or too noisy rounds.
 	//   ! ../export/testdata/made-before: 4 of 7 rounds were run; its last session ended: cap on
 	//     rounds.
+	//   ! Bare metal's rounds of ffmpeg (frames=12, preset=ultrafast, segments=1, width=160) at
+	//     1/1GB lie between 136 ms and 896 ms: the host is unsteady.
 	//
 	// Next
 	//   Continue          sudo tare run quick --explain --out ../export/testdata/made-before

@@ -14,6 +14,9 @@ import (
 // TieRule says how near ties are broken.
 const TieRule = "measured before predicted, fewer cores, less memory, fewer layers (bare metal, container, VM, container in a VM), a CPU quota before a CPU set"
 
+// openTie is the share by which a choice that is not distinguishable from the first may be better where more rounds may change the advice.
+const openTie = 0.1
+
 // Ranking says why the first choice is first, or why there is none.
 func Ranking(r *advise.Ranking) string {
 	if len(r.Choices) == 0 {
@@ -22,6 +25,7 @@ func Ranking(r *advise.Ranking) string {
 	best := r.Choices[0]
 	name := func(c advise.Choice) string { return Choice(c.Treatment, r.Networks) }
 	var b strings.Builder
+	open := false        // another choice may be much better
 	best.Span = best.All // it was chosen by the same data
 	fmt.Fprintf(&b, "%s: %s", Capital(name(best)), rankedValue(r, best))
 	if best.Predicted && !r.Defined(best) {
@@ -44,6 +48,7 @@ func Ranking(r *advise.Ranking) string {
 			fmt.Fprintf(&b, "%s is not distinguishable from it", than)
 		case q.Contains(1):
 			fmt.Fprintf(&b, "%s is not distinguishable from it: %s of it", than, Measured(q.Value, q.Low, q.High, ""))
+			open = open || cost.Low < 1-openTie
 		case cost.Value < 1 && r.Metric.MoreIsBetter():
 			fmt.Fprintf(&b, "%s gives %s of it, and is less simple", than, Measured(q.Value, q.Low, q.High, ""))
 		case cost.Value < 1:
@@ -61,6 +66,9 @@ func Ranking(r *advise.Ranking) string {
 		b.WriteString("; " + Doubt(d))
 	}
 	b.WriteByte('.')
+	if open {
+		b.WriteString(" More rounds may name another: continue the run before you choose.")
+	}
 	return Plain(b.String())
 }
 

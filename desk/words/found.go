@@ -259,7 +259,12 @@ func unsaid(s *data.Summary) ResultBlock {
 	switch {
 	case !timing:
 	case len(measured) > 0 && len(others) > 0 && !slices.ContainsFunc(works, func(w string) bool { return aspects[w] == "" }):
-		add("Only "+List(measured)+" "+agree(measured)+" measured. "+Capital(List(others))+" may cost more:", "sudo tare run ladder")
+		text := "Only " + List(measured) + " " + agree(measured) + " measured. " + Capital(List(others)) + " may cost more"
+		if slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return r.Treatment.Platform == notebook.BM }) {
+			add(text+":", "sudo tare run ladder")
+		} else { // the ladder compares with bare metal, which was not wanted
+			add(text+".", "")
+		}
 	case len(works) > 0:
 		var named []string
 		for _, w := range works[:min(len(works), 3)] {
@@ -319,7 +324,7 @@ func reliance(s *data.Summary) ResultBlock {
 			add(Caution, Doubt(d)+".")
 		}
 	}
-	b.Lines = append(b.Lines, disturbances(s)...)
+	b.Lines = append(append(b.Lines, disturbances(s)...), swings(s)...)
 	trials := 0
 	for _, r := range s.Rows {
 		trials += r.Trials
@@ -367,19 +372,21 @@ func disturbances(s *data.Summary) []ResultItem {
 	}
 }
 
-// checked are the A/A checks: each that fails, and one line for those that hold.
+// checked are the A/A checks: each that fails or checks nothing, and one line for those that hold.
 func checked(s *data.Summary) (lines []ResultItem) {
-	var holds []data.AACheck
+	var holds, empty []data.AACheck
 	for _, a := range s.AA {
 		if a.Figure != (notebook.Metric{}) {
 			continue
 		}
-		switch a.Verdict {
-		case data.Holds:
+		switch {
+		case a.Verdict == data.Holds && (a.Low < 1-vague || a.High > 1+vague):
+			empty = append(empty, a)
+		case a.Verdict == data.Holds:
 			holds = append(holds, a)
-		case data.Misses:
+		case a.Verdict == data.Misses:
 			lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check of " + CheckWhere(s, a) + ": bare metal differs from itself by " + itself(&a) + "."})
-		case data.Narrow:
+		case a.Verdict == data.Narrow:
 			lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check of " + CheckWhere(s, a) + ": intervals on this host are too narrow, by " + Digits(a.Factor, 2) + " times."})
 		default:
 			lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check of " + CheckWhere(s, a) + ": not known: too few or too noisy rounds."})
@@ -387,14 +394,7 @@ func checked(s *data.Summary) (lines []ResultItem) {
 	}
 	switch {
 	case len(holds) == 1:
-		a := holds[0]
-		d := min(Places(100*(a.Ratio-1), 100*(a.Low-1), 100*(a.High-1)), 2)
-		at := func(v float64) string { return Signed(Number(100*(v-1), d)) }
-		mark, says := Passed, "consistent with zero."
-		if a.Low < 1-vague || a.High > 1+vague {
-			mark, says = Caution, "too uncertain to check anything."
-		}
-		lines = append(lines, ResultItem{Mark: mark, Text: "A/A check: bare metal differs from itself by " + at(a.Ratio) + " % (" + at(a.Low) + " to " + at(a.High) + "), " + says})
+		lines = append(lines, ResultItem{Mark: Passed, Text: "A/A check: " + fromItself(holds[0]) + ", consistent with zero."})
 	case len(holds) > 1:
 		worst := 0.0
 		for _, a := range holds {
@@ -402,11 +402,53 @@ func checked(s *data.Summary) (lines []ResultItem) {
 		}
 		lines = append(lines, ResultItem{Mark: Passed, Text: fmt.Sprintf("A/A check: in %d places bare metal differs from itself by %s at most, consistent with zero.", len(holds), upwards(worst))})
 	}
+	switch {
+	case len(empty) == 1 && len(holds) == 0:
+		lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check: " + fromItself(empty[0]) + ", too uncertain to check anything."})
+	case len(empty) > 0:
+		lines = append(lines, ResultItem{Mark: Caution, Text: fmt.Sprintf("A/A check: in %s bare metal's difference from itself is too uncertain to check anything.", Count(len(empty), "place"))})
+	}
 	return lines
 }
 
-// vague is the least half-width, as a share, of an A/A control's interval that checks nothing.
-const vague = 0.5
+// fromItself says by how much bare metal differs from itself.
+func fromItself(a data.AACheck) string {
+	d := min(Places(100*(a.Ratio-1), 100*(a.Low-1), 100*(a.High-1)), 2)
+	at := func(v float64) string { return Signed(Number(100*(v-1), d)) }
+	return "bare metal differs from itself by " + at(a.Ratio) + " % (" + at(a.Low) + " to " + at(a.High) + ")"
+}
+
+// vague is the least deviation from 1 of an end of an A/A control's interval that checks nothing.
+const vague = 0.25
+
+// unsteady is how many times the slowest round of bare metal takes of the fastest where the host is called unsteady.
+const unsteady = 1.5
+
+// swings says between which values bare metal's rounds lie, in the place where they differ most; none where they hardly differ.
+func swings(s *data.Summary) (lines []ResultItem) {
+	var where *data.Row
+	worst, least, most := 0.0, 0.0, 0.0
+	for _, r := range s.Rows {
+		if r.Treatment.Platform != notebook.BM || r.Kind != "" || len(r.Values) < 3 {
+			continue
+		}
+		low, high := math.Inf(1), 0.0
+		for _, v := range r.Values {
+			low, high = min(low, v.Mean), max(high, v.Mean)
+		}
+		if low > 0 && high/low > worst {
+			where, worst, least, most = r, high/low, low, high
+		}
+	}
+	if worst < unsteady {
+		return nil
+	}
+	from, to := quantity(least), quantity(most)+" "+where.Metric.Unit
+	if where.Metric.Unit == "s" {
+		from, to = Duration(least), Duration(most)
+	}
+	return []ResultItem{{Mark: Caution, Text: Sentence(fmt.Sprintf("bare metal's rounds of %s lie between %s and %s: the host is unsteady", Where(s, where), from, strings.TrimSpace(to)))}}
+}
 
 // waiting names the environments that are inconclusive with less than half of the rounds that others have.
 func waiting(s *data.Summary) (texts []string) {

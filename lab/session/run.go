@@ -31,6 +31,9 @@ type Request struct {
 	Args      []string       // arguments of the command, for the record
 	TuneHost  bool           // make the host quiet during the run
 	Recorded  *notebook.Host // the host for which Foresee plans; nil: this one
+
+	// Check refuses what is planned before anything is measured or written; nil: nothing is refused.
+	Check func(notebook.Study) error
 }
 
 // Show is told about the progress of a run.
@@ -75,6 +78,11 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 	plan, err := l.plan(ctx, q, options)
 	if err != nil {
 		return nil, nil, err
+	}
+	if q.Check != nil {
+		if err := q.Check(plan.Study); err != nil {
+			return nil, nil, err
+		}
 	}
 	show.Planned(plan.Study.LeftOut, untraced)
 	start := notebook.Session{Time: time.Now().UTC(), Event: "start", Args: q.Args}

@@ -18,11 +18,13 @@ import (
 
 func TestAnswerableQuestionsComeFirst(t *testing.T) {
 	lasts := func(id string) time.Duration {
-		return map[string]time.Duration{"bm": 1, "aa": 1, "cn": 2, "vm": 10}[id]
+		return map[string]time.Duration{"bm": 1, "aa": 1, "cn": 2, "set": 2, "vm": 10}[id]
 	}
 	cn, vm := question{of: []string{"cn", "bm"}, rounds: 4}, question{of: []string{"vm", "bm"}, rounds: 6}
 	aa := question{of: []string{"aa", "bm"}, rounds: 100}
 	must := question{of: []string{"tcg", "bm"}, rounds: 1, fixed: true}
+	limited := func(q question) question { q.choice = "cn"; return q }
+	set := limited(question{of: []string{"set", "bm"}, rounds: 30})
 	for _, c := range []struct {
 		left time.Duration
 		one  bool
@@ -36,6 +38,10 @@ func TestAnswerableQuestionsComeFirst(t *testing.T) {
 		{11, false, []question{must, vm, aa, cn}, "aa bm cn tcg vm"}, // no question can be answered: none waits
 		{11, true, []question{must, vm, aa, cn}, "bm tcg"},           // or only those that never wait do not
 		{11, true, []question{vm, aa, cn}, "bm cn"},                  // or only the cheapest does not
+		{157, false, []question{vm, set, limited(cn)}, "bm vm"},      // both CPU limits of one environment wait: 6·10 + 30·2 + 4·2 + 30
+		{158, false, []question{vm, set, limited(cn)}, "bm cn set vm"},
+		{98, false, []question{aa, set, limited(cn)}, "bm cn set"}, // or neither does
+		{97, false, []question{aa, set, limited(cn)}, "aa bm cn set"},
 	} {
 		who := rounds(choose(c.open, lasts, c.left, c.one))
 		var got []string
@@ -165,21 +171,21 @@ func TestAllocatedRunContinues(t *testing.T) {
 
 // With little time left, the run answers the questions for which there is time, and the others wait. Time left after that is for them.
 func TestQuestionsWithoutTimeWait(t *testing.T) {
-	pinned := cnT
-	pinned.Provisioning = notebook.Pinned
+	noisy := cnT
+	noisy.Network = notebook.NetHost
 	synctest.Test(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, 6))
 		l := &fakeLab{making: func(notebook.Treatment) time.Duration { return time.Second }}
 		l.elapsed = func(t notebook.Treatment) time.Duration {
 			noise := 0.01
-			if t.Provisioning == notebook.Pinned {
+			if t.Network == notebook.NetHost {
 				noise = 0.3
 			}
 			return time.Duration((1 + noise*rng.NormFloat64()) * float64(time.Second))
 		}
 		book := &fakeBook{}
 		d := notebook.Design{Floor: 4, Cap: 200, Precision: 0.02, Trials: 1}
-		r := &Run{Plan: fakePlan(d, bmT, cnT, pinned), Lab: l, Book: book, Deadline: time.Now().Add(4 * time.Minute)}
+		r := &Run{Plan: fakePlan(d, bmT, cnT, noisy), Lab: l, Book: book, Deadline: time.Now().Add(4 * time.Minute)}
 		reason, err := r.Do(t.Context())
 		if err != nil || !reason.Is("time-budget") {
 			t.Fatalf("%q, %v", reason, err)
@@ -201,6 +207,33 @@ func TestQuestionsWithoutTimeWait(t *testing.T) {
 		}
 		if n[of[2].ID]-alone > 5 || alone == 0 || n[of[0].ID] < n[of[2].ID] {
 			t.Errorf("the unanswerable question had %d rounds, %d of them after the other was answered: it did not wait, or did not continue", n[of[2].ID], alone)
+		}
+	})
+}
+
+// With little time left, the CPU limits of one environment are measured equally often, however noisy one of them is.
+func TestCPULimitsWaitTogether(t *testing.T) {
+	pinned := cnT
+	pinned.Provisioning = notebook.Pinned
+	synctest.Test(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(5, 6))
+		l := &fakeLab{making: func(notebook.Treatment) time.Duration { return time.Second }}
+		l.elapsed = func(t notebook.Treatment) time.Duration {
+			noise := 0.05
+			if t.Provisioning == notebook.Pinned {
+				noise = 0.3
+			}
+			return time.Duration((1 + noise*rng.NormFloat64()) * float64(time.Second))
+		}
+		book := &fakeBook{}
+		d := notebook.Design{Floor: 4, Cap: 200, Precision: 0.001, Trials: 1}
+		r := &Run{Plan: fakePlan(d, bmT, cnT, pinned), Lab: l, Book: book, Deadline: time.Now().Add(4 * time.Minute)}
+		if reason, err := r.Do(t.Context()); err != nil || !reason.Is("time-budget") {
+			t.Fatalf("%q, %v", reason, err)
+		}
+		n, of := book.rounds(), r.Plan.Study.Treatments
+		if quota, set := n[of[1].ID], n[of[2].ID]; max(quota, set)-min(quota, set) > 1 || quota < 10 {
+			t.Errorf("%d rounds with a quota, %d with a set: want as many of both", quota, set)
 		}
 	})
 }

@@ -22,7 +22,7 @@ func (r rule) open(round int) (open []question, known bool) {
 	begin := !known
 	for _, t := range r.study.Treatments {
 		left := d.Most(t) - r.begun(t.ID, round)
-		q := question{of: []string{t.ID}, rounds: left, atMost: r.applies(t) && d.Floor < d.Cap, fixed: begin || !r.applies(t)}
+		q := question{of: []string{t.ID}, rounds: left, atMost: r.applies(t) && d.Floor < d.Cap, fixed: begin || !r.applies(t), choice: r.choice(t)}
 		if r.gaveUp[t.ID] || !begin && (r.shared[t.ID] || r.accompanies(t)) {
 			continue
 		}
@@ -45,6 +45,19 @@ func (r rule) open(round int) (open []question, known bool) {
 		}
 	}
 	return open, known
+}
+
+// choice names the environments that differ from the treatment in their CPU limit only: by the first of them.
+func (r rule) choice(t notebook.Treatment) string {
+	if t.AA {
+		return t.ID
+	}
+	for _, o := range r.study.Treatments {
+		if !o.AA && o.SameWork(t) && o.Variant() == t.Variant() && o.Instance.Name == t.Instance.Name && o.HostCores == t.HostCores {
+			return o.ID
+		}
+	}
+	return t.ID
 }
 
 // needs is about how many more rounds it takes until the treatment's ratio is known as well as the design asks, or its mean if it has

@@ -231,17 +231,21 @@ func (s *Spec) design(ch Choices) (notebook.Design, error) {
 	if wrong != nil {
 		return design, errors.New(wrong.text)
 	}
+	others := slices.ContainsFunc(s.Platforms, outsideVMs) // otherwise emulated VMs may be all that was asked for
 	if ch.Rounds > 0 {
 		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
-		if slices.ContainsFunc(s.Platforms, outsideVMs) {
+		if others {
 			design.Emulated = min(design.Emulated, ch.Rounds)
-		} else { // these rounds are all that was asked for
+		} else {
 			design.Emulated = ch.Rounds
 		}
 	}
 	switch {
 	case ch.Until.config != nil:
-		return ch.Until.config.Design(design), nil
+		if design = ch.Until.config.Design(design); !others {
+			design.Emulated = design.Floor
+		}
+		return design, nil
 	case ch.Until.Asked():
 		design.Cap, design.Precision, design.Decide, design.Claims = max(design.Cap, UntilRounds), ch.Until.Precision, ch.Until.Margin, ch.Until.Claims
 		if ch.Until.ByStudy {
