@@ -247,11 +247,6 @@ func (r *running) finish(run *study.Run, reason *notebook.Message, published []c
 	if _, err := writeReport(s, "", 0); err != nil {
 		return err
 	}
-	if r.known.Seeks() { // the notes are the answer
-		for _, note := range run.Notes() {
-			fmt.Fprintln(os.Stderr, words.Message(note))
-		}
-	}
 	path, err := filepath.Abs(filepath.Join(r.out, "report.html"))
 	if err != nil {
 		return err
@@ -274,7 +269,7 @@ func (r *running) finish(run *study.Run, reason *notebook.Message, published []c
 		fmt.Fprintf(os.Stderr, "Stopped after %d rounds; the requested precision was not reached. The first lines say what is inconclusive.\n", run.Plan.Study.Design.Cap)
 	case reason.Is("time-budget"):
 		for _, note := range run.Notes() {
-			if note.Is("nothing-compared") && !r.known.Seeks() { // a search has printed all notes above
+			if note.Is("nothing-compared") {
 				fmt.Fprintf(os.Stderr, "tare: %s\n", words.Message(note))
 			}
 		}

@@ -19,7 +19,7 @@ var marks = map[words.ResultMark]string{words.Passed: "✓ ", words.Caution: "! 
 func Answer(w io.Writer, s *data.Summary, all bool, on Screen) error {
 	t := &text{Screen: on}
 	t.answer(s, all)
-	if !words.HasTables(s) {
+	if words.WantsDetails(s) {
 		t.details(s)
 	}
 	return t.flush(w)

@@ -105,6 +105,14 @@ func HasTables(s *data.Summary) bool {
 	return !slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return r.Kind != "" && phrases(r).Rate == nil })
 }
 
+// WantsDetails reports whether an answer needs the details of every row: some have a kind of study that neither the tables nor a finding say.
+func WantsDetails(s *data.Summary) bool {
+	return slices.ContainsFunc(s.Rows, func(r *data.Row) bool {
+		p := phrases(r)
+		return r.Kind != "" && p.Rate == nil && (p.Finding == nil || r.Unreliable())
+	})
+}
+
 // AmountChange is the ratio of a row's amount to its baseline's.
 func AmountChange(r *data.Row) stats.Quotient {
 	if rateOf(r) != nil {

@@ -19,6 +19,9 @@ func (r *Run) batch(ctx context.Context, b batch, round int, open []question) (r
 	for _, t := range b.all() {
 		lasts += r.costs.lasts(t.ID, round)
 	}
+	if r.Plan.rules.Bounded { // the last one used its share of the time; one in half of the time decides less, but it is a round more
+		lasts /= 2
+	}
 	l := &live{Run: r, round: round, open: open, together: len(b.stay) + min(len(b.shifts), 1)}
 	switch {
 	case ctx.Err() != nil:

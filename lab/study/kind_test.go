@@ -106,18 +106,22 @@ func TestTrialsOfAKind(t *testing.T) {
 	}
 }
 
-// Searches share the time of a run.
+// Searches share the time of a run, also where it takes long to make their guests.
 func TestSearchesShareTheirTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := &fakeKind{trial: func(_ context.Context, b measure.Bench) notebook.Trial {
-			time.Sleep(time.Until(b.Until(10 * time.Minute)))
-			return notebook.Trial{Value: 1}
-		}}
-		l, book, began := &fakeLab{elapsed: steady}, &fakeBook{}, time.Now()
-		r := &Run{Plan: k.plan(measure.Rules{Search: true}, notebook.Design{Floor: 2, Cap: 2, Trials: 1}, cnT), Lab: l, Book: book, Deadline: began.Add(3 * time.Minute)}
-		reason, err := r.Do(t.Context())
-		if took := time.Since(began); err != nil || !reason.Is("cap-on-rounds") || len(book.trials) != 2 || took < 2*time.Minute || took > 3*time.Minute {
-			t.Errorf("%q, %v: %d trials in %v; want two in two to three minutes", reason, err, len(book.trials), took)
-		}
-	})
+	for _, making := range []time.Duration{0, 30 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			k := &fakeKind{trial: func(_ context.Context, b measure.Bench) notebook.Trial {
+				time.Sleep(time.Until(b.Until(10 * time.Minute)))
+				return notebook.Trial{Value: 1}
+			}}
+			l := &fakeLab{elapsed: steady, making: func(notebook.Treatment) time.Duration { return making }}
+			book, began := &fakeBook{}, time.Now()
+			plan := k.plan(measure.Rules{Search: true, Bounded: true}, notebook.Design{Floor: 2, Cap: 2, Trials: 1}, cnT)
+			r := &Run{Plan: plan, Lab: l, Book: book, Deadline: began.Add(3 * time.Minute)}
+			reason, err := r.Do(t.Context())
+			if took := time.Since(began); err != nil || !reason.Is("cap-on-rounds") || len(book.trials) != 2 || took < 2*time.Minute || took > 3*time.Minute {
+				t.Errorf("%q, %v: %d trials in %v; want two in two to three minutes", reason, err, len(book.trials), took)
+			}
+		})
+	}
 }

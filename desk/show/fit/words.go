@@ -96,18 +96,15 @@ func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
 		return fmt.Sprint(n, " ", noun[1], " of ", words.Size(t.Instance), " fit on ", at.Host)
 	}
 	found, about := count(f.most), "about "
-	open := " The runs do not decide this number yet: the same command continues them."
+	open := " These runs do not decide this number: a longer --time-budget may, in a new folder."
 	if f.least < f.most {
 		found = fmt.Sprint(f.least, " to ", found)
 	}
 	if f.decided {
 		about = ""
 	}
-	switch {
-	case f.decided || f.ranOut == nil:
+	if f.decided || f.ranOut == nil {
 		open = ""
-	case !r.Representative: // they have one round
-		open = " One round does not decide this number."
 	}
 	in := " (" + at.Named(r) + ")"
 	first := "nothing ran out, and Tare tried no more"

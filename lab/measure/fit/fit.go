@@ -22,7 +22,7 @@ import (
 var Kind = measure.Kind{
 	Name: record.Name,
 	Rules: measure.Rules{
-		Search: true, Crowd: true, BareMetal: true,
+		Search: true, Bounded: true, Crowd: true, BareMetal: true,
 		Untraced: "the search times its trials, and traced trials take longer",
 	},
 	Seek: seek,
@@ -71,7 +71,7 @@ func (config) Identity([]*workload.Ready) []any { return nil }
 // Design implements measure.Config. Each trial is a whole search.
 func (config) Design(d notebook.Design) notebook.Design {
 	d.Floor, d.Cap, d.Precision, d.Trials, d.Warmups = fitRounds, fitRounds, 0, 1, 0
-	d.Emulated = 1
+	d.Emulated = 1 // unless all guests are emulated: studyfile
 	return d
 }
 
