@@ -403,8 +403,10 @@ func checked(s *data.Summary) (lines []ResultItem) {
 		lines = append(lines, ResultItem{Mark: Passed, Text: fmt.Sprintf("A/A check: in %d places bare metal differs from itself by %s at most, consistent with zero.", len(holds), upwards(worst))})
 	}
 	switch {
-	case len(empty) == 1 && len(holds) == 0:
+	case len(empty) == 1 && len(s.AA) == 1:
 		lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check: " + fromItself(empty[0]) + ", too uncertain to check anything."})
+	case len(empty) == 1:
+		lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check of " + CheckWhere(s, empty[0]) + ": " + fromItself(empty[0]) + ", too uncertain to check anything."})
 	case len(empty) > 0:
 		lines = append(lines, ResultItem{Mark: Caution, Text: fmt.Sprintf("A/A check: in %s bare metal's difference from itself is too uncertain to check anything.", Count(len(empty), "place"))})
 	}
