@@ -309,7 +309,10 @@ func reliance(s *data.Summary) ResultBlock {
 		}
 	}
 	b.Lines = append(b.Lines, checked(s)...)
-	if v := s.Resolution(); stats.Finite(v) && v > 0 {
+	open := slices.DeleteFunc(slices.Clone(s.Rows), func(r *data.Row) bool {
+		return !r.Representative || r.Treatment.AA || s.Verdict(r) != stats.Inconclusive
+	})
+	if v := resolved(s.Resolution(), open); stats.Finite(v) && v > 0 && stats.Finite(s.Resolution()) {
 		mark, text := NoMark, "This run cannot resolve differences below "+upwards(v)+"."
 		if v > s.Margin() {
 			mark, text = Caution, "This run cannot resolve differences below "+upwards(v)+", which is more than the margin of "+margin(s.Margin())+"."

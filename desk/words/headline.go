@@ -3,6 +3,7 @@ package words
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -46,22 +47,57 @@ func spotted(s *data.Summary) (told []*spot, more int) {
 	for _, rows := range named {
 		p := &spot{s: s, rows: rows, networks: s.Networks(rows[0].Treatment.Workload)}
 		p.t = tallied(rows, p.environment)
+		p.t.ranked = p.alternatives(p.t.ranked)
 		p.families = data.Together(p.t.ranked, func(a, b *data.Row) bool {
 			return a.Treatment.Variant() == b.Treatment.Variant() && (a.Treatment.Provisioning == b.Treatment.Provisioning || !p.limited(a))
 		})
 		at := rows[0].Treatment
 		p.noun = cmp.Or(workNames[at.Workload], Plain(at.Workload))
 		p.work = p.noun
-		if slices.ContainsFunc(places, func(o []*data.Row) bool { return o[0].Treatment.Workload == at.Workload && o[0] != rows[0] }) {
-			if withParams(places, rows[0]) {
-				p.work = Work(at)
-			}
-			p.work += " at " + join(", ", []string{Size(at.Instance), Online(s, rows[0])})
-		}
+		p.work += p.apart(places)
 		p.work += measuring(s, rows[0])
 		told = append(told, p)
 	}
 	return told, len(places) - len(told)
+}
+
+// alternatives are the rows that are compared with the reference in sentences. Beside a container or VM as the reference, bare metal is in
+// the table only: whoever names such a reference chooses between containers and VMs.
+func (p *spot) alternatives(ranked []*data.Row) []*data.Row {
+	metal := func(r *data.Row) bool { return r.Treatment.Platform == notebook.BM }
+	if len(p.s.Baseline) == 0 || slices.ContainsFunc(p.references(), metal) {
+		return ranked
+	}
+	if rest := slices.DeleteFunc(slices.Clone(ranked), metal); len(rest) > 0 {
+		return rest
+	}
+	return ranked
+}
+
+// apart is what tells the place from the others with the same workload: " (transaction=tpcb) at 1 CPU, 1 GB"; empty: there are no others.
+func (p *spot) apart(places [][]*data.Row) (text string) {
+	own := p.rows[0]
+	var others []*data.Row
+	for _, rows := range places {
+		if rows[0] != own && rows[0].Treatment.Workload == own.Treatment.Workload {
+			others = append(others, rows[0])
+		}
+	}
+	if others == nil {
+		return ""
+	}
+	assigned := maps.Clone(own.Treatment.Assigned())
+	maps.DeleteFunc(assigned, func(name, value string) bool {
+		return !slices.ContainsFunc(others, func(o *data.Row) bool { return o.Treatment.Assigned()[name] != value })
+	})
+	if len(assigned) > 0 {
+		text = " (" + Plain(notebook.Assignments(assigned, ", ")) + ")"
+	}
+	size := func(r *data.Row) string { return join(", ", []string{Size(r.Treatment.Instance), Online(p.s, r)}) }
+	if text == "" || slices.ContainsFunc(others, func(o *data.Row) bool { return size(o) != size(own) }) {
+		text += " at " + size(own)
+	}
+	return text
 }
 
 func (p *spot) environment(r *data.Row) string { return Environment(r.Treatment, p.networks) }
@@ -462,7 +498,7 @@ func (p *spot) couldBe(r *data.Row, of int) string {
 func (p *spot) settles(rows []*data.Row) string {
 	s := p.s
 	if c := s.Check(p.rows[0]).Resolution(); c > s.Margin() {
-		return " It resolves differences of " + upwards(c) + ", more than the margin of " + margin(s.Margin()) + "."
+		return " It resolves differences of " + upwards(resolved(c, rows)) + ", more than the margin of " + margin(s.Margin()) + "."
 	}
 	more := 0
 	for _, r := range rows {
@@ -473,6 +509,16 @@ func (p *spot) settles(rows []*data.Row) string {
 		more = max(more, n)
 	}
 	return " At this noise about " + Count(more, "more round") + in(s, more) + " would settle it at ±" + margin(s.Margin()) + "."
+}
+
+// resolved is the smallest difference that the rows can show, as a share: half of the widest of their intervals and of the A/A check's.
+func resolved(check float64, rows []*data.Row) float64 {
+	for _, r := range rows {
+		if half := (r.RatioHigh - r.RatioLow) / 2; r.Quotient().HasInterval() && stats.Finite(half) && !(half <= check) {
+			check = half
+		}
+	}
+	return check
 }
 
 // in is the time that so many rounds take, in brackets.

@@ -76,7 +76,7 @@ func Continue(s *data.Summary) string {
 	}
 	f := s.Folders[len(s.Folders)-1]
 	args := begun(f)
-	if args == nil || !f.Begun && f.Rounds >= f.Study.Least() {
+	if args == nil || !f.Begun && f.Rounds >= f.Study.Least() && !f.Ended().Reason.Is("time-budget") {
 		return ""
 	}
 	return "sudo tare " + Shell(with(args, []string{"--out"}, "--out", f.Dir)...)

@@ -93,13 +93,6 @@ func foremost(places [][]*data.Row) (told [][]*data.Row) {
 	return told[:min(len(told), mostWorkloads)]
 }
 
-// withParams says whether a row's workload also exists with other parameters.
-func withParams(places [][]*data.Row, r *data.Row) bool {
-	return slices.ContainsFunc(places, func(rows []*data.Row) bool {
-		return rows[0].Treatment.Workload == r.Treatment.Workload && !rows[0].Treatment.SameWork(r.Treatment)
-	})
-}
-
 // notRanked are sentences about rows that no answer is made of, or is to be read with care.
 func notRanked(rows []*data.Row) (remarks []string) {
 	emulated, doubtful, failing, moved := false, 0, 0, 0
