@@ -31,6 +31,7 @@ func labCompletions() map[string]completer {
 		"--only":         parts(",", only),
 		"--network":      parts(",", func([]string, string) []string { return notebook.Networks }),
 		"--provisioning": parts(",", func([]string, string) []string { return slices.Sorted(maps.Keys(provisionings)) }),
+		"bench --method": parts("", func([]string, string) []string { return studyfile.Methods }),
 		"--explain": parts(",", func([]string, string) []string {
 			return append([]string{studyfile.ExplainByDefault, studyfile.ExplainDeep}, notebook.TracerNames...)
 		}),

@@ -125,7 +125,7 @@ func notTraced(untraced map[string]string) (lines []string) {
 }
 
 // Short implements session.Show.
-func (p *progress) Short(what *notebook.Message) { p.note("too short: " + words.Message(what)) }
+func (p *progress) Short(what *notebook.Message) { p.note("noise: " + words.Message(what)) }
 
 // TunedHost implements session.Show.
 func (p *progress) TunedHost(set []notebook.Setting, left []string) {

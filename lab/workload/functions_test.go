@@ -174,6 +174,25 @@ func TestMappedStore(t *testing.T) {
 	m.refused(m.w.Load.Command, "wrong answer: key ")
 }
 
+// The hot fifth of the keys is a fifth of the pages of the store's file, so that it is hot in pages as well (characterization, section 5.2.2).
+func TestHotRecordsAreAFifthOfThePages(t *testing.T) {
+	const records, page, size = 100000, 4096, 128
+	m := serving(t, "mapped-store", map[string]string{"records": strconv.Itoa(records), "operations": "10"})
+	file, err := os.ReadFile(filepath.Join(m.values["work"], "records"))
+	if err != nil || len(file) != records*size {
+		t.Fatalf("%d bytes, %v", len(file), err)
+	}
+	hot := map[int]bool{}
+	for at := 0; at < len(file); at += size {
+		if key := binary.LittleEndian.Uint64(file[at:]) - 1; key < records/5 {
+			hot[at/page] = true
+		}
+	}
+	if share := float64(len(hot)) * page / float64(len(file)); math.Abs(share-0.2) > 0.001 {
+		t.Errorf("the hot fifth of the keys is in %.1f %% of the pages", 100*share)
+	}
+}
+
 // The test computes the ranks by their definition, only from the graph's files.
 func TestPageRank(t *testing.T) {
 	m := serving(t, "pagerank", map[string]string{"megabytes": "1", "iterations": "5"})

@@ -1,7 +1,8 @@
 /*
  * store make RECORDS FILE: writes RECORDS records. A record has 128 bytes: its key of 8 bytes, one field of 100 bytes, and zeros.
  * store serve ADDRESS PORT FILE: maps FILE, read-only and shared, and answers requests over TCP until it is killed. A request is a key. The
- * answer is its record, or 128 zeros if it does not exist. A hash of the key gives the place of a record, or else the next free place after it.
+ * answer is its record, or 128 zeros if it does not exist. Records are in order of their keys, so the first fifth of the keys is the first fifth
+ * of the pages.
  * store ready ADDRESS PORT: exit status 0 if the service answers a request for key 0 correctly.
  * store load ADDRESS PORT RECORDS OPERATIONS: makes OPERATIONS reads over one connection, each after the previous answer. 80 % of them read
  * the first 20 % of the keys (hot), and the others read the rest, uniformly within each part. The process ID and the time seed the generator. The
@@ -32,7 +33,7 @@
 #define PATIENCE 60 /* seconds that an answer may take */
 
 struct record {
-	uint64_t key; /* the key plus one, so a free place is all zeros */
+	uint64_t key; /* the key plus one, so no record is all zeros */
 	char field[FIELD], rest[20];
 };
 
@@ -55,38 +56,20 @@ static struct record record(uint64_t key)
 	return r;
 }
 
-/* The first place to look for a key's record. */
-static uint64_t home(uint64_t key, uint64_t places)
-{
-	uint64_t x = (key + 1) * A;
-
-	return (x ^ x >> 31) % places;
-}
-
-/* A quarter of the places stays free, so a search looks at few places. */
-static uint64_t places_for(uint64_t records)
-{
-	return records + records / 3 + 1;
-}
-
 static void make(uint64_t records, const char *path)
 {
-	uint64_t places = places_for(records);
-	struct record *all = calloc(places, sizeof *all);
 	FILE *out = fopen(path, "w");
 
-	if (!all || !out)
+	if (!out)
 		fail(path, strerror(errno));
 	for (uint64_t key = 0; key < records; key++) {
-		uint64_t at = home(key, places);
+		struct record r = record(key);
 
-		while (all[at].key)
-			at = (at + 1) % places;
-		all[at] = record(key);
+		if (fwrite(&r, sizeof r, 1, out) != 1)
+			fail(path, strerror(errno));
 	}
-	if (fwrite(all, sizeof *all, places, out) != places || fclose(out))
+	if (fclose(out))
 		fail(path, strerror(errno));
-	free(all);
 }
 
 static struct sockaddr_in place(const char *address, const char *port)
@@ -124,15 +107,11 @@ static int give(int socket, const void *from, size_t length)
 	return 0;
 }
 
-static const struct record *find(const struct record *all, uint64_t places, uint64_t key)
+static const struct record *find(const struct record *all, uint64_t records, uint64_t key)
 {
 	static const struct record none;
-	uint64_t at = home(key, places);
 
-	for (uint64_t looked = 0; looked < places && all[at].key; looked++, at = (at + 1) % places)
-		if (all[at].key == key + 1)
-			return &all[at];
-	return &none;
+	return key < records ? &all[key] : &none;
 }
 
 static _Noreturn void serve(struct sockaddr_in at, const char *path)

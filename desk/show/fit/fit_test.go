@@ -45,7 +45,7 @@ func TestWhatWasFoundIsSaid(t *testing.T) {
 
 // The first line says how many fit and what runs out first. Memory does where it would not hold the whole size of so many.
 func TestTheFindingIsHowManyFit(t *testing.T) {
-	const alone = " With more, the p95 of FFmpeg is not below 1.5 times its value when it runs alone."
+	const alone = " With more, the p95 of FFmpeg is at least 1.5 times its value without neighbours."
 	const open = " These runs do not decide this number: a longer --time-budget may, in a new folder."
 	for want, c := range map[string]struct {
 		guests  [2]int

@@ -111,7 +111,7 @@ func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
 	if f.ranOut != nil {
 		first = words.Plain(strings.Join(f.ranOut, " or ")) + " runs out first"
 	}
-	limit := fmt.Sprintf(" With more, the %s of %s is not below %g times its value when it runs alone.", words.Plain(c.of.Metric), at.Work, c.of.Factor)
+	limit := fmt.Sprintf(" With more, the %s of %s is at least %g times its value without neighbours.", words.Plain(c.of.Metric), at.Work, c.of.Factor)
 	if f.ranOut == nil || slices.Contains(f.ranOut, kind.OutOfEngine) || slices.Contains(f.ranOut, kind.OutOfProcesses) {
 		limit = ""
 	}
