@@ -119,7 +119,7 @@ func TestSentencesOfMessages(t *testing.T) {
 
 		{say("length-would-do", "param", "n", "length", "600", "then", 0.012), "n: 600 would give about ±1.2 %"},
 
-		{say("longer-hardly-helps", "then", 0.05, "times", 10), "longer work would hardly help, because the host's noise changes slowly"},
+		{say("longer-hardly-helps"), "longer work would hardly help, because the host's noise changes slowly"},
 		{say("longer-would-bring", "then", 0.05, "times", 10), "10 times the length would give about ±5 %"},
 
 		{say("nothing-compared", "rounds", 2, "minutes", 3), "nothing can be compared: an interval needs 2 rounds; a time budget that is 3 min longer would be enough"},

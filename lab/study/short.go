@@ -46,7 +46,7 @@ func (s Short) Message() *notebook.Message {
 	var advice *notebook.Message
 	switch {
 	case s.Enough == "" && s.Gain < worthLonger:
-		advice = notebook.Say("longer-hardly-helps", "then", s.Then, "times", most)
+		advice = notebook.Say("longer-hardly-helps")
 	case s.Enough == "":
 		advice = notebook.Say("longer-would-bring", "then", s.Then, "times", most)
 	case s.Open:
