@@ -139,7 +139,7 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, seedChosen bool
 		return err
 	}
 	q := session.Request{Spec: spec, Choices: chosen, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:], TuneHost: r.tuneHost, Recorded: r.recorded,
-		Check: func(s notebook.Study) error { return data.CheckReference(s, r.reading.Baseline) }}
+		Check: func(s notebook.Study, h notebook.Host) error { return data.CheckReference(s, h, r.reading.Baseline) }}
 	if r.budget > 0 {
 		q.Deadline = began.Add(r.budget)
 	}

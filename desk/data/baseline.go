@@ -80,20 +80,15 @@ func (r *reader) known() error {
 	return fmt.Errorf("--against %s: no such environment was measured; name one of: %s", ReferenceText(r.opt.Baseline), r.names(r.order))
 }
 
-// CheckReference returns an error if no treatment of a study is the reference, an Options.Baseline. It knows before the first run what Read
-// would say after the last.
-func CheckReference(s notebook.Study, reference map[string]string) error {
+// CheckReference returns an error if no treatment of a study on a host is the reference, an Options.Baseline. It knows before the first run
+// what Read would say after the last.
+func CheckReference(s notebook.Study, h notebook.Host, reference map[string]string) error {
 	if len(reference) == 0 {
 		return nil
 	}
-	own := make([]notebook.Treatment, 0, len(s.Treatments))
-	for _, t := range s.Treatments {
-		if !t.AA && t.Representative() {
-			own = append(own, t)
-		}
-	}
+	own := slices.DeleteFunc(slices.Clone(s.Treatments), func(t notebook.Treatment) bool { return t.AA || !t.Representative() })
 	for _, t := range own {
-		if is, err := matches(t, t.HostCores, t, reference); is || err != nil {
+		if is, err := matches(t, h.Cores(t), t, reference); is || err != nil {
 			return err
 		}
 	}

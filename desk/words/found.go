@@ -312,7 +312,7 @@ func reliance(s *data.Summary) ResultBlock {
 	open := slices.DeleteFunc(slices.Clone(s.Rows), func(r *data.Row) bool {
 		return !r.Representative || r.Treatment.AA || s.Verdict(r) != stats.Inconclusive
 	})
-	if v := resolved(s.Resolution(), open); stats.Finite(v) && v > 0 && stats.Finite(s.Resolution()) {
+	if v := resolved(s.Resolution(), open); stats.Finite(s.Resolution()) && v > 0 {
 		mark, text := NoMark, "This run cannot resolve differences below "+upwards(v)+"."
 		if v > s.Margin() {
 			mark, text = Caution, "This run cannot resolve differences below "+upwards(v)+", which is more than the margin of "+margin(s.Margin())+"."
@@ -378,6 +378,9 @@ func disturbances(s *data.Summary) []ResultItem {
 // checked are the A/A checks: each that fails or checks nothing, and one line for those that hold.
 func checked(s *data.Summary) (lines []ResultItem) {
 	var holds, empty []data.AACheck
+	caution := func(a data.AACheck, text string) {
+		lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check of " + CheckWhere(s, a) + ": " + text})
+	}
 	for _, a := range s.AA {
 		if a.Figure != (notebook.Metric{}) {
 			continue
@@ -388,11 +391,11 @@ func checked(s *data.Summary) (lines []ResultItem) {
 		case a.Verdict == data.Holds:
 			holds = append(holds, a)
 		case a.Verdict == data.Misses:
-			lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check of " + CheckWhere(s, a) + ": bare metal differs from itself by " + itself(&a) + "."})
+			caution(a, "bare metal differs from itself by "+itself(&a)+".")
 		case a.Verdict == data.Narrow:
-			lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check of " + CheckWhere(s, a) + ": intervals on this host are too narrow, by " + Digits(a.Factor, 2) + " times."})
+			caution(a, "intervals on this host are too narrow, by "+Digits(a.Factor, 2)+" times.")
 		default:
-			lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check of " + CheckWhere(s, a) + ": not known: too few or too noisy rounds."})
+			caution(a, "not known: too few or too noisy rounds.")
 		}
 	}
 	switch {
@@ -409,9 +412,9 @@ func checked(s *data.Summary) (lines []ResultItem) {
 	case len(empty) == 1 && len(s.AA) == 1:
 		lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check: " + fromItself(empty[0]) + ", too uncertain to check anything."})
 	case len(empty) == 1:
-		lines = append(lines, ResultItem{Mark: Caution, Text: "A/A check of " + CheckWhere(s, empty[0]) + ": " + fromItself(empty[0]) + ", too uncertain to check anything."})
-	case len(empty) > 0:
-		lines = append(lines, ResultItem{Mark: Caution, Text: fmt.Sprintf("A/A check: in %s bare metal's difference from itself is too uncertain to check anything.", Count(len(empty), "place"))})
+		caution(empty[0], fromItself(empty[0])+", too uncertain to check anything.")
+	case len(empty) > 1:
+		lines = append(lines, ResultItem{Mark: Caution, Text: fmt.Sprintf("A/A check: in %d places bare metal's difference from itself is too uncertain to check anything.", len(empty))})
 	}
 	return lines
 }

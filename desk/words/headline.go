@@ -53,9 +53,7 @@ func spotted(s *data.Summary) (told []*spot, more int) {
 		})
 		at := rows[0].Treatment
 		p.noun = cmp.Or(workNames[at.Workload], Plain(at.Workload))
-		p.work = p.noun
-		p.work += p.apart(places)
-		p.work += measuring(s, rows[0])
+		p.work = p.noun + p.apart(places) + measuring(s, rows[0])
 		told = append(told, p)
 	}
 	return told, len(places) - len(told)

@@ -102,15 +102,15 @@ func HasRate(r *data.Row) bool { return rateOf(r) != nil }
 // HasTables reports whether the answer's tables say what was measured. A kind of study that does more than time work has its own tables,
 // unless it measures a rate.
 func HasTables(s *data.Summary) bool {
-	return !slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return r.Kind != "" && phrases(r).Rate == nil })
+	return !slices.ContainsFunc(s.Rows, untabled)
 }
+
+// untabled reports whether the answer's tables have no place for a row.
+func untabled(r *data.Row) bool { return r.Kind != "" && phrases(r).Rate == nil }
 
 // WantsDetails reports whether an answer needs the details of every row: some have a kind of study that neither the tables nor a finding say.
 func WantsDetails(s *data.Summary) bool {
-	return slices.ContainsFunc(s.Rows, func(r *data.Row) bool {
-		p := phrases(r)
-		return r.Kind != "" && p.Rate == nil && (p.Finding == nil || r.Unreliable())
-	})
+	return slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return untabled(r) && (phrases(r).Finding == nil || r.Unreliable()) })
 }
 
 // AmountChange is the ratio of a row's amount to its baseline's.

@@ -41,7 +41,7 @@ type Rules struct {
 
 	Turns      bool // a trial is made in parts (Parted), so guests that are alive at the same time can take turns
 	Search     bool // one trial consists of many loads or runs, and the study file fixes the number of trials
-	Bounded    bool // a trial uses the time that the run lets it have (Bench.Until), and needs less than that
+	Bounded    bool // a trial uses the time that the run lets it have (Bench.Until), but can do with less
 	Crowd      bool // a trial has several guests at once, so what the host does outside the first guest means nothing
 	Untimed    bool // a trial times no work: its duration is not a cost of the treatment
 	Systems    bool // it can measure whole systems, which have no run time

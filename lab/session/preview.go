@@ -62,6 +62,9 @@ func Foresee(ctx context.Context, q Request) (v Preview, err error) {
 		return v, err
 	}
 	v.Plan, v.Preview, err = study.Preview(ctx, g, asked, facts)
+	if err == nil {
+		err = q.check(v.Plan, g.l.host)
+	}
 	v.Host, v.Measured = g.l.host, measured
 	for _, name := range slices.Sorted(maps.Keys(g.untried)) {
 		u := g.untried[name]

@@ -32,8 +32,8 @@ type Request struct {
 	TuneHost  bool           // make the host quiet during the run
 	Recorded  *notebook.Host // the host for which Foresee plans; nil: this one
 
-	// Check refuses what is planned before anything is measured or written; nil: nothing is refused.
-	Check func(notebook.Study) error
+	// Check refuses a plan for a host before anything is measured and before the results folder is written; nil: it refuses nothing.
+	Check func(notebook.Study, notebook.Host) error
 }
 
 // Show is told about the progress of a run.
@@ -79,10 +79,8 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 	if err != nil {
 		return nil, nil, err
 	}
-	if q.Check != nil {
-		if err := q.Check(plan.Study); err != nil {
-			return nil, nil, err
-		}
+	if err := q.check(plan.Study, l.host); err != nil {
+		return nil, nil, err
 	}
 	show.Planned(plan.Study.LeftOut, untraced)
 	start := notebook.Session{Time: time.Now().UTC(), Event: "start", Args: q.Args}
@@ -160,6 +158,14 @@ func (l *Lab) rehearse(ctx context.Context, plan *study.Plan, q Request, o workl
 		longer.Learn(plan)
 	}
 	return longer, err
+}
+
+// check applies Check.
+func (q Request) check(s notebook.Study, h notebook.Host) error {
+	if q.Check == nil {
+		return nil
+	}
+	return q.Check(s, h)
 }
 
 // plan makes the plan of a request, and prepares its workloads.

@@ -169,20 +169,27 @@ func TestAllocatedRunContinues(t *testing.T) {
 	}
 }
 
+// oneNoisy makes a lab in which guests and trials take a second. Trials vary by the share noise, and those of noisy treatments by 30 %.
+func oneNoisy(noise float64, noisy func(notebook.Treatment) bool) *fakeLab {
+	rng := rand.New(rand.NewPCG(5, 6))
+	return &fakeLab{
+		making: func(notebook.Treatment) time.Duration { return time.Second },
+		elapsed: func(t notebook.Treatment) time.Duration {
+			share := noise
+			if noisy(t) {
+				share = 0.3
+			}
+			return time.Duration((1 + share*rng.NormFloat64()) * float64(time.Second))
+		},
+	}
+}
+
 // With little time left, the run answers the questions for which there is time, and the others wait. Time left after that is for them.
 func TestQuestionsWithoutTimeWait(t *testing.T) {
 	noisy := cnT
 	noisy.Network = notebook.NetHost
 	synctest.Test(t, func(t *testing.T) {
-		rng := rand.New(rand.NewPCG(5, 6))
-		l := &fakeLab{making: func(notebook.Treatment) time.Duration { return time.Second }}
-		l.elapsed = func(t notebook.Treatment) time.Duration {
-			noise := 0.01
-			if t.Network == notebook.NetHost {
-				noise = 0.3
-			}
-			return time.Duration((1 + noise*rng.NormFloat64()) * float64(time.Second))
-		}
+		l := oneNoisy(0.01, func(t notebook.Treatment) bool { return t.Network == notebook.NetHost })
 		book := &fakeBook{}
 		d := notebook.Design{Floor: 4, Cap: 200, Precision: 0.02, Trials: 1}
 		r := &Run{Plan: fakePlan(d, bmT, cnT, noisy), Lab: l, Book: book, Deadline: time.Now().Add(4 * time.Minute)}
@@ -216,15 +223,7 @@ func TestCPULimitsWaitTogether(t *testing.T) {
 	pinned := cnT
 	pinned.Provisioning = notebook.Pinned
 	synctest.Test(t, func(t *testing.T) {
-		rng := rand.New(rand.NewPCG(5, 6))
-		l := &fakeLab{making: func(notebook.Treatment) time.Duration { return time.Second }}
-		l.elapsed = func(t notebook.Treatment) time.Duration {
-			noise := 0.05
-			if t.Provisioning == notebook.Pinned {
-				noise = 0.3
-			}
-			return time.Duration((1 + noise*rng.NormFloat64()) * float64(time.Second))
-		}
+		l := oneNoisy(0.05, func(t notebook.Treatment) bool { return t.Provisioning == notebook.Pinned })
 		book := &fakeBook{}
 		d := notebook.Design{Floor: 4, Cap: 200, Precision: 0.001, Trials: 1}
 		r := &Run{Plan: fakePlan(d, bmT, cnT, pinned), Lab: l, Book: book, Deadline: time.Now().Add(4 * time.Minute)}

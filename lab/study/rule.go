@@ -2,6 +2,7 @@ package study
 
 import (
 	"cmp"
+	"slices"
 
 	"tare/notebook"
 	"tare/stats"
@@ -22,7 +23,7 @@ func (r rule) open(round int) (open []question, known bool) {
 	begin := !known
 	for _, t := range r.study.Treatments {
 		left := d.Most(t) - r.begun(t.ID, round)
-		q := question{of: []string{t.ID}, rounds: left, atMost: r.applies(t) && d.Floor < d.Cap, fixed: begin || !r.applies(t), choice: r.choice(t)}
+		q := question{of: []string{t.ID}, rounds: left, atMost: r.applies(t) && d.Floor < d.Cap, fixed: begin || !r.applies(t), choice: r.choices[t.ID]}
 		if r.gaveUp[t.ID] || !begin && (r.shared[t.ID] || r.accompanies(t)) {
 			continue
 		}
@@ -45,19 +46,6 @@ func (r rule) open(round int) (open []question, known bool) {
 		}
 	}
 	return open, known
-}
-
-// choice names the environments that differ from the treatment in their CPU limit only: by the first of them.
-func (r rule) choice(t notebook.Treatment) string {
-	if t.AA {
-		return t.ID
-	}
-	for _, o := range r.study.Treatments {
-		if !o.AA && o.SameWork(t) && o.Variant() == t.Variant() && o.Instance.Name == t.Instance.Name && o.HostCores == t.HostCores {
-			return o.ID
-		}
-	}
-	return t.ID
 }
 
 // needs is about how many more rounds it takes until the treatment's ratio is known as well as the design asks, or its mean if it has
@@ -164,12 +152,14 @@ type baselines struct {
 	against  map[string]notebook.Treatment // the baseline of each treatment; of a baseline itself
 	shared   map[string]bool               // baselines of other treatments
 	controls map[string]string             // the A/A control of a baseline: the second arm of bare metal
+	choices  map[string]string             // question.choice of each treatment
 }
 
 // baselinesOf finds the baselines once, because every guest needs them.
 func baselinesOf(treatments []notebook.Treatment) baselines {
-	all := baselines{map[string]notebook.Treatment{}, map[string]bool{}, map[string]string{}}
+	all := baselines{map[string]notebook.Treatment{}, map[string]bool{}, map[string]string{}, map[string]string{}}
 	for _, t := range treatments {
+		all.choices[t.ID] = choiceOf(treatments, t)
 		if b, ok := bareMetal(treatments, t); ok {
 			if all.against[t.ID] = b; t.AA {
 				all.controls[b.ID] = t.ID
@@ -178,6 +168,14 @@ func baselinesOf(treatments []notebook.Treatment) baselines {
 		}
 	}
 	return all
+}
+
+// choiceOf names the environments that differ from the treatment in their CPU limit only: by the first of them. The A/A control has its own.
+func choiceOf(treatments []notebook.Treatment, t notebook.Treatment) string {
+	i := slices.IndexFunc(treatments, func(o notebook.Treatment) bool {
+		return o.AA == t.AA && o.SameWork(t) && o.Variant() == t.Variant() && o.Instance.Name == t.Instance.Name && o.HostCores == t.HostCores
+	})
+	return treatments[i].ID
 }
 
 // bareMetal is the bare-metal treatment with the same instance type and the same work.

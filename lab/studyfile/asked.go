@@ -231,20 +231,19 @@ func (s *Spec) design(ch Choices) (notebook.Design, error) {
 	if wrong != nil {
 		return design, errors.New(wrong.text)
 	}
-	others := slices.ContainsFunc(s.Platforms, outsideVMs) // otherwise emulated VMs may be all that was asked for
+	search := ch.Until.config
 	if ch.Rounds > 0 {
 		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
-		if others {
-			design.Emulated = min(design.Emulated, ch.Rounds)
-		} else {
-			design.Emulated = ch.Rounds
-		}
+		design.Emulated = min(design.Emulated, ch.Rounds)
+	}
+	if search != nil {
+		design = search.Design(design)
+	}
+	if (ch.Rounds > 0 || search != nil) && !slices.ContainsFunc(s.Platforms, outsideVMs) { // these rounds are all that was asked for
+		design.Emulated = design.Floor
 	}
 	switch {
-	case ch.Until.config != nil:
-		if design = ch.Until.config.Design(design); !others {
-			design.Emulated = design.Floor
-		}
+	case search != nil:
 		return design, nil
 	case ch.Until.Asked():
 		design.Cap, design.Precision, design.Decide, design.Claims = max(design.Cap, UntilRounds), ch.Until.Precision, ch.Until.Margin, ch.Until.Claims

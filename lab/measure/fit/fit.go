@@ -71,7 +71,7 @@ func (config) Identity([]*workload.Ready) []any { return nil }
 // Design implements measure.Config. Each trial is a whole search.
 func (config) Design(d notebook.Design) notebook.Design {
 	d.Floor, d.Cap, d.Precision, d.Trials, d.Warmups = fitRounds, fitRounds, 0, 1, 0
-	d.Emulated = 1 // unless all guests are emulated: studyfile
+	d.Emulated = 1
 	return d
 }
 
