@@ -142,16 +142,16 @@ func (p *progress) TunedHost(set []notebook.Setting, left []string) {
 
 // Guest implements study.Watcher.
 func (p *progress) Guest(round int, t notebook.Treatment, done, all int, atMost bool, left time.Duration) {
-	most := ""
-	if atMost {
-		most = "at most "
+	most, of := "", fmt.Sprintf(" of %d", all)
+	if atMost { // its limit says little about where the run ends
+		most, of = "at most ", ""
 	}
 	text := ""
 	if left > 0 {
 		text = ", " + most + "about " + left.Round(time.Second).String() + " left"
 	}
 	if round != p.round && !p.tty && !p.silent {
-		fmt.Fprintf(p.w, "round %d: %d of %s%d guests done%s\n", round+1, done, most, all, text)
+		fmt.Fprintf(p.w, "round %d: %d%s environments done%s\n", round+1, done, of, text)
 	}
 	p.round, p.done, p.all, p.left, p.treatment = round, done, all, text, t
 	p.draw()

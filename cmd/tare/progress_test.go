@@ -55,10 +55,10 @@ func TestProgressSaysWhatIsForeseen(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want := `round 1: 0 of at most 4800 guests done
+	want := `round 1: 0 environments done
 mostly preparation: cpu: its trials are 3 % of the time that its guests take
-round 2: 24 of at most 4800 guests done, at most about 1h0m0s left
-round 3: 48 of 320 guests done, about 20m0s left
+round 2: 24 environments done, at most about 1h0m0s left
+round 3: 48 of 320 environments done, about 20m0s left
 `
 	if shown, err := os.ReadFile(path); err != nil || string(shown) != want {
 		t.Errorf("%v\ngot  %swant %s", err, shown, want)

@@ -232,8 +232,12 @@ func howMade(s *data.Summary) string {
 	if together {
 		how = "in random order, fresh environments in each round, runs in random turns"
 	}
+	run := "run"
+	if names := data.Distinct(s.Rows, func(r *data.Row) string { return phrases(r).Run }); len(names) == 1 && names[0] != "" {
+		run = names[0]
+	}
 	last := s.Folders[len(s.Folders)-1].Last
-	return fmt.Sprintf("%s %s; %s of %s failed. Intervals are of 95 %%. %s.", Count(rounds, "round"), how, Thousands(failed), Count(trials, "run"), last.UTC().Format("2 Jan 2006, 15:04 UTC"))
+	return fmt.Sprintf("%s %s; %s of %s failed. Intervals are of 95 %%. %s.", Count(rounds, "round"), how, Thousands(failed), Count(trials, run), last.UTC().Format("2 Jan 2006, 15:04 UTC"))
 }
 
 // aspects are what the workloads of a first look measure.

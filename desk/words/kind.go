@@ -25,6 +25,10 @@ type Phrases struct {
 	Ratio, Better string
 	// Terms are the kind's own in a report's list of words.
 	Terms []Term
+	// Run is what one run is called: "search".
+	Run string
+	// Open reports whether a run with more time may decide what a row's finding leaves open.
+	Open func(*data.Row) bool
 	// Amount replaces the mean of a row that is compared with nothing.
 	Amount func(r *data.Row, mean string) string
 	// Rate describes rows whose metric is the time for one item, such as a request.

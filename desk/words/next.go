@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"tare/desk/data"
 	"tare/notebook"
@@ -82,20 +83,24 @@ func Continue(s *data.Summary) string {
 	return "sudo tare " + Shell(with(args, []string{"--out"}, "--out", f.Dir)...)
 }
 
-// tighter is the command that narrows the intervals of the folders, and the number of rounds that it asks for.
-func tighter(s *data.Summary) (command string, rounds int) {
+// mostMore is how many times as many rounds as there are may be asked for to settle what is inconclusive.
+const mostMore = 10
+
+// tighter is the command that narrows the intervals of the folders, what it gains, and the number of rounds that it asks for.
+func tighter(s *data.Summary) (command, gain string, rounds int) {
 	last := s.Folders[len(s.Folders)-1]
 	args := begun(last)
 	if args == nil || last.Rounds == 0 {
-		return "", 0
+		return "", "", 0
 	}
+	gain = "settles what is inconclusive"
 	for _, r := range s.Rows {
 		if s.Verdict(r) == stats.Inconclusive && r.Representative && !r.Treatment.AA {
 			rounds = max(rounds, s.Rounds(r)-r.RatioRounds)
 		}
 	}
-	if rounds <= 0 { // three times as many more halve an interval
-		rounds = 3 * last.Rounds
+	if rounds <= 0 || rounds > mostMore*last.Rounds { // three times as many more halve an interval
+		rounds, gain = 3*last.Rounds, "halves the intervals"
 	}
 	var dirs []string
 	for _, f := range s.Folders {
@@ -104,7 +109,24 @@ func tighter(s *data.Summary) (command string, rounds int) {
 	first := filepath.Clean(s.Folders[0].Dir)
 	out := fmt.Sprintf("%s-%d", first, len(dirs)+1)
 	command = "sudo tare " + Shell(with(args, measuringFlags, "--rounds", fmt.Sprint(rounds), "--out", out)...) + " && tare summary " + Shell(append(append(dirs, out), toReference(s)...)...)
-	return command, rounds
+	return command, gain, rounds
+}
+
+// longer is the command that measures once more with twice the time; empty: nobody knows it, or the time had no limit.
+func longer(s *data.Summary) string {
+	const budget = "--time-budget"
+	last := s.Folders[len(s.Folders)-1]
+	for i, arg := range last.Args {
+		name, value, joined := strings.Cut(arg, "=")
+		if !joined && i+1 < len(last.Args) {
+			value = last.Args[i+1]
+		}
+		if had, err := time.ParseDuration(value); name == budget && err == nil && had > 0 {
+			out := filepath.Clean(last.Dir) + "-2"
+			return "sudo tare " + Shell(with(last.Args, []string{"--out", "--seed", budget}, budget, fmt.Sprintf("%.0fs", 2*had.Seconds()), "--out", out)...)
+		}
+	}
+	return ""
 }
 
 // afresh is the command that measures once more and says what changed: with another kernel of VMs, or else after an update. It is empty where
@@ -138,12 +160,15 @@ func next(s *data.Summary) ResultBlock {
 	unfinished := Continue(s)
 	add("Continue", unfinished, "")
 	if unfinished == "" && (comparesTimes(s) || comparesRates(s)) {
-		command, rounds := tighter(s)
-		after := ""
+		command, gain, rounds := tighter(s)
+		after := "(" + gain
 		if t := lasting(s, rounds); t != "" {
-			after = "(about " + t + ")"
+			after += ", about " + t
 		}
-		add("A tighter answer", command, after)
+		add("A tighter answer", command, after+")")
+	}
+	if unfinished == "" && slices.ContainsFunc(s.Rows, func(r *data.Row) bool { of := phrases(r).Open; return of != nil && of(r) }) {
+		add("A surer number", longer(s), "")
 	}
 	if unfinished == "" && onlyMeans(s) {
 		when, command := afresh(s)

@@ -15,6 +15,9 @@ func Count[N int | int64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
+	if strings.HasSuffix(what, "ch") {
+		what += "e"
+	}
 	return Thousands(n) + " " + what + "s"
 }
 

@@ -22,7 +22,7 @@ type config struct {
 
 func (config) Tally() data.Tally { return &searches{} }
 func (c config) Phrases() words.Phrases {
-	return words.Phrases{Amount: amount, Finding: c.finding}
+	return words.Phrases{Run: "search", Open: func(r *data.Row) bool { f, is := r.Of.(*fits); return is && f.open() }, Amount: amount, Finding: c.finding}
 }
 
 // mostFound is the number of searches that a row reports, because a folder is not trusted to have few.
@@ -46,6 +46,9 @@ type fits struct {
 	ranOut      []string // resources that ran out first, each once
 	left        int64    // bytes of memory that the host had left next to one guest; 0: not recorded
 }
+
+// open reports whether more time may decide how many fit: a search ended within a limit, and the runs do not decide it.
+func (f *fits) open() bool { return !f.decided && f.ranOut != nil }
 
 // add adds the result of a search.
 func (f *fits) add(of *kind.Fitted) {

@@ -3,6 +3,7 @@ package fit
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"tare/desk/data"
@@ -75,6 +76,9 @@ func TestTheFindingIsHowManyFit(t *testing.T) {
 		}
 		if got := words.Headline(s); len(got) != 1 || got[0] != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+		if made := words.ResultOf(s, false).Made; !strings.Contains(made, "; 0 of 5 searches failed.") {
+			t.Errorf("%q does not count 5 searches", made)
 		}
 	}
 }

@@ -96,15 +96,15 @@ func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
 		return fmt.Sprint(n, " ", noun[1], " of ", words.Size(t.Instance), " fit on ", at.Host)
 	}
 	found, about := count(f.most), "about "
-	open := " These runs do not decide this number: a longer --time-budget may, in a new folder."
+	open := ""
 	if f.least < f.most {
 		found = fmt.Sprint(f.least, " to ", found)
 	}
 	if f.decided {
 		about = ""
 	}
-	if f.decided || f.ranOut == nil {
-		open = ""
+	if f.open() {
+		open = " These runs do not decide this number: a longer --time-budget may, in a new folder."
 	}
 	in := " (" + at.Named(r) + ")"
 	first := "nothing ran out, and Tare tried no more"
