@@ -49,8 +49,8 @@ func ExampleAnswer() {
 	//
 	// Next
 	//   Continue          sudo tare run quick --explain --out ../export/testdata/made-before
-	//   Your own command  sudo tare bench --image IMAGE --platforms bm,cn:docker -- COMMAND
-	//   Your own service  sudo tare bench --image IMAGE --platforms bm,cn:docker --service PORT --load /
+	//   Your own command  sudo tare bench --image IMAGE --platforms bm,cn:docker,cn:runc -- COMMAND
+	//   Your own service  sudo tare bench --image IMAGE --platforms bm,cn:docker,cn:runc --service PORT --load /
 	//   Full report       tare report ../export/testdata/made-before
 	//   All details       tare summary ../export/testdata/made-before --verbose
 }

@@ -58,8 +58,8 @@ func TestIgnoredFlushes(t *testing.T) {
 		noFlush          bool // recorded of guests
 		finding, remark  string
 	}{
-		"recorded":                 {"gvisor", "mine", map[string]bool{"mine": true}, true, "where no write is flushed to the disk", "and mine syncs what it writes"},
-		"a folder from before":     {"gvisor", "ladder-io", nil, false, "where no write is flushed to the disk", sure},
+		"recorded":                 {"gvisor", "mine", map[string]bool{"mine": true}, true, "they are not flushed", "and mine syncs what it writes"},
+		"a folder from before":     {"gvisor", "ladder-io", nil, false, "they are not flushed", sure},
 		"it does not sync":         {"gvisor", "mine", map[string]bool{"mine": false}, true, "", ""},
 		"it is not known":          {"gvisor", "mine", nil, true, "", may},
 		"it is not known, as then": {"gvisor", "mine", nil, false, "", may},
@@ -71,7 +71,7 @@ func TestIgnoredFlushes(t *testing.T) {
 			f.Study.Syncs = c.synced
 			f.Guest = func(g *notebook.Guest) { g.NoFlush = c.noFlush && g.Treatment == id }
 			findings, remarks, row := answered(t, f, id)
-			if strings.Contains(findings, "where no write is flushed to the disk") != (c.finding != "") {
+			if strings.Contains(findings, "they are not flushed") != (c.finding != "") {
 				t.Errorf("findings: %s", findings)
 			}
 			if strings.Contains(remarks, "flushes") != (c.remark != "") || !strings.Contains(remarks, c.remark) {

@@ -316,7 +316,11 @@ func reliance(s *data.Summary) ResultBlock {
 	open := slices.DeleteFunc(slices.Clone(s.Rows), func(r *data.Row) bool {
 		return !r.Representative || r.Treatment.AA || s.Verdict(r) != stats.Inconclusive
 	})
-	if v := resolved(s.Resolution(), open); stats.Finite(s.Resolution()) && v > 0 {
+	own := s.Resolution()
+	if len(s.Baseline) > 0 { // bare metal's check is not of these ratios
+		own = 0
+	}
+	if v := resolved(own, open); stats.Finite(s.Resolution()) && v > 0 {
 		mark, text := NoMark, "This run cannot resolve differences below "+upwards(v)+"."
 		if v > s.Margin() {
 			mark, text = Caution, "This run cannot resolve differences below "+upwards(v)+", which is more than the margin of "+margin(s.Margin())+"."
@@ -332,9 +336,9 @@ func reliance(s *data.Summary) ResultBlock {
 		}
 	}
 	b.Lines = append(append(b.Lines, disturbances(s)...), swings(s)...)
-	trials := 0
-	for _, r := range s.Rows {
-		trials += r.Trials
+	trials := 0 // warm-ups too, as the counts of warnings
+	for _, f := range s.Folders {
+		trials += f.Trials
 	}
 	everywhere := environments(s, s.Rows)
 	for _, x := range s.Warnings {
@@ -426,6 +430,11 @@ func checked(s *data.Summary) (lines []ResultItem) {
 // fromItself says by how much bare metal differs from itself.
 func fromItself(a data.AACheck) string {
 	d := min(Places(100*(a.Ratio-1), 100*(a.Low-1), 100*(a.High-1)), 2)
+	for _, end := range []float64{a.Low, a.High} { // an end that rounds to zero hides on which side it is
+		for d < 2 && end != 1 && math.Abs(100*(end-1))*math.Pow(10, float64(d)) < 0.5 {
+			d++
+		}
+	}
 	at := func(v float64) string { return Signed(Number(100*(v-1), d)) }
 	return "bare metal differs from itself by " + at(a.Ratio) + " % (" + at(a.Low) + " to " + at(a.High) + ")"
 }

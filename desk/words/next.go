@@ -168,15 +168,19 @@ func next(s *data.Summary) ResultBlock {
 		add("A tighter answer", command, after+")")
 	}
 	if unfinished == "" && slices.ContainsFunc(s.Rows, func(r *data.Row) bool { of := phrases(r).Open; return of != nil && of(r) }) {
-		add("A surer number", longer(s), "")
+		add("A longer search", longer(s), "")
 	}
 	if unfinished == "" && onlyMeans(s) {
 		when, command := afresh(s)
 		add(when, command, "")
 	}
-	if engine := firstEngine(s); engine != "" && comparesTimes(s) && !slices.ContainsFunc(s.Folders, func(f data.Folder) bool { return len(f.Args) > 0 && f.Args[0] == "bench" }) {
-		add("Your own command", "sudo tare bench --image IMAGE --platforms bm,cn:"+engine+" -- COMMAND", "")
-		add("Your own service", "sudo tare bench --image IMAGE --platforms bm,cn:"+engine+" --service PORT --load /", "")
+	reference := toReference(s)
+	if strings.Contains(strings.Join(reference, " "), notebook.FactorInstance.Name) { // another command may have another size
+		reference = nil
+	}
+	if all := places(s); all != "" && comparesTimes(s) && !slices.ContainsFunc(s.Folders, func(f data.Folder) bool { return len(f.Args) > 0 && f.Args[0] == "bench" }) {
+		add("Your own command", "sudo tare "+Shell(append([]string{"bench", "--image", "IMAGE", "--platforms", all}, reference...)...)+" -- COMMAND", "")
+		add("Your own service", "sudo tare "+Shell(append([]string{"bench", "--image", "IMAGE", "--platforms", all, "--service", "PORT", "--load", "/"}, reference...)...), "")
 	}
 	if slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return s.Verdict(r) == stats.Slower && r.Trace != nil }) {
 		add("Why it is slower", "tare explain "+Shell(dirs(s)...), "")
@@ -219,12 +223,16 @@ func comparesRates(s *data.Summary) bool {
 	return slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return phrases(r).Rate != nil && r.RatioRounds > 1 })
 }
 
-// firstEngine is the container engine that the folders have first; empty: none.
-func firstEngine(s *data.Summary) string {
+// places are bare metal and the container engines that the folders have, as --platforms takes them; empty: there is no container.
+func places(s *data.Summary) string {
+	var engines []string
 	for _, r := range s.Rows {
-		if r.Treatment.Platform == notebook.CN && r.Rounds > 0 {
-			return Plain(r.Treatment.Engine)
+		if r.Treatment.Platform == notebook.CN && r.Rounds > 0 && r.Treatment.Engine != notebook.LayersEngine {
+			engines = append(engines, "cn:"+Plain(r.Treatment.Engine))
 		}
 	}
-	return ""
+	if engines == nil {
+		return ""
+	}
+	return strings.Join(data.Distinct(append([]string{notebook.BM}, engines...), func(name string) string { return name }), ",")
 }

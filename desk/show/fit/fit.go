@@ -9,6 +9,7 @@ import (
 	"tare/desk/words"
 	"tare/notebook"
 	kind "tare/notebook/kinds/fit"
+	"tare/stats"
 )
 
 // Kind is fit as the desk knows it.
@@ -41,11 +42,15 @@ func (Found) Doubt() {}
 
 // fits are the results of a row's searches together.
 type fits struct {
-	least, most int      // guests
-	decided     bool     // by every search
-	ranOut      []string // resources that ran out first, each once
-	left        int64    // bytes of memory that the host had left next to one guest; 0: not recorded
+	least, most int          // guests
+	decided     bool         // by every search
+	ranOut      []string     // resources that ran out first, each once
+	tails       map[int]span // by guests: between which the metric lies in the searches, as a multiple of its value without neighbours
+	left        int64        // bytes of memory that the host had left next to one guest; 0: not recorded
 }
+
+// span is from the least to the greatest of some numbers.
+type span struct{ least, most float64 }
 
 // open reports whether more time may decide how many fit: a search ended within a limit, and the runs do not decide it.
 func (f *fits) open() bool { return !f.decided && f.ranOut != nil }
@@ -58,6 +63,19 @@ func (f *fits) add(of *kind.Fitted) {
 	f.least, f.most, f.decided = min(f.least, of.Guests), max(f.most, of.Guests), f.decided && of.Decided
 	if what := data.Shortened(of.RanOut); what != "" && !slices.Contains(f.ranOut, what) {
 		f.ranOut = append(f.ranOut, what)
+	}
+	for _, s := range of.Steps {
+		if !stats.Finite(s.Ratio) || s.Ratio <= 0 {
+			continue
+		}
+		if f.tails == nil {
+			f.tails = map[int]span{}
+		}
+		was, had := f.tails[s.Guests]
+		if !had {
+			was = span{s.Ratio, s.Ratio}
+		}
+		f.tails[s.Guests] = span{min(was.least, s.Ratio), max(was.most, s.Ratio)}
 	}
 	if i := slices.IndexFunc(of.Steps, func(s kind.Step) bool { return s.Guests == 1 }); i >= 0 && (f.left == 0 || of.Steps[i].Available < f.left) {
 		f.left = of.Steps[i].Available

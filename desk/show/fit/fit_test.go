@@ -47,7 +47,7 @@ func TestWhatWasFoundIsSaid(t *testing.T) {
 // The first line says how many fit and what runs out first. Memory does where it would not hold the whole size of so many.
 func TestTheFindingIsHowManyFit(t *testing.T) {
 	const alone = " With more, the p95 of FFmpeg is at least 1.5 times its value without neighbours."
-	const open = " These runs do not decide this number: a longer --time-budget may, in a new folder."
+	const open = " The runs are too few to be sure of this number at 95 %: a longer --time-budget may be enough, in a new folder."
 	for want, c := range map[string]struct {
 		guests  [2]int
 		left    int64 // bytes
@@ -80,5 +80,24 @@ func TestTheFindingIsHowManyFit(t *testing.T) {
 		if made := words.ResultOf(s, false).Made; !strings.Contains(made, "; 0 of 5 searches failed.") {
 			t.Errorf("%q does not count 5 searches", made)
 		}
+	}
+}
+
+// Where the next number was tried, the finding says how the metric compares with the limit on both sides of it.
+func TestTheFindingHasTheMetricBesideTheLimit(t *testing.T) {
+	f := notebooktest.New(2).Add("cn crun pinned 1/1GB", 0.25)
+	f.Study.Design.Trials, f.Study.Kind, f.Study.Config = 1, kind.Name, &kind.Config{Metric: "p95", Factor: 1.5, To: 512}
+	f.Trial = func(x *notebook.Trial) {
+		more := float64(x.Round) / 10
+		steps := []kind.Step{{Guests: 1}, {Guests: 2, Ratio: 1.01 + more}, {Guests: 4, Ratio: 3}, {Guests: 3, Ratio: 1.8 + more}}
+		x.Seen = kind.Seen{Fitted: &kind.Fitted{Steps: steps, Guests: 2, Decided: true, RanOut: kind.OutOfCPU, Why: notebook.TextMessage("it waited")}}
+	}
+	s, err := data.Read([]string{f.Write(t)}, data.Options{Kinds: []data.Kind{&Kind}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = " With 2, the p95 of FFmpeg is 1.0 to 1.4 times its value without neighbours, and with 3 it is 1.8 to 2.2 times; the limit is 1.5 times."
+	if got := words.Headline(s); len(got) != 1 || !strings.Contains(got[0], want) {
+		t.Errorf("%q, want %q in it", got, want)
 	}
 }

@@ -104,14 +104,14 @@ func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
 		about = ""
 	}
 	if f.open() {
-		open = " These runs do not decide this number: a longer --time-budget may, in a new folder."
+		open = " The runs are too few to be sure of this number at 95 %: a longer --time-budget may be enough, in a new folder."
 	}
 	in := " (" + at.Named(r) + ")"
 	first := "nothing ran out, and Tare tried no more"
 	if f.ranOut != nil {
 		first = words.Plain(strings.Join(f.ranOut, " or ")) + " runs out first"
 	}
-	limit := fmt.Sprintf(" With more, the %s of %s is at least %g times its value without neighbours.", words.Plain(c.of.Metric), at.Work, c.of.Factor)
+	limit := c.limit(f, at.Work)
 	if f.ranOut == nil || slices.Contains(f.ranOut, kind.OutOfEngine) || slices.Contains(f.ranOut, kind.OutOfProcesses) {
 		limit = ""
 	}
@@ -126,4 +126,27 @@ func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
 		return words.Capital("about "+count(full)) + in + ": memory runs out first, if each uses all of its memory. With the memory that " + at.Work + " uses, " + about + found + ": " + first + "." + limit + open
 	}
 	return words.Capital(about+found) + in + ": " + first + "." + limit + fmt.Sprintf(" If each used all of its memory, about %d would fit into the host's memory.", full) + open
+}
+
+// limit says how the metric compares with the objective with as many guests as fit, and with one more.
+func (c config) limit(f *fits, work string) string {
+	metric := words.Plain(c.of.Metric)
+	over, tried := f.tails[f.most+1]
+	if !tried {
+		return fmt.Sprintf(" With more, the %s of %s is at least %g times its value without neighbours.", metric, work, c.of.Factor)
+	}
+	said := fmt.Sprintf(" With %d, the %s of %s is %s times its value without neighbours", f.most+1, metric, work, over)
+	if under, has := f.tails[f.least]; has {
+		said = fmt.Sprintf(" With %d, the %s of %s is %s times its value without neighbours, and with %d it is %s times", f.least, metric, work, under, f.most+1, over)
+	}
+	return said + fmt.Sprintf("; the limit is %g times.", c.of.Factor)
+}
+
+// String writes the span: "1.6 to 1.8", or one number where both ends look alike.
+func (s span) String() string {
+	least, most := words.Digits(s.least, 2), words.Digits(s.most, 2)
+	if least == most {
+		return least
+	}
+	return least + " to " + most
 }
