@@ -173,22 +173,23 @@ func SplitPairs(text string) (pairs []string) {
 
 // Where a process's mappings are.
 const (
-	AddressesRandom = "random" // as the kernel places them: at random, if the host's kernel.randomize_va_space says so
-	AddressesFixed  = "fixed"  // the same in each process of a program: personality(2), ADDR_NO_RANDOMIZE
+	AddressesRandom = "random" // the kernel places them at random: kernel.randomize_va_space is 2
+	AddressesFixed  = "fixed"  // the same in each process of a program: kernel.randomize_va_space is 0
 )
 
 // Which pages a process has.
 const (
-	HugePagesHost   = "host"   // as the host has it
-	HugePagesNever  = "never"  // no transparent huge pages: prctl(2), PR_SET_THP_DISABLE
-	HugePagesAlways = "always" // transparent huge pages without being asked: a setting of the host
-	HugePagesLarge  = "large"  // anonymous memory in folios of 64 KiB without being asked, and no transparent huge pages: settings of the host
+	HugePagesHost    = "host"    // as the host has it
+	HugePagesNever   = "never"   // no transparent huge pages: prctl(2), PR_SET_THP_DISABLE
+	HugePagesMadvise = "madvise" // transparent huge pages where a process asks for them: a setting of the host
+	HugePagesAlways  = "always"  // transparent huge pages without being asked: a setting of the host
+	HugePagesLarge   = "large"   // anonymous memory in folios of 64 KiB without being asked, and no transparent huge pages: settings of the host
 )
 
 // Addresses and HugePages are all of these.
 var (
 	Addresses = []string{AddressesRandom, AddressesFixed}
-	HugePages = []string{HugePagesHost, HugePagesNever, HugePagesAlways, HugePagesLarge}
+	HugePages = []string{HugePagesHost, HugePagesNever, HugePagesMadvise, HugePagesAlways, HugePagesLarge}
 )
 
 // Whose a guest's root is (paper "virtualization-overheads", section 6.4).

@@ -51,9 +51,21 @@ type PageTables struct {
 	GroupableHuge int64 `json:"groupable_huge"`
 	Large         int64 `json:"large"` // of a larger folio that is mapped in pieces of 4 KiB
 
+	// The entries by what maps them; all zero in older records (paper, section 5.2.1: code, infrastructure and data).
+	Code TablePart `json:"code,omitzero"` // files of which the process has a part as code: its program and libraries
+	Data TablePart `json:"data,omitzero"` // other files, and memory that processes share
+	Own  TablePart `json:"own,omitzero"`  // no file: heap and stacks, and what the kernel gives each process, such as [vdso]
+
 	Changed int64   `json:"changed,omitempty"` // pages that were moving while they were read
 	AtS     float64 `json:"at_s"`              // seconds after the last guest began, or its service answered, when reading began
 	ScanS   float64 `json:"scan_s"`            // that it took
+}
+
+// TablePart counts page-table entries of one kind of mapping.
+type TablePart struct {
+	Entries   int64 `json:"entries"`
+	Active    int64 `json:"active,omitempty"`
+	Groupable int64 `json:"groupable,omitempty"`
 }
 
 // FaultKinds are those of Table 5.1 of the paper, in its order, and those that could not be told.
@@ -62,14 +74,17 @@ var FaultKinds = []string{"read", "copy-on-write", "shared", "anonymous", "swap"
 // PageFaults are those of several guests' processes, together.
 type PageFaults struct {
 	Guests   int              `json:"guests"`
-	OfS      float64          `json:"of_s"`            // seconds in which they were counted
-	CPUS     float64          `json:"cpu_s"`           // CPU time that the guests used in that time
-	Kinds    map[string]int64 `json:"kinds"`           // by FaultKinds
-	Repeated map[string]int64 `json:"repeated"`        // of them: another guest had made the same translation before
-	Major    int64            `json:"major,omitempty"` // that waited for a disk
-	Lost     int64            `json:"lost,omitempty"`  // that found no room where they are passed on, or in what is remembered; not in Kinds
+	OfS      float64          `json:"of_s"`             // seconds in which they were counted
+	CPUS     float64          `json:"cpu_s"`            // CPU time that the guests used in that time
+	Kinds    map[string]int64 `json:"kinds"`            // by FaultKinds
+	Repeated map[string]int64 `json:"repeated"`         // of them: another guest had made the same translation before
+	Common   int64            `json:"common,omitempty"` // of all: several guests had made the same translation by the end, whichever was first; 0 with repeats: not counted
+	Major    int64            `json:"major,omitempty"`  // that waited for a disk
+	Lost     int64            `json:"lost,omitempty"`   // that found no room where they are passed on, or in what is remembered; not in Kinds
 	Unended  int64            `json:"unended,omitempty"`
 	Untold   int64            `json:"untold,omitempty"` // that may or may not repeat another: there were too many translations
+
+	Instructions float64 `json:"instructions,omitempty"` // that the guests executed in that time, in their programs and in the kernel; 0: the CPU does not count them
 }
 
 // Faults is how many there were.

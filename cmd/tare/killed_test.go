@@ -18,7 +18,7 @@ import (
 // This tests the engines that TestWithDockerKilledAtAnyMoment does not use.
 func TestKilledWithAGuestOfEveryEngine(t *testing.T) {
 	for _, c := range []struct{ platform, program, process string }{
-		{"cn:podman", "podman", "sleep"}, {"cn:lxc", "lxc-start", "sleep"}, {"vm", "qemu-system-x86_64", "qemu-system"},
+		{"cn:podman", "podman", "sleep"}, {"cn:containerd", "containerd", "sleep"}, {"cn:lxc", "lxc-start", "sleep"}, {"vm", "qemu-system-x86_64", "qemu-system"},
 	} {
 		t.Run(c.program, func(t *testing.T) {
 			h := newHost(t)

@@ -65,14 +65,14 @@ func TestEveryFactorIsAKeyOfSelectors(t *testing.T) {
 
 // A factor under params replaces the same factor as a key, and the reverse. It is kept if the other selector names another workload.
 func TestAFactorAmongTheParameters(t *testing.T) {
-	cold := map[string]string{"cache": "cold"}
+	cold, named := map[string]Values{"cache": {"cold"}}, map[string]string{"cache": "cold"}
 	for _, c := range []struct {
 		of, to Selector
 		want   map[string]string
 	}{
 		{Selector{Params: cold}, Selector{Cache: Values{"warm"}}, map[string]string{"cache": "warm"}},
-		{Selector{Cache: Values{"warm"}}, Selector{Params: cold}, cold},
-		{Selector{Workload: Values{"a"}, Params: map[string]string{"cache": "cold", "n": "1", "rate": "8"}}, Selector{Workload: Values{"b"}}, cold},
+		{Selector{Cache: Values{"warm"}}, Selector{Params: cold}, named},
+		{Selector{Workload: Values{"a"}, Params: map[string]Values{"cache": {"cold"}, "n": {"1"}, "rate": {"8"}}}, Selector{Workload: Values{"b"}}, named},
 		{Selector{Workload: Values{"a"}, Rate: Values{"8"}}, Selector{Workload: Values{"b"}}, map[string]string{"rate": "8"}},
 	} {
 		if got := c.of.over(c.to).Named(); fmt.Sprint(got) != fmt.Sprint(c.want) {
@@ -84,9 +84,11 @@ func TestAFactorAmongTheParameters(t *testing.T) {
 		s    Selector
 		want bool
 	}{
-		{Selector{Params: map[string]string{"rate": "1000"}}, true},
+		{Selector{Params: map[string]Values{"rate": {"1000"}}}, true},
+		{Selector{Params: map[string]Values{"rate": {"10", "1000"}}}, true},
+		{Selector{Params: map[string]Values{"rate": {"10", "100"}}}, false},
 		{Selector{Rate: Values{"1000"}}, false}, // here the rate is a parameter of the workload
-		{Selector{Params: map[string]string{"cache": "cold"}}, true},
+		{Selector{Params: cold}, true},
 		{Selector{Cache: Values{"cold"}}, false}, // the treatment has no cache
 	} {
 		if got := c.s.hasRow(own); got != c.want {

@@ -278,7 +278,7 @@ type Selector struct {
 	Devices     Values `yaml:"devices,omitempty"`
 	Rate        Values `yaml:"rate,omitempty"`
 
-	Params map[string]string `yaml:"params,omitempty"` // they select only among treatments that have these parameters
+	Params map[string]Values `yaml:"params,omitempty"` // they select only among treatments that have these parameters, those with one of the values
 
 	Cores     *Range `yaml:"cores,omitempty"`      // CPUs of the instance
 	HostCores *Range `yaml:"host_cores,omitempty"` // CPUs that the host has online
@@ -321,7 +321,9 @@ func (s *Selector) choices() []choice {
 // Named are the values that the selector allows, by name, for parameters and for the factors that only some studies have.
 func (s Selector) Named() map[string]string {
 	all := map[string]string{}
-	maps.Copy(all, s.Params)
+	for k, values := range s.Params {
+		all[k] = strings.Join(values, " or ")
+	}
 	for _, c := range s.choices() {
 		if !c.of.IsField() && len(*c.Values) > 0 {
 			all[c.of.Name] = strings.Join(*c.Values, " or ")
@@ -384,7 +386,7 @@ func (s Selector) over(other Selector) Selector {
 		s.Workload = other.Workload
 	}
 	if len(other.Params) > 0 && params == nil {
-		params = map[string]string{}
+		params = map[string]Values{}
 	}
 	maps.Copy(params, other.Params)
 	s.Params = params
@@ -394,13 +396,13 @@ func (s Selector) over(other Selector) Selector {
 
 // ofAnyWorkload returns the parameters that are factors, and so belong to no single workload; nil if there are none. A rate may be either, and
 // is left out.
-func ofAnyWorkload(params map[string]string) (some map[string]string) {
+func ofAnyWorkload(params map[string]Values) (some map[string]Values) {
 	for k, v := range params {
 		if f, is := notebook.FactorNamed(k); !is || f.IsField() || f.Number {
 			continue
 		}
 		if some == nil {
-			some = map[string]string{}
+			some = map[string]Values{}
 		}
 		some[k] = v
 	}

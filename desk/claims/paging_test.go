@@ -82,7 +82,7 @@ func pagesRead(t *testing.T, of map[string]pagesOf, addresses string) []Verdict 
 	}
 	f.Trial = func(x *notebook.Trial) {
 		k := of[names[x.Treatment]]
-		x.Figures = map[string]float64{paging.FaultsRepeated.Name: k.repeated, paging.FaultsPerGuest.Name: k.rate, paging.FaultsCPU.Name: 1}
+		x.Figures = map[string]float64{paging.FaultsRepeated.Name: k.repeated, paging.FaultsPerGuest.Name: k.rate, paging.FaultsCPU.Name: 1, paging.FaultsPerInstructions.Name: k.rate / 100}
 		for i, state := range []string{paging.Initial, paging.Steady} {
 			if k.groupable[i] == 0 {
 				continue

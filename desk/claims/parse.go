@@ -389,9 +389,11 @@ func (s *Selector) check() error {
 			return within(wrong("is under params too: remove one of the two"), c.of.Name)
 		}
 	}
-	for name, value := range s.Params {
-		if err := checkLeast(value); err != nil {
-			return within(err, "params", name)
+	for name, values := range s.Params {
+		for _, value := range values {
+			if err := checkLeast(value); err != nil {
+				return within(err, "params", name)
+			}
 		}
 	}
 	for _, r := range []struct {

@@ -33,8 +33,8 @@ func (s Selector) has(t notebook.Treatment, hostCores int, chr float64) bool {
 		}
 	}
 	assigned := t.Assigned()
-	for k, v := range s.Params {
-		if has, there := assigned[k]; there && !isValue(v, has) {
+	for k, values := range s.Params {
+		if has, there := assigned[k]; there && !slices.ContainsFunc(values, func(v string) bool { return isValue(v, has) }) {
 			return false
 		}
 	}
@@ -278,7 +278,7 @@ func (j *judge) known(s Selector) Selector {
 		return slices.ContainsFunc(j.sum.Rows, func(r *data.Row) bool { return of(r.Treatment) }) ||
 			slices.ContainsFunc(j.sum.LeftOut, func(l data.LeftOut) bool { return of(l.Treatment) })
 	}
-	params := map[string]string{}
+	params := map[string]Values{}
 	for k, v := range s.Params {
 		if has(k) {
 			params[k] = v

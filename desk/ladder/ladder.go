@@ -101,7 +101,7 @@ func (s *Staircase) Top() int {
 }
 
 // engines are those whose order on the ladder is known; others follow by name.
-var engines = []string{"runc", "crun", "docker", "podman", "lxc", "gvisor"}
+var engines = []string{"runc", "crun", "containerd", "docker", "podman", "lxc", "gvisor"}
 
 // Has says whether a treatment can belong to a ladder: a layer, an engine's whole container, or a treatment that these are compared
 // with. The last kind belongs to a ladder only if the study has one of the others too.

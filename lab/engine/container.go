@@ -133,7 +133,7 @@ func (k Kind) Hold(ctx context.Context, env Env, s Spec, g Made, h Held) (Guest,
 	var cmd *exec.Cmd
 	var socket *Socket
 	r.Create = func(ctx context.Context) (_ Meeting, err error) {
-		socket, err = b.rooted(ctx, env.Ruler, func(root, run string) (err error) {
+		socket, err = b.Rooted(ctx, env.Ruler, func(root, run string) (err error) {
 			cmd, err = h.Command(b, program, root, run)
 			return err
 		})
@@ -181,7 +181,7 @@ func (k Kind) HoldAhead(ctx context.Context, env Env, s Spec, g Made, h Held) (*
 	var start *exec.Cmd
 	r.Create = func(ctx context.Context) (Meeting, error) {
 		var create *exec.Cmd
-		socket, err := b.rooted(ctx, env.Ruler, func(root, run string) (err error) {
+		socket, err := b.Rooted(ctx, env.Ruler, func(root, run string) (err error) {
 			create, start, err = h.Detached(b, program, root, run)
 			return err
 		})
@@ -227,9 +227,9 @@ func (k Kind) held(s Spec, g Made, h Held) (r Recipe, program string, err error)
 	}, program, nil
 }
 
-// rooted mounts the container's root and makes the ruler's socket. At the same time it calls configure, which does not need the
+// Rooted mounts the container's root and makes the ruler's socket. At the same time it calls configure, which does not need the
 // mounted root.
-func (b *Base) rooted(ctx context.Context, becomes string, configure func(root, run string) error) (*Socket, error) {
+func (b *Base) Rooted(ctx context.Context, becomes string, configure func(root, run string) error) (*Socket, error) {
 	root := filepath.Join(b.Folder, "root")
 	if err := os.Mkdir(root, 0o700); err != nil {
 		return nil, err

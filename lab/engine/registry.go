@@ -52,9 +52,6 @@ type Kind struct {
 
 	// Publishes: a service on a bridge is reached at a port of the host, so only one guest at a time can have that port.
 	Publishes bool
-	// RandomAddresses says why programs in its guests cannot turn off address space randomisation (personality(2)); "" where they
-	// can.
-	RandomAddresses string
 
 	// NoDevices says why its guests cannot have devices of the host (Spec.Devices); "" where they can.
 	NoDevices string

@@ -69,6 +69,9 @@ func TestRepeatsAreOfOtherGuests(t *testing.T) {
 	if tally.Faults() != 10 || tally.Repeats() != 3 || tally.Repeated[Read] != 2 || tally.Repeated[Shared] != 1 || tally.Major != 1 || tally.Untold != 0 {
 		t.Errorf("%+v, want 10 faults: 2 reads and a shared one that repeat, and one that waited", tally)
 	}
+	if n := tally.Common(); n != 5 { // of pages 1 and 9, which several guests have in the same frame
+		t.Errorf("%d faults on common translations, want 5", n)
+	}
 }
 
 // Whatever bytes come, they are a fault of a guest that is watched, whose frame a page table can name, and which can be counted; or an error.

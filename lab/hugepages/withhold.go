@@ -1,5 +1,6 @@
 //go:build linux
 
+// Package hugepages withholds memory from a guest, as huge pages that nobody uses (the kernel's Documentation/admin-guide/mm/hugetlbpage.rst).
 package hugepages
 
 import (
@@ -21,6 +22,12 @@ import (
 	"tare/lab/proc"
 )
 
+// Tree is the root of the file tree with the kernel's files.
+type Tree string
+
+// Host is the tree of this machine.
+const Host Tree = "/"
+
 // KindWithheld is the journal's kind for withheld memory; its target is the file with a number of huge pages.
 const KindWithheld = "withheld memory"
 
@@ -31,10 +38,18 @@ const (
 	nodeRest  = 256 << 20 // bytes that each NUMA node keeps
 )
 
+// detailFrom is the key under which a journal entry has the number of pages before.
+const detailFrom = "from"
+
 // poolNames are patterns of the kernel's files that hold a number of huge pages, of the host or of a NUMA node.
 var poolNames = []string{
 	"/sys/kernel/mm/hugepages/hugepages-*kB/nr_hugepages",
 	"/sys/devices/system/node/node*/hugepages/hugepages-*kB/nr_hugepages",
+}
+
+// Undo returns the function that undoes the journal entries of Withhold, for journal.Recover.
+func (t Tree) Undo() map[string]journal.Undo {
+	return map[string]journal.Undo{KindWithheld: t.giveBack}
 }
 
 // Withheld is memory that nobody on the host can use.

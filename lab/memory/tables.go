@@ -5,6 +5,7 @@ package memory
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"tare/notebook"
 )
@@ -31,6 +32,7 @@ func (s *Snapshot) Tables(guests []Guest) (t notebook.PageTables) {
 			t.Processes++
 		}
 	}
+	parts := s.parts(&t)
 	s.sortByFrame()
 	var of []entry // pages with the same frame
 	groups(s.Pages, sameFrame, func(g []Page) {
@@ -39,7 +41,7 @@ func (s *Snapshot) Tables(guests []Guest) (t notebook.PageTables) {
 			p := &g[i]
 			process := s.Region(p).Process
 			if owner[process] > 0 && p.flags&flagSwapped == 0 {
-				of = append(of, entry{s.Address(p), process, owner[process], p})
+				of = append(of, entry{s.Address(p), process, owner[process], parts[p.region], p})
 			}
 		}
 		frame(&t, of)
@@ -51,7 +53,36 @@ func (s *Snapshot) Tables(guests []Guest) (t notebook.PageTables) {
 type entry struct {
 	address        uint64
 	process, guest int
+	part           *notebook.TablePart
 	*Page
+}
+
+// parts are, for each region, where t counts its entries by what maps them.
+func (s *Snapshot) parts(t *notebook.PageTables) []*notebook.TablePart {
+	type file struct {
+		process int
+		device  string
+		inode   uint64
+	}
+	of := func(r *Region) file { return file{r.Process, r.Device, r.Inode} }
+	code := map[file]bool{}
+	for i := range s.Regions {
+		if r := &s.Regions[i]; r.Inode != 0 && strings.Contains(r.Perms, "x") {
+			code[of(r)] = true
+		}
+	}
+	all := make([]*notebook.TablePart, len(s.Regions))
+	for i := range s.Regions {
+		switch r := &s.Regions[i]; {
+		case r.Inode == 0:
+			all[i] = &t.Own
+		case code[of(r)]:
+			all[i] = &t.Code
+		default:
+			all[i] = &t.Data
+		}
+	}
+	return all
 }
 
 // several reports whether entries belong to more than one guest, and to more than one process.
@@ -84,10 +115,10 @@ func frame(t *notebook.PageTables, of []entry) {
 					}
 				}
 			}
-			add(true, &t.Entries)
-			add(active, &t.Active)
+			add(true, &t.Entries, &e.part.Entries)
+			add(active, &t.Active, &e.part.Active)
 			add(e.flags&kpfLRU == 0, &t.Unlisted)
-			add(guests, &t.Groupable)
+			add(guests, &t.Groupable, &e.part.Groupable)
 			add(guests && active, &t.ActiveGroupable)
 			add(guests && e.Kind() == Zero, &t.Zero)
 			add(processes && !guests, &t.Within)

@@ -56,7 +56,7 @@ func TestTablesAreCountedByWhoElseHasThem(t *testing.T) {
 	got := s.Tables(guests)
 	want := notebook.PageTables{
 		Guests: 3, Processes: 4, Entries: 16, Groupable: 7, Within: 2, Elsewhere: 3, Zero: 2, Active: 8, ActiveGroupable: 5, Unlisted: 2,
-		Huge: 1, ActiveHuge: 1, Large: 2,
+		Huge: 1, ActiveHuge: 1, Large: 2, Own: notebook.TablePart{Entries: 16, Active: 8, Groupable: 7},
 	}
 	if got != want {
 		t.Errorf("%+v\nwant %+v", got, want)
@@ -90,5 +90,27 @@ func TestGroupableAcrossManyGuests(t *testing.T) {
 		if got.Entries != int64(k*pages) || got.Groupable != groupable || got.Elsewhere != elsewhere {
 			t.Errorf("%d guests: %d entries, %d groupable, %d elsewhere; want %d, %d, %d", k, got.Entries, got.Groupable, got.Elsewhere, k*pages, groupable, elsewhere)
 		}
+	}
+}
+
+// An entry is of code where its process maps a part of the same file as code, of data where it does not, and the process's own where there is no file.
+func TestTablesByWhatMapsThem(t *testing.T) {
+	s := snapshotOf(2, nil)
+	s.Regions = nil
+	add := func(process int, perms, device string, inode uint64, frame uint64, flags uint32) {
+		s.Pages = append(s.Pages, Page{Frame: frame, region: uint32(len(s.Regions)), Count: 1, flags: flags})
+		s.Regions = append(s.Regions, Region{proc.Mapping{Start: frame << 12, End: frame<<12 + 4096, Perms: perms, Device: device, Inode: inode}, process})
+	}
+	const file = kpfLRU | flagFile
+	add(0, "r--p", "08:01", 7, 1, file|kpfActive) // its program's constants
+	add(0, "r-xp", "08:01", 7, 2, file)
+	add(1, "r-xp", "08:01", 7, 2, file)
+	add(0, "r--s", "08:02", 7, 3, file|kpfActive) // another device's file of the same number
+	add(1, "r--s", "08:01", 8, 4, file)
+	add(1, "rw-p", "00:00", 0, 5, kpfAnon|kpfLRU|kpfActive)
+	got := s.Tables([]Guest{{PIDs: []int{100}}, {PIDs: []int{101}}})
+	want := [3]notebook.TablePart{{Entries: 3, Active: 1, Groupable: 2}, {Entries: 2, Active: 1}, {Entries: 1, Active: 1}}
+	if parts := [3]notebook.TablePart{got.Code, got.Data, got.Own}; parts != want {
+		t.Errorf("code, data and own: %+v, want %+v", parts, want)
 	}
 }

@@ -57,8 +57,7 @@ type Order struct {
 	// Remains: look for files that earlier runs with Remains have left in the same guest, and that this one finds.
 	Remains bool `json:"remains,omitempty"`
 
-	FixedAddresses bool `json:"fixed_addresses,omitempty"` // no address space randomisation for its process and what it starts (personality(2), ADDR_NO_RANDOMIZE)
-	SmallPages     bool `json:"small_pages,omitempty"`     // and no transparent huge pages for them (prctl(2), PR_SET_THP_DISABLE)
+	SmallPages bool `json:"small_pages,omitempty"` // and no transparent huge pages for them (prctl(2), PR_SET_THP_DISABLE)
 
 	// Restorable: its launcher is a file without a name in ScratchDir, not in memory, because CRIU 4.1 restores no program from
 	// memory.

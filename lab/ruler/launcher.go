@@ -27,7 +27,6 @@ type launcher struct {
 // Flags for what it changes for a trial's process, as in launcher.c.
 const (
 	changeCredentials = 1 << iota
-	changeAddresses
 	changePages
 )
 
@@ -89,9 +88,6 @@ func (g *guest) start(p *program, out *outputs, n int) (_ *launcher, err error) 
 	changes := 0
 	if become {
 		changes += changeCredentials
-	}
-	if p.fixed {
-		changes += changeAddresses
 	}
 	if p.small {
 		changes += changePages

@@ -32,14 +32,14 @@ type program struct {
 
 	groups []uint32 // supplementary
 
-	fixed, small bool // Order.FixedAddresses, Order.SmallPages
-	restorable   bool // Order.Restorable
+	small      bool // Order.SmallPages
+	restorable bool // Order.Restorable
 }
 
 // newProgram finds an order's command like execvpe: in the folders of the order's PATH, or relative to the order's folder if its
 // name contains a slash. Unlike execvpe it does not pass a text file without #! to a shell.
 func newProgram(o *Order, scratch string) (*program, error) {
-	p := &program{argv: o.Argv, env: o.Env, dir: orElse(o.Dir, scratch), uid: o.UID, gid: o.GID, groups: o.Groups, fixed: o.FixedAddresses, small: o.SmallPages, restorable: o.Restorable}
+	p := &program{argv: o.Argv, env: o.Env, dir: orElse(o.Dir, scratch), uid: o.UID, gid: o.GID, groups: o.Groups, small: o.SmallPages, restorable: o.Restorable}
 	st, err := os.Stat(p.dir)
 	if errors.Is(err, fs.ErrNotExist) { // for example a mount over /tmp hides the image's own folder
 		if err = os.MkdirAll(p.dir, 0o755); err == nil {
@@ -141,8 +141,6 @@ func (p *program) explain(err error) error {
 			"mounted noexec)", p.path, p.dir, p.uid)
 	case errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("%s cannot be started: it is neither a program for %s nor a script that begins with #! and its interpreter", p.path, runtime.GOARCH)
-	case errors.Is(err, syscall.EPERM) && p.fixed:
-		return fmt.Errorf("%s cannot be started without address space randomisation: the guest's seccomp filter forbids personality(2): %w", p.path, err)
 	case errors.Is(err, syscall.EPERM) && p.uid != 0:
 		return fmt.Errorf("%s cannot be started: the ruler may not become user %d: %w", p.path, p.uid, err)
 	default:

@@ -12,15 +12,16 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/engine/bare"
+	"tare/lab/engine/containerd"
 	"tare/lab/engine/docker"
 	"tare/lab/engine/layers"
 	"tare/lab/engine/lxc"
 	"tare/lab/engine/oci"
 	"tare/lab/engine/podman"
 	"tare/lab/engine/qemu"
-	"tare/lab/hugepages"
 	"tare/lab/network"
 	"tare/lab/programs"
+	"tare/lab/setting"
 	"tare/notebook"
 )
 
@@ -32,6 +33,7 @@ var Engines = engine.Registry{
 	oci.Crun,
 	oci.Runc,
 	podman.Kind,
+	containerd.Kind,
 	lxc.Kind,
 	oci.GVisor,
 	layers.Kind,
@@ -150,7 +152,7 @@ func (l *Lab) Supports(ctx context.Context, t notebook.Treatment) error {
 	if _, err := devicesOf(t); err != nil {
 		return err
 	}
-	if err := hugepages.Host.Supports(notebook.FactorHugePages.Of(t)); err != nil {
+	if err := setting.Host.Supports(setting.For(t)); err != nil {
 		return err
 	}
 	if t.HostCores > 0 {

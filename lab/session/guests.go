@@ -28,6 +28,7 @@ import (
 	"tare/lab/proc"
 	"tare/lab/remote"
 	"tare/lab/ruler"
+	"tare/lab/setting"
 	"tare/lab/trace"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -74,7 +75,7 @@ func (l *Lab) provision(ctx context.Context, w crowd.Want) (g guest, err error) 
 	if err != nil {
 		return g, err
 	}
-	if err := l.pages.of(ctx, l.env.Journal, notebook.FactorHugePages.Of(t)); err != nil {
+	if err := l.set.to(ctx, l.env.Journal, setting.For(t)); err != nil {
 		return g, err
 	}
 	k, e, s, err := l.spec(w)

@@ -14,8 +14,8 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/host"
-	"tare/lab/hugepages"
 	"tare/lab/image"
+	"tare/lab/setting"
 	"tare/lab/study"
 	"tare/lab/studyfile"
 	"tare/notebook"
@@ -210,8 +210,8 @@ func (g *glance) Supports(ctx context.Context, t notebook.Treatment) error {
 	if _, err := devicesOf(t); err != nil {
 		return err
 	}
-	if pages := notebook.FactorHugePages.Of(t); pages != "" && os.Geteuid() == 0 && !g.recorded {
-		if err := hugepages.Host.Supports(pages); err != nil {
+	if files := setting.For(t); os.Geteuid() == 0 && !g.recorded {
+		if err := setting.Host.Supports(files); err != nil {
 			return err
 		}
 	}

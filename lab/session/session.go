@@ -26,6 +26,7 @@ import (
 	"tare/lab/noise"
 	"tare/lab/programs"
 	"tare/lab/remote"
+	"tare/lab/setting"
 	"tare/lab/trace"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -54,7 +55,7 @@ type Lab struct {
 	memory      hugepages.Tree              // files that withhold memory: this host's
 	kept        kept                        // memory that is withheld from guests
 	hungry      map[int64]bool              // by the instance's bytes: its guests need all of the host's memory
-	pages       pages                       // huge pages that processes get without asking
+	set         hostSet                     // what the host is set to for guests
 	shrinks     map[int]*notebook.Message   // by number of CPUs: why the host cannot be reduced to it; nil if it can
 
 	engines map[made]engine.Driver        // those used so far
@@ -146,7 +147,7 @@ func (u Undone) String() string {
 // undone describes an undone entry of the journal: the host's own things are back, and Tare's are gone.
 func undone(e journal.Entry) Undone {
 	switch e.Kind {
-	case noise.KindSetting, hugepages.Kind, hugepages.KindWithheld, ksm.Kind, qemu.KindHugePages, network.KindForwarding, engine.KindController:
+	case noise.KindSetting, setting.Kind, hugepages.KindWithheld, ksm.Kind, qemu.KindHugePages, network.KindForwarding, engine.KindController:
 		return Undone{What: e.Kind + " " + e.Target, Back: true}
 	case host.KindOffline:
 		return Undone{What: "CPUs " + e.Target, Back: true}
@@ -169,6 +170,7 @@ func recoverHost(ctx context.Context, state string) (done []Undone, err error) {
 	maps.Copy(undo, noise.Host.Undo())
 	maps.Copy(undo, ksm.Host.Undo())
 	maps.Copy(undo, hugepages.Host.Undo())
+	maps.Copy(undo, setting.Host.Undo())
 	entries, err := journal.Recover(ctx, state, undo, Engines.Lasting()...)
 	for _, e := range entries {
 		done = append(done, undone(e))
@@ -247,7 +249,7 @@ func openSwept(state string) (_ *image.Store, removed []string, err error) {
 func (l *Lab) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	errs := []error{l.withhold(ctx, 0, nil), l.size(ctx, 0), l.pages.of(ctx, l.env.Journal, "")}
+	errs := []error{l.withhold(ctx, 0, nil), l.size(ctx, 0), l.set.to(ctx, l.env.Journal, nil)}
 	if l.unset != nil { // after all CPUs are back, because they have settings
 		errs = append(errs, l.unset(ctx))
 	}

@@ -13,7 +13,7 @@ import (
 // smaller. They are still planned on a host with two CPUs, where the first cannot go offline.
 func TestBareMetalOfThePaper(t *testing.T) {
 	two := notebook.Host{CPUs: []notebook.CPU{{ID: 0}, {ID: 1, Core: 1}}, Memory: 32 << 30}
-	for _, n := range []string{"pinning", "pinning-small", "chr-small", "provisioning", "io", "multitasking"} {
+	for _, n := range []string{"pinning", "pinning-small", "chr-small", "provisioning", "provisioning-small", "io", "multitasking", "multitasking-small"} {
 		s, err := studyfile.Load(studies.FS, n, known)
 		if err != nil {
 			t.Fatal(err)

@@ -177,11 +177,8 @@ func (p *planner) leavesOut(ctx context.Context, t notebook.Treatment, w *worklo
 			return why
 		}
 	}
-	switch {
-	case p.impossible != nil:
+	if p.impossible != nil {
 		return notebook.ErrorMessage(p.impossible)
-	case notebook.FactorAddresses.Of(t) == notebook.AddressesFixed && k.RandomAddresses != "":
-		return notebook.Say("addresses-always-random", "cause", k.RandomAddresses)
 	}
 	return notebook.ErrorMessage(p.lab.Supports(ctx, t))
 }

@@ -3,6 +3,7 @@ package studyfile
 import (
 	"tare/lab/engine"
 	"tare/lab/engine/bare"
+	"tare/lab/engine/containerd"
 	"tare/lab/engine/docker"
 	"tare/lab/engine/layers"
 	"tare/lab/engine/lxc"
@@ -16,4 +17,4 @@ import (
 var known = Known{kinds, measured.All}
 
 // kinds are the engines in known.
-var kinds = engine.Registry{bare.Kind, docker.Kind, oci.Crun, oci.Runc, podman.Kind, lxc.Kind, oci.GVisor, layers.Kind, qemu.VM, qemu.VMCN}
+var kinds = engine.Registry{bare.Kind, docker.Kind, oci.Crun, oci.Runc, podman.Kind, containerd.Kind, lxc.Kind, oci.GVisor, layers.Kind, qemu.VM, qemu.VMCN}

@@ -52,7 +52,7 @@ func readMisses(cache uint64) uint64 {
 // general event for second-level caches, and none for walks of page tables.
 var hardwareEvents = []hardwareEvent{
 	{"cycles", unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_CPU_CYCLES},
-	{"instructions", unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_INSTRUCTIONS},
+	{instructions, unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_INSTRUCTIONS},
 	{"l1d_misses", unix.PERF_TYPE_HW_CACHE, readMisses(unix.PERF_COUNT_HW_CACHE_L1D)},
 	{"llc_misses", unix.PERF_TYPE_HW_CACHE, readMisses(unix.PERF_COUNT_HW_CACHE_LL)},
 	{"dtlb_misses", unix.PERF_TYPE_HW_CACHE, readMisses(unix.PERF_COUNT_HW_CACHE_DTLB)},
@@ -203,4 +203,33 @@ func (h *hardware) end(p *notebook.Trace) (why *notebook.Message, err error) {
 		all = append(all, notebook.Say("hardware-in-turns", "share", share))
 	}
 	return notebook.Several(all), nil
+}
+
+// Instructions counts the instructions of threads, and of all that they create, in their programs and in the kernel.
+type Instructions struct{ of *hardware }
+
+// CountInstructions begins to count. It fails where the CPU, or the hypervisor below, does not count.
+func CountInstructions(threads []engine.Thread) (*Instructions, error) {
+	return countEvents(slices.DeleteFunc(slices.Clone(hardwareEvents), func(e hardwareEvent) bool { return e.figure != instructions }), threads)
+}
+
+const instructions = "instructions"
+
+func countEvents(events []hardwareEvent, threads []engine.Thread) (*Instructions, error) {
+	h, err := openHardware(events, threads)
+	if err != nil {
+		return nil, err
+	}
+	return &Instructions{h}, nil
+}
+
+// Stop ends the counting and returns the count; 0 where other programs held the counters most of the time.
+func (i *Instructions) Stop() (n float64, err error) {
+	defer func() { err = errors.Join(err, i.of.Close()) }()
+	figures := map[string]float64{}
+	share, err := i.of.read(figures)
+	if err != nil || share < least {
+		return 0, err
+	}
+	return figures[i.of.events[0].figure], nil
 }

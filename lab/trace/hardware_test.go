@@ -96,3 +96,27 @@ func TestHardwareEventsAreBounded(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// What is counted is of the threads alone, and of what they create; a CPU that does not count says so.
+func TestInstructionsAreOfTheThreads(t *testing.T) {
+	needRoot(t)
+	c, err := countEvents(faultEvents, myself(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := loadCommand(t, "anonymous", "3000").Run(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Stop(); err != nil || n < 3000 || n > 6000 {
+		t.Errorf("%v events, %v; the program has 3000 and a few hundred", n, err)
+	}
+	if c, err = CountInstructions(myself(t)); err != nil {
+		t.Skip(err)
+	}
+	if err := loadCommand(t, "anonymous", "3000").Run(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Stop(); err != nil || n < 3000 {
+		t.Errorf("%v instructions, %v; the program has one for each of 3000 faults at least", n, err)
+	}
+}

@@ -49,6 +49,15 @@ func newMicroOf(t *testing.T, name string, given map[string]string, prepare []st
 			t.Fatal(err)
 		}
 	}
+	for _, name := range w.Files {
+		text, err := w.file(name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(work, filepath.Base(name)), text, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	m := &micro{t, w, params, map[string]string{"work": work, "scratch": scratch, "address": "127.0.0.1"}}
 	for k, v := range params {
 		m.values[k] = v
@@ -73,7 +82,9 @@ func newMicroOf(t *testing.T, name string, given map[string]string, prepare []st
 
 func (m *micro) command(argv []string) *exec.Cmd {
 	argv = Expand(argv, m.values)
-	return exec.CommandContext(m.t.Context(), argv[0], argv[1:]...)
+	cmd := exec.CommandContext(m.t.Context(), argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), "TARE_WORK="+m.values["work"], "TARE_SCRATCH="+m.values["scratch"])
+	return cmd
 }
 
 func (m *micro) must(argv []string) []byte {

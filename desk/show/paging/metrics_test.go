@@ -1,16 +1,30 @@
 package paging
 
 import (
+	"slices"
 	"testing"
 
 	"tare/desk/show/showtest"
+	"tare/notebook"
 	kind "tare/notebook/kinds/paging"
 )
 
 // The metrics have keys in folders and captions in texts. In folders of format 1 the captions were the names.
 func TestMetricsHaveKeysAndCaptions(t *testing.T) {
 	first, also := kind.Config{Tables: true, SteadyS: 1, FaultsS: 1}.Metrics(false)
-	showtest.Metrics(t, kind.Name, append(also, first), map[string]string{
+	newer := map[string]string{ // than format 1
+		"page_faults_per_million_instructions": "page faults per million instructions",
+		"page_faults_common":                   "page faults on common translations",
+	}
+	for _, state := range []string{kind.Initial, kind.Steady} {
+		newer["entries_code_"+state] = "entries of programs and libraries, " + state
+		newer["entries_data_"+state] = "entries of data files, " + state
+		newer["entries_active_code_"+state] = "active entries of programs and libraries, " + state
+		newer["entries_active_data_"+state] = "active entries of data files, " + state
+	}
+	showtest.Captions(t, newer)
+	older := slices.DeleteFunc(append(also, first), func(m notebook.Metric) bool { return newer[m.Name] != "" })
+	showtest.Metrics(t, kind.Name, older, map[string]string{
 		"page faults per CPU second":               "page_faults_per_cpu_second",
 		"repeated page faults":                     "page_faults_repeated",
 		"major page faults":                        "page_faults_major",

@@ -19,19 +19,21 @@ var _ = words.AddMessages(messages)
 
 // The captions of the metrics.
 var _ = words.AddCaptions(notebook.MetricNames{
-	"page_faults_per_cpu_second": "page faults per CPU second",
-	"page_faults_repeated":       "repeated page faults",
-	"page_faults_major":          "major page faults",
-	"page_faults_per_guest":      "page faults of a guest",
-	"guest_cpu":                  "CPU time of a guest",
-	"page_faults_file_repeated":  "repeated file faults",
-	"page_faults_read":           "read faults",
-	"page_faults_copy_on_write":  "copy-on-write faults",
-	"page_faults_shared":         "shared faults",
-	"page_faults_anonymous":      "anonymous faults",
-	"page_faults_swap":           "swap faults",
-	"page_faults_write_protect":  "write-protect faults",
-	"page_faults_unknown":        "unknown faults",
+	"page_faults_per_cpu_second":           "page faults per CPU second",
+	"page_faults_repeated":                 "repeated page faults",
+	"page_faults_common":                   "page faults on common translations",
+	"page_faults_per_million_instructions": "page faults per million instructions",
+	"page_faults_major":                    "major page faults",
+	"page_faults_per_guest":                "page faults of a guest",
+	"guest_cpu":                            "CPU time of a guest",
+	"page_faults_file_repeated":            "repeated file faults",
+	"page_faults_read":                     "read faults",
+	"page_faults_copy_on_write":            "copy-on-write faults",
+	"page_faults_shared":                   "shared faults",
+	"page_faults_anonymous":                "anonymous faults",
+	"page_faults_swap":                     "swap faults",
+	"page_faults_write_protect":            "write-protect faults",
+	"page_faults_unknown":                  "unknown faults",
 }) && words.AddCaptions(inStates(map[string]string{
 	kind.Entries:         "page-table entries",
 	kind.Exclusive:       "exclusive entries",
@@ -44,6 +46,10 @@ var _ = words.AddCaptions(notebook.MetricNames{
 	kind.Huge:            "active entries of huge pages",
 	kind.GroupableHuge:   "groupable entries of huge pages",
 	kind.Large:           "entries of large folios",
+	kind.Code:            "entries of programs and libraries",
+	kind.Data:            "entries of data files",
+	kind.ActiveCode:      "active entries of programs and libraries",
+	kind.ActiveData:      "active entries of data files",
 }))
 
 // inStates are the captions of what is read in each state of page tables.

@@ -36,14 +36,13 @@ import (
 var Kind = engine.Kind{
 	Takes:    notebook.Span{Low: 0.3, High: 1.3},
 	Platform: notebook.CN, Name: "docker", Usual: true, Capabilities: []string{"docker"}, Fractions: true, Undo: undo, Lasting: []string{kindDocker},
-	Ahead:           true,
-	RunsHooks:       true,
-	Daemons:         []string{"dockerd", "containerd", "containerd-shim-runc-v2"},
-	Packages:        []string{"docker.io", "iptables"},
-	Publishes:       true,
-	Unsaved:         "docker checkpoint is experimental and off by default",
-	RandomAddresses: "Docker's default seccomp filter forbids personality(2); crun and runc have no filter",
-	Provisionings:   notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
+	Ahead:         true,
+	RunsHooks:     true,
+	Daemons:       []string{"dockerd", "containerd", "containerd-shim-runc-v2"},
+	Packages:      []string{"docker.io", "iptables"},
+	Publishes:     true,
+	Unsaved:       "docker checkpoint is experimental and off by default",
+	Provisionings: notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
 	New: func(env engine.Env) engine.Driver { return &Driver{Env: env} },
 }
 

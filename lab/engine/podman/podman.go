@@ -36,9 +36,8 @@ import (
 var Kind = engine.Kind{
 	Takes:    notebook.Span{Low: 0.4, High: 2},
 	Platform: notebook.CN, Name: "podman", Usual: true, Capabilities: []string{"podman"}, Fractions: true, Undo: undo, Lasting: []string{kindPodman},
-	Unsaved:         "Tare does not drive podman container checkpoint; it can save containers of runc",
-	RandomAddresses: "Podman's default seccomp filter forbids personality(2); crun and runc have no filter",
-	Provisionings:   notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
+	Unsaved:       "Tare does not drive podman container checkpoint; it can save containers of runc",
+	Provisionings: notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
 	Networks: engine.Cabled,
 	Ahead:    true,
 	Copies:   true, RunsHooks: true,

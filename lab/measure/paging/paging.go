@@ -139,7 +139,7 @@ func (c config) Possible() error {
 
 // LeavesOut implements measure.Config.
 func (c config) LeavesOut(t notebook.Treatment, k engine.Kind, w *workload.Workload) *notebook.Message {
-	if c.Guests > 1 && w.Service != nil && (t.Platform == notebook.BM || t.Network == notebook.NetHost || k.Publishes) {
+	if c.Guests > 1 && w.Service != nil && (t.Platform == notebook.BM || t.Network == notebook.NetHost) {
 		return notebook.Say("services-share-an-address", "services", c.Guests)
 	}
 	return nil

@@ -62,7 +62,8 @@ func (l *pager) tables(_ context.Context, guests []crowd.Guest, _ notebook.Treat
 	if l.after != nil {
 		l.after()
 	}
-	return notebook.PageTables{Guests: int(n), Entries: 100 * n, Groupable: groupable, Active: 50 * n, ActiveGroupable: groupable / 2}, nil
+	return notebook.PageTables{Guests: int(n), Entries: 100 * n, Groupable: groupable, Active: 50 * n, ActiveGroupable: groupable / 2,
+		Code: notebook.TablePart{Entries: 30 * n, Active: 10 * n}, Data: notebook.TablePart{Entries: 50 * n, Active: 30 * n}, Own: notebook.TablePart{Entries: 20 * n, Active: 10 * n}}, nil
 }
 
 func (l *pager) faults(guests []crowd.Guest, _ notebook.Treatment, _ bool) (faulting, error) {
@@ -82,7 +83,7 @@ type watching struct {
 func (w watching) Stop() (notebook.PageFaults, error) {
 	w.l.watches--
 	n := int64(time.Since(w.l.watching).Seconds()) * int64(w.guests)
-	return notebook.PageFaults{Guests: w.guests, Kinds: map[string]int64{"read": n / 2, "anonymous": n - n/2}, Repeated: map[string]int64{"read": n / 2}}, nil
+	return notebook.PageFaults{Guests: w.guests, Kinds: map[string]int64{"read": n / 2, "anonymous": n - n/2}, Repeated: map[string]int64{"read": n / 2}, Common: n / 2, Instructions: 1e6 * float64(n)}, nil
 }
 
 // work is the work of each guest.
@@ -163,7 +164,8 @@ func TestGuestsOfKnownPages(t *testing.T) {
 	want := map[string]float64{
 		"entries_initial": 100, "entries_groupable_initial": 2, "entries_active_initial": 50, "entries_active_groupable_initial": 1,
 		"entries_groupable_steady": 20, "entries_exclusive_steady": 80, "page_faults_repeated": 50, "page_faults_read": 50, "page_faults_anonymous": 50, "page_faults_unknown": 0,
-		"page_faults_per_cpu_second": 4, "page_faults_per_guest": 10,
+		"page_faults_per_cpu_second": 4, "page_faults_per_guest": 10, "page_faults_per_million_instructions": 1, "page_faults_common": 50,
+		"entries_code_steady": 30, "entries_data_steady": 50, "entries_active_code_steady": 20, "entries_active_data_steady": 60,
 	}
 	for name, v := range want {
 		if got, ok := tr.Figures[name]; !ok || got != v {
@@ -242,8 +244,8 @@ func TestAnInterruptWhilePagesAreRead(t *testing.T) {
 	}
 }
 
-// The guests' work has the addresses and pages of the treatment.
-func TestOrdersHaveTheTreatmentsAddressesAndPages(t *testing.T) {
+// The guests' work has the pages of the treatment. Its addresses are the host's setting.
+func TestOrdersHaveTheTreatmentsPages(t *testing.T) {
 	for _, c := range []struct{ addresses, pages string }{{"", ""}, {"fixed", "host"}, {"random", "never"}, {"fixed", "never"}, {"fixed", "always"}} {
 		l := &pager{}
 		factors := map[string]string{notebook.FactorAddresses.Name: c.addresses, notebook.FactorHugePages.Name: c.pages}
@@ -251,8 +253,8 @@ func TestOrdersHaveTheTreatmentsAddressesAndPages(t *testing.T) {
 			t.Fatalf("%q, %d orders", tr.Failure, len(l.orders))
 		}
 		for _, o := range l.orders {
-			if o.FixedAddresses != (c.addresses == "fixed") || o.SmallPages != (c.pages == "never") {
-				t.Errorf("%+v: fixed addresses %v, small pages %v", c, o.FixedAddresses, o.SmallPages)
+			if o.SmallPages != (c.pages == "never") {
+				t.Errorf("%+v: small pages %v", c, o.SmallPages)
 			}
 		}
 	}
@@ -272,7 +274,7 @@ func TestPagingOfAFile(t *testing.T) {
 		{file{Steady: "two"}, `steady: "two": must be a time from 0s to 24h0m0s, like 10s or 2m`},
 		{file{Faults: "0s"}, `faults: "0s": `},
 		{file{Steady: "1s", Addresses: []string{"none"}}, `addresses: "none": must be random or fixed`},
-		{file{Steady: "1s", HugePages: []string{"2M"}}, `huge_pages: "2M": must be host, never, always or large`},
+		{file{Steady: "1s", HugePages: []string{"2M"}}, `huge_pages: "2M": must be host, never, madvise, always or large`},
 	} {
 		got, err := c.in.config()
 		said := fmt.Sprint(err)

@@ -8,10 +8,12 @@ import (
 	"fmt"
 
 	"tare/lab/crowd"
+	"tare/lab/engine"
 	"tare/lab/fault"
 	"tare/lab/memory"
 	"tare/lab/proc"
 	"tare/lab/programs"
+	"tare/lab/trace"
 	"tare/notebook"
 )
 
@@ -68,8 +70,9 @@ func (host) tables(ctx context.Context, guests []crowd.Guest, of notebook.Treatm
 // watched is a watch and its tally. The tally belongs to the watch until the watch has stopped.
 type watched struct {
 	*fault.Watch
-	tally  *fault.Tally
-	guests int
+	tally        *fault.Tally
+	guests       int
+	instructions *trace.Instructions // nil: the CPU does not count them
 }
 
 // faults starts observing the page faults of the guests' work, from the beginning of the work. Translations that the guests have at
@@ -83,15 +86,45 @@ func (host) faults(guests []crowd.Guest, of notebook.Treatment, system bool) (fa
 		}
 		rulers = append(rulers, pid)
 	}
+	threads, err := threadsOf(guests)
+	if err != nil {
+		return nil, err
+	}
 	f := watched{tally: &fault.Tally{}, guests: len(guests)}
 	if err := made(f.tally, guests, of, system); err != nil {
 		return nil, err
 	}
-	var err error
 	if f.Watch, err = fault.Begin(rulers, f.tally.Add); err != nil {
 		return nil, err
 	}
+	f.instructions = counted(threads)
 	return f, nil
+}
+
+// threadsOf are the threads of all processes of the guests.
+func threadsOf(guests []crowd.Guest) (all []engine.Thread, err error) {
+	for _, g := range guests {
+		pids, err := g.Processes()
+		if err != nil {
+			return nil, err
+		}
+		threads, err := engine.ThreadsOf(pids, 0)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, threads...)
+	}
+	return all, nil
+}
+
+// counted begins to count the instructions of threads; nil where the CPU does not count them. Rates are then of CPU time alone, and a
+// doctor says why ("perf hardware events").
+func counted(threads []engine.Thread) *trace.Instructions {
+	c, err := trace.CountInstructions(threads)
+	if err != nil {
+		return nil
+	}
+	return c
 }
 
 // made tells the tally what the guests' page tables hold.
@@ -128,8 +161,15 @@ func made(tally *fault.Tally, guests []crowd.Guest, of notebook.Treatment, syste
 // Stop implements faulting.
 func (f watched) Stop() (notebook.PageFaults, error) {
 	lost, err := f.Watch.Stop()
+	var instructions float64
+	if f.instructions != nil {
+		var cerr error
+		instructions, cerr = f.instructions.Stop()
+		err = errors.Join(err, cerr)
+	}
 	p := notebook.PageFaults{
 		Guests: f.guests, Kinds: map[string]int64{}, Repeated: map[string]int64{}, Major: f.tally.Major, Lost: lost.Faults, Unended: lost.Unended, Untold: f.tally.Untold,
+		Common: f.tally.Common(), Instructions: instructions,
 	}
 	for k := range fault.Kinds {
 		if n := f.tally.Of[k]; n > 0 {

@@ -17,14 +17,14 @@ typedef unsigned long u64;
 
 #if defined(__x86_64__)
 enum { READ = 0, WRITE = 1, EXECVE = 59, EXIT = 231, WAIT4 = 61, FCNTL = 72, CHDIR = 80, SETUID = 105, SETGID = 106, SETSID = 112,
-	SETGROUPS = 116, PERSONALITY = 135, PRCTL = 157, CLOCK_GETTIME = 228, CLONE = 56, EXECVEAT = 322 };
+	SETGROUPS = 116, PRCTL = 157, CLOCK_GETTIME = 228, CLONE = 56, EXECVEAT = 322 };
 #define CALL(nr, a, b, c, d, e) ({ \
 	register i64 r10 asm("r10") = (i64)(d); register i64 r8 asm("r8") = (i64)(e); i64 r; \
 	asm volatile("syscall" : "=a"(r) : "a"((i64)(nr)), "D"((i64)(a)), "S"((i64)(b)), "d"((i64)(c)), "r"(r10), "r"(r8) : "rcx", "r11", "memory"); r; })
 asm(".text\n.globl _start\n_start: mov %rsp, %rdi\n and $-16, %rsp\n call launch\n");
 #elif defined(__aarch64__)
 enum { READ = 63, WRITE = 64, EXECVE = 221, EXIT = 94, WAIT4 = 260, FCNTL = 25, CHDIR = 49, SETUID = 146, SETGID = 144, SETSID = 157,
-	SETGROUPS = 159, PERSONALITY = 92, PRCTL = 167, CLOCK_GETTIME = 113, CLONE = 220, EXECVEAT = 281 };
+	SETGROUPS = 159, PRCTL = 167, CLOCK_GETTIME = 113, CLONE = 220, EXECVEAT = 281 };
 #define CALL(nr, a, b, c, d, e) ({ \
 	register i64 x8 asm("x8") = (i64)(nr); register i64 x0 asm("x0") = (i64)(a); register i64 x1 asm("x1") = (i64)(b); \
 	register i64 x2 asm("x2") = (i64)(c); register i64 x3 asm("x3") = (i64)(d); register i64 x4 asm("x4") = (i64)(e); \
@@ -34,9 +34,8 @@ asm(".text\n.globl _start\n_start: mov x0, sp\n bl launch\n");
 
 enum { GO = 3, REPORT = 4, EMPTY = 5 };
 enum { CLONE_VM = 0x100, CLONE_VFORK = 0x4000, SIGCHLD = 17, SIGKILL = 9, EINTR = 4, F_SETFD = 2, FD_CLOEXEC = 1,
-	AT_EMPTY_PATH = 0x1000, PR_SET_PDEATHSIG = 1, PR_SET_NAME = 15, PR_SET_THP_DISABLE = 41, CLOCK_MONOTONIC = 1,
-	ADDR_NO_RANDOMIZE = 0x0040000 };
-enum { CREDENTIALS = 1, FIXED = 2, SMALL = 4 };
+	AT_EMPTY_PATH = 0x1000, PR_SET_PDEATHSIG = 1, PR_SET_NAME = 15, PR_SET_THP_DISABLE = 41, CLOCK_MONOTONIC = 1 };
+enum { CREDENTIALS = 1, SMALL = 2 };
 
 struct rusage { i64 of[18]; };
 
@@ -82,11 +81,6 @@ static __attribute__((noinline, noreturn)) void become(struct order *o)
 	i64 r = CALL(SETSID, 0, 0, 0, 0, 0);
 	if (r > 0)
 		r = 0;
-	if (r == 0 && o->changes & FIXED) {
-		r = CALL(PERSONALITY, ADDR_NO_RANDOMIZE, 0, 0, 0, 0);
-		if (r > 0)
-			r = 0; // what it was
-	}
 	if (r == 0 && o->changes & SMALL)
 		r = CALL(PRCTL, PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	if (o->changes & CREDENTIALS) {

@@ -51,16 +51,23 @@ const (
 	Huge            = "entries_active_huge"    // of the active ones
 	GroupableHuge   = "entries_groupable_huge" // of the groupable ones
 	Large           = "entries_large"
+	Code            = "entries_code"
+	Data            = "entries_data"
+	ActiveCode      = "entries_active_code" // of the active ones
+	ActiveData      = "entries_active_data" // of the active ones
 )
 
 // Metrics of page faults.
 var (
-	FaultsPerCPU     = notebook.Metric{Name: "page_faults_per_cpu_second", Unit: "1/s"}
-	FaultsRepeated   = notebook.Metric{Name: "page_faults_repeated", Unit: "%"} // of all
-	FaultsMajor      = notebook.Metric{Name: "page_faults_major", Unit: "%"}    // of all
-	FaultsPerGuest   = notebook.Metric{Name: "page_faults_per_guest", Unit: ""}
-	FaultsCPU        = notebook.Metric{Name: "guest_cpu", Unit: "s"}                 // during which the faults were counted
-	FaultsRepeatable = notebook.Metric{Name: "page_faults_file_repeated", Unit: "%"} // of faults that are neither anonymous nor make a private copy
+	FaultsPerCPU   = notebook.Metric{Name: "page_faults_per_cpu_second", Unit: "1/s"}
+	FaultsRepeated = notebook.Metric{Name: "page_faults_repeated", Unit: "%"} // of all
+	FaultsCommon   = notebook.Metric{Name: "page_faults_common", Unit: "%"}   // of all
+	FaultsMajor    = notebook.Metric{Name: "page_faults_major", Unit: "%"}    // of all
+	FaultsPerGuest = notebook.Metric{Name: "page_faults_per_guest", Unit: ""}
+	FaultsCPU      = notebook.Metric{Name: "guest_cpu", Unit: "s"} // during which the faults were counted
+	// FaultsPerInstructions is known only where the CPU counts instructions.
+	FaultsPerInstructions = notebook.Metric{Name: "page_faults_per_million_instructions", Unit: ""}
+	FaultsRepeatable      = notebook.Metric{Name: "page_faults_file_repeated", Unit: "%"} // of faults that are neither anonymous nor make a private copy
 )
 
 // FaultShare is the metric of a kind of page faults: its share of the faults whose kind is known. For unknown faults it is the
@@ -84,7 +91,7 @@ func (p Config) Metrics(ends bool) (first notebook.Metric, also []notebook.Metri
 		for _, state := range states {
 			also = append(also, notebook.Metric{Name: Entries + "_" + state, Unit: ""})
 			for _, what := range []string{
-				Groupable, Within, Elsewhere, Active, ActiveGroupable, Accessed, Huge, GroupableHuge, Large,
+				Groupable, Within, Elsewhere, Active, ActiveGroupable, Accessed, Huge, GroupableHuge, Large, Code, Data, ActiveCode, ActiveData,
 			} {
 				also = append(also, Metric(what, state))
 			}
@@ -92,7 +99,7 @@ func (p Config) Metrics(ends bool) (first notebook.Metric, also []notebook.Metri
 		first = Metric(Exclusive, states[len(states)-1])
 	}
 	if p.FaultsS > 0 {
-		also = append(also, FaultsPerCPU, FaultsPerGuest, FaultsCPU, FaultsRepeated, FaultsRepeatable)
+		also = append(also, FaultsPerCPU, FaultsPerInstructions, FaultsPerGuest, FaultsCPU, FaultsRepeated, FaultsCommon, FaultsRepeatable)
 		for _, k := range notebook.FaultKinds {
 			also = append(also, FaultShare(k))
 		}
@@ -127,6 +134,12 @@ func (p Config) Figures(tables []notebook.PageTables, faults *notebook.PageFault
 		} {
 			share(Metric(what, t.State), part, t.Entries)
 		}
+		if t.Code != (notebook.TablePart{}) || t.Own != (notebook.TablePart{}) { // older records do not have them
+			share(Metric(Code, t.State), t.Code.Entries, t.Entries)
+			share(Metric(Data, t.State), t.Data.Entries, t.Entries)
+			share(Metric(ActiveCode, t.State), t.Code.Active, t.Active)
+			share(Metric(ActiveData, t.State), t.Data.Active, t.Active)
+		}
 		share(Metric(Huge, t.State), t.ActiveHuge, t.Active)
 		share(Metric(GroupableHuge, t.State), t.GroupableHuge, t.Groupable)
 		share(Metric(Accessed, t.State), t.Accessed, t.Resident)
@@ -143,10 +156,16 @@ func (p Config) Figures(tables []notebook.PageTables, faults *notebook.PageFault
 		share(FaultShare(k), faults.Kinds[k], of)
 	}
 	share(FaultsRepeated, faults.Repeats(), all)
+	if faults.Common > 0 || faults.Repeats() == 0 { // older records have no count of them
+		share(FaultsCommon, faults.Common, all)
+	}
 	share(FaultsRepeatable, faults.Repeated["read"]+faults.Repeated["shared"], faults.Kinds["read"]+faults.Kinds["shared"])
 	share(FaultsMajor, faults.Major, all)
 	if faults.CPUS > 0 {
 		f[FaultsPerCPU.Name] = float64(all) / faults.CPUS
+	}
+	if faults.Instructions > 0 {
+		f[FaultsPerInstructions.Name] = 1e6 * float64(all) / faults.Instructions
 	}
 	if faults.Guests > 0 {
 		f[FaultsPerGuest.Name] = float64(all) / float64(faults.Guests)

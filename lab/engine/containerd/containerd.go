@@ -1,0 +1,352 @@
+//go:build linux
+
+// Package containerd makes containers with containerd, through its own client. The root is the image's with an overlay by Tare, as in an OCI
+// runtime's container: containerd gets no image and no snapshot. The configuration is the one that an OCI runtime gets, and containerd hands it
+// to runc. Tare's containers are in a namespace of their own, which other users of containerd do not see.
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/pkg/cio"
+	"github.com/containerd/errdefs"
+
+	"tare/lab/cgroup"
+	"tare/lab/engine"
+	"tare/lab/engine/oci/config"
+	"tare/lab/image"
+	"tare/lab/journal"
+	"tare/notebook"
+)
+
+// Kind is the engine containerd. It keeps the whole contract.
+var Kind = engine.Kind{
+	Takes:    notebook.Span{Low: 0.15, High: 1.2},
+	Platform: notebook.CN, Name: "containerd", Usual: true, Capabilities: []string{"containerd"}, Fractions: true, Undo: undo, Lasting: []string{kindContainerd},
+	Unsaved:       "Tare does not use containerd's checkpoints; it can save containers of runc",
+	Provisionings: notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
+	Networks: engine.Cabled, Ahead: true, Copies: true, RunsHooks: true,
+	Daemons:  []string{"containerd", "containerd-shim-runc-v2"},
+	Packages: []string{"containerd", "runc"},
+	New:      func(env engine.Env) engine.Driver { return &Driver{Env: env} },
+}
+
+// Driver makes containers with the containerd of the host.
+type Driver struct {
+	engine.Env
+	connection       *client.Client // nil: not connected yet
+	address, version string         // its socket, and the version of containerd
+}
+
+const (
+	// namespace is the namespace of Tare's containers in containerd.
+	namespace = "tare"
+	// labelGuest on a container has the guest's id. Tare never removes a container without it.
+	labelGuest = "tare"
+	// kindContainerd is the journal's kind for a container; its target is the name.
+	kindContainerd = "containerd-container"
+	// answerTime bounds the wait for containerd to accept a connection, or to answer a simple request.
+	answerTime = 10 * time.Second
+	// createTime bounds making or starting a container that the caller no longer waits for.
+	createTime = 30 * time.Second
+	// inFlight is how long after a request its container may still appear: a killed Tare may have died between the two.
+	inFlight = 3 * time.Second
+)
+
+// addresses are where containerd listens: by default, and where the Docker Engine has started it.
+var addresses = []string{"/run/containerd/containerd.sock", "/run/docker/containerd/containerd.sock"}
+
+// address is the path of containerd's socket: CONTAINERD_ADDRESS, or the first of addresses that exists.
+func address() (string, error) {
+	if given := os.Getenv("CONTAINERD_ADDRESS"); given != "" {
+		return strings.TrimPrefix(given, "unix://"), nil
+	}
+	for _, path := range addresses {
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("containerd does not run: there is no socket %s: %w; start it (systemctl start containerd), or name another socket with CONTAINERD_ADDRESS", strings.Join(addresses, " or "), fs.ErrNotExist)
+}
+
+// dial connects to containerd, and asks for its version.
+func dial(ctx context.Context, path string) (*client.Client, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	c, err := client.New(path, client.WithDefaultNamespace(namespace), client.WithTimeout(answerTime))
+	if err != nil {
+		return nil, "", fmt.Errorf("containerd at %s does not answer: %w", path, err)
+	}
+	v, err := c.Version(ctx)
+	if err != nil {
+		return nil, "", errors.Join(fmt.Errorf("containerd at %s does not answer: %w", path, err), c.Close())
+	}
+	return c, v.Version, nil
+}
+
+// connected returns the connection to containerd, which lasts as long as the driver.
+func (d *Driver) connected(ctx context.Context) (_ *client.Client, err error) {
+	if d.connection == nil {
+		if d.address, err = address(); err != nil {
+			return nil, err
+		}
+		d.connection, d.version, err = dial(ctx, d.address)
+	}
+	return d.connection, err
+}
+
+type guest struct {
+	engine.Base
+	made client.Container // nil: its record is not made yet
+}
+
+// said is the file in a guest's folder with what its ruler prints: why it cannot start.
+const said = "said"
+
+// Diagnose implements engine.Guest: it is the state of the container's task, and what its ruler said.
+func (g *guest) Diagnose() string {
+	if g.made == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	defer cancel()
+	state := "containerd: "
+	if task, err := g.made.Task(ctx, nil); err != nil {
+		state += err.Error()
+	} else if s, err := task.Status(ctx); err != nil {
+		state += err.Error()
+	} else {
+		state += fmt.Sprintf("%s, exit code %d", s.Status, s.ExitStatus)
+	}
+	text, err := os.ReadFile(filepath.Join(g.Folder, said))
+	if err != nil || len(text) == 0 {
+		return state
+	}
+	return state + "; it said: " + strings.TrimSpace(string(text[:min(len(text), mostSaid)]))
+}
+
+// mostSaid bounds what is shown of what a ruler printed, in bytes.
+const mostSaid = 4096
+
+// Prepare implements engine.Preparer: it connects to containerd.
+func (d *Driver) Prepare(ctx context.Context, _ *image.Image) error {
+	_, err := d.connected(ctx)
+	return err
+}
+
+// Provision makes a container. An *engine.UnsupportedError says what no container can be.
+func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
+	g, r, err := d.recipe(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Make(ctx, d.Env, s, g, r)
+}
+
+// Create implements engine.Creator: it makes the container's record in containerd, and its root. The start makes the task: its namespaces, cgroup
+// and mounts.
+func (d *Driver) Create(ctx context.Context, s engine.Spec) (*engine.Ahead, error) {
+	g, r, err := d.recipe(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Create(ctx, d.Env, s, g, r)
+}
+
+func (d *Driver) recipe(ctx context.Context, s engine.Spec) (*guest, engine.Recipe, error) {
+	if err := Kind.Container(s); err != nil {
+		return nil, engine.Recipe{}, err
+	}
+	c, err := d.connected(ctx)
+	if err != nil {
+		return nil, engine.Recipe{}, err
+	}
+	filter := notebook.Say("no-seccomp-filter")
+	if s.IsFull() {
+		filter = notebook.Say("seccomp-filter", "of", "Docker")
+	}
+	g := &guest{Base: engine.Base{Notes: []*notebook.Message{engine.NetworkNote(s.NetworkMode()), filter}}}
+	name := engine.ContainerName(s.ID)
+	died := make(chan struct{})
+	return g, engine.Recipe{
+		What: "containerd container", Address: s.NetworkMode() != notebook.NetHost,
+		Undo: map[string]journal.Undo{kindContainerd: func(ctx context.Context, e journal.Entry) error { return remove(ctx, c, e, time.Time{}) }},
+		Journal: func(string) []journal.Entry {
+			return []journal.Entry{{Kind: kindContainerd, Target: name, Detail: map[string]string{
+				"address": d.address, "guest": s.ID, "time": time.Now().Format(time.RFC3339Nano),
+			}}}
+		},
+		Create: func(ctx context.Context) (engine.Meeting, error) {
+			socket, err := g.Rooted(ctx, d.Ruler, func(root, run string) (err error) {
+				g.made, err = create(ctx, c, s, name, root, run)
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+			socket.Died = died
+			return socket, nil
+		},
+		Start: func(ctx context.Context) error { return start(ctx, g, died) },
+		Met: func(context.Context) error {
+			if err := g.Plug(); err != nil {
+				return err
+			}
+			return g.FindCgroup()
+		},
+		InForce: func() error { return g.LimitsInForce(s.ContainerLimits()) },
+	}, nil
+}
+
+// create makes the container's record. A request goes on when ctx is done: if it were cut off, containerd would go on making what the
+// following removal did not find.
+func create(ctx context.Context, c *client.Client, s engine.Spec, name, root, run string) (client.Container, error) {
+	wanted, err := s.OCI(root, run)
+	if err != nil {
+		return nil, err
+	}
+	wanted.Cgroup = "/" + name
+	spec, err := config.Config(wanted)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	steady, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
+	defer cancel()
+	made, err := c.NewContainer(steady, name, client.WithSpec(spec), client.WithContainerLabels(map[string]string{labelGuest: s.ID}))
+	if err != nil {
+		return nil, fmt.Errorf("containerd did not make the container: %w", err)
+	}
+	return made, nil
+}
+
+// start makes the container's task and starts it. died is closed when the task has ended.
+func start(ctx context.Context, g *guest, died chan<- struct{}) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	steady, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
+	defer cancel()
+	task, err := g.made.NewTask(steady, cio.LogFile(filepath.Join(g.Folder, said)))
+	if err != nil {
+		return fmt.Errorf("containerd did not make the container's task: %w", err)
+	}
+	g.Spec.Moments.Mark(notebook.MomentCreated)
+	ended, err := task.Wait(context.WithoutCancel(ctx)) // it ends with the task, which the removal of the guest ends at the latest
+	if err != nil {
+		return fmt.Errorf("containerd does not wait for the container's end: %w", err)
+	}
+	go func() {
+		<-ended
+		close(died)
+	}()
+	if err := task.Start(steady); err != nil {
+		return fmt.Errorf("containerd did not start the container: %w", err)
+	}
+	g.Spec.Moments.Mark(notebook.MomentReturned)
+	return nil
+}
+
+func undo() map[string]journal.Undo { return map[string]journal.Undo{kindContainerd: undoContainerd} }
+
+// undoContainerd removes a container that another, dead process requested.
+func undoContainerd(ctx context.Context, e journal.Entry) error {
+	asked, err := time.Parse(time.RFC3339Nano, e.Detail["time"])
+	if err != nil {
+		return fmt.Errorf("containerd: the journal's time %q: %w", e.Detail["time"], err)
+	}
+	c, _, err := dial(ctx, e.Detail["address"])
+	if err != nil {
+		return fmt.Errorf("%w: %w", journal.ErrUnreachable, err)
+	}
+	defer c.Close()
+	return remove(ctx, c, e, asked.Add(inFlight))
+}
+
+// remove removes a container if it is Tare's, with its task. It waits for the container to appear until the given time.
+func remove(ctx context.Context, c *client.Client, e journal.Entry, appears time.Time) error {
+	for seen := false; ; {
+		made, err := c.LoadContainer(ctx, e.Target)
+		switch {
+		case errdefs.IsNotFound(err):
+			if seen || !time.Now().Before(appears) {
+				return cgroup.RemoveEverywhere(ctx, e.Target)
+			}
+		case err != nil:
+			return fmt.Errorf("containerd, asked for the container %s: %w", e.Target, err)
+		default:
+			labels, err := made.Labels(ctx)
+			if err != nil && !errdefs.IsNotFound(err) {
+				return err
+			}
+			if err == nil && (e.Detail["guest"] == "" || labels[labelGuest] != e.Detail["guest"]) {
+				return nil // somebody else's container, or an entry that does not say whose it is
+			}
+			seen = true
+			if err := end(ctx, made); err != nil {
+				return fmt.Errorf("containerd has not removed the container %s: %w", e.Target, err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("containerd has not removed the container %s: %w", e.Target, ctx.Err())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// end kills the container's task and removes both. What is gone already counts as removed, and a task that has just appeared is left to the next attempt.
+func end(ctx context.Context, made client.Container) error {
+	task, err := made.Task(ctx, nil)
+	if err == nil {
+		_, err = task.Delete(ctx, client.WithProcessKill)
+	}
+	if err == nil || errdefs.IsNotFound(err) {
+		err = made.Delete(ctx)
+	}
+	if errdefs.IsNotFound(err) || errdefs.IsFailedPrecondition(err) {
+		return nil
+	}
+	return err
+}
+
+// Probe implements engine.Prober: it asks containerd for its version.
+func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capability {
+	c := notebook.Capability{Name: capability}
+	_, err := d.connected(ctx)
+	switch {
+	case err == nil:
+		c.Answer, c.Why = notebook.Supported, fmt.Sprintf("containerd %s at %s", d.version, d.address)
+		c.Versions = map[string]string{"containerd": d.version}
+	case errors.Is(err, fs.ErrPermission):
+		c.Answer, c.Why, c.Do = notebook.NotSupported, err.Error(), "run tare as root (sudo tare …)"
+	case ctx.Err() != nil:
+		c.Answer, c.Why = notebook.Inconclusive, err.Error()
+	default:
+		c.Answer, c.Why = notebook.NotSupported, err.Error()
+		if _, missing := exec.LookPath("containerd"); missing != nil {
+			c.Do = "apt-get install containerd runc, and start it"
+		}
+	}
+	return c
+}
+
+// QuickProbe implements engine.QuickProber: asking containerd makes no container.
+func (d *Driver) QuickProbe(ctx context.Context, capability string) notebook.Capability {
+	c := d.Probe(ctx, capability)
+	if c.Answer == notebook.NotSupported && os.Geteuid() != 0 { // maybe only the permission is missing
+		c.Answer, c.Do = notebook.Inconclusive, "sudo tare doctor"
+	}
+	return c
+}
