@@ -58,6 +58,14 @@ func (k Kind) Container(s Spec) error {
 	return nil
 }
 
+// FilterNote says which seccomp filter a runtime gives the spec's container (Spec.OCI).
+func (s Spec) FilterNote() *notebook.Message {
+	if s.IsFull() {
+		return notebook.Say("seccomp-filter", "of", "Docker")
+	}
+	return notebook.Say("no-seccomp-filter")
+}
+
 // ContainerLimits are the limits of the spec's container; none where its size is the host's.
 func (s Spec) ContainerLimits() (l notebook.Limits) {
 	if s.Provisioning == notebook.Whole {

@@ -50,7 +50,7 @@ type Kind struct {
 	// that a service in it must be reachable.
 	Network func(isolation string, service bool) string
 
-	// Publishes: a service on a bridge is reached at a port of the host, so only one guest at a time can have that port.
+	// Publishes: a service on a bridge is reached at a port of the host (Network.Published).
 	Publishes bool
 
 	// NoDevices says why its guests cannot have devices of the host (Spec.Devices); "" where they can.

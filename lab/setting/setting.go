@@ -60,12 +60,17 @@ func For(t notebook.Treatment) (all []File) {
 // Kind is the journal's kind for a file that was written; its target is the file.
 const Kind = "kernel setting"
 
+// earlierKind is what journals of earlier versions have in its place.
+const earlierKind = "huge pages"
+
 const detailFrom = "from"
 
 func (t Tree) path(f File) string { return filepath.Join(string(t), f.Path) }
 
 // Undo returns the function that undoes the journal entries of Set, for journal.Recover.
-func (t Tree) Undo() map[string]journal.Undo { return map[string]journal.Undo{Kind: t.putBack} }
+func (t Tree) Undo() map[string]journal.Undo {
+	return map[string]journal.Undo{Kind: t.putBack, earlierKind: t.putBack}
+}
 
 func (t Tree) putBack(_ context.Context, e journal.Entry) error {
 	if !t.has(e.Target) { // the path is from Tare's own journal, but Tare writes to no other file

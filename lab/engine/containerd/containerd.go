@@ -170,11 +170,7 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec) (*guest, engine.Reci
 	if err != nil {
 		return nil, engine.Recipe{}, err
 	}
-	filter := notebook.Say("no-seccomp-filter")
-	if s.IsFull() {
-		filter = notebook.Say("seccomp-filter", "of", "Docker")
-	}
-	g := &guest{Base: engine.Base{Notes: []*notebook.Message{engine.NetworkNote(s.NetworkMode()), filter}}}
+	g := &guest{Base: engine.Base{Notes: []*notebook.Message{engine.NetworkNote(s.NetworkMode()), s.FilterNote()}}}
 	name := engine.ContainerName(s.ID)
 	died := make(chan struct{})
 	return g, engine.Recipe{

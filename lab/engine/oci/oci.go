@@ -73,11 +73,7 @@ func undo() map[string]journal.Undo { return map[string]journal.Undo{kindOCI: un
 
 // Provision makes a container. An *engine.UnsupportedError says what no container can be.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
-	filter := notebook.Say("no-seccomp-filter")
-	if s.IsFull() {
-		filter = notebook.Say("seccomp-filter", "of", "Docker")
-	}
-	notes := []*notebook.Message{engine.NetworkNote(s.NetworkMode()), filter}
+	notes := []*notebook.Message{engine.NetworkNote(s.NetworkMode()), s.FilterNote()}
 	if d.Kind.Saving != "" {
 		return d.provision(ctx, s, &container{Base: engine.Base{Notes: notes}, driver: d}, nil, nil)
 	}
