@@ -226,6 +226,7 @@ type Design struct {
 	Precision float64 `json:"precision"`          // stop when every ratio's interval is within ± this share of the ratio; 0: there is no such rule
 	Decide    float64 `json:"decide,omitempty"`   // stop when every ratio is known to be larger or smaller by this share at least, or by less; 0: there is no such rule
 	Margin    float64 `json:"margin,omitempty"`   // the smallest difference that matters, a share: by it the study is sized and the answer is judged; 0: stats.Margin
+	Against   string  `json:"against,omitempty"`  // what ratios are relative to, as ParseReference reads it; empty: bare metal
 	Claims    bool    `json:"claims,omitempty"`   // stop when every claim of Study.Claims is decided that can be tested
 	Trials    int     `json:"trials"`             // measured trials in each guest; where a rule may stop the study before Cap, the fewest (Guest.Trials)
 	Emulated  int     `json:"emulated,omitempty"` // rounds of what is emulated and so never ranked; 0: Floor

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"tare/desk/claims"
-	"tare/desk/data"
 	"tare/notebook"
 )
 
@@ -185,7 +184,7 @@ func environments(dirs []string, _ string) []string {
 				keys[f.Name] = v
 			}
 		}
-		return data.ReferenceText(keys)
+		return notebook.ReferenceText(keys)
 	})
 	if all == nil {
 		return notebook.PlatformWords

@@ -24,6 +24,7 @@ import (
 	"tare/desk/page"
 	"tare/desk/show/kinds"
 	"tare/desk/terminal"
+	"tare/notebook"
 	"tare/notebook/durable"
 )
 
@@ -95,7 +96,7 @@ func (r *reference) flag(c *cobra.Command) {
 
 // parse reads the text. An empty text gives no keys, which stands for bare metal.
 func (r reference) parse() (map[string]string, error) {
-	keys, err := data.ParseReference(string(r))
+	keys, err := notebook.ParseReference(string(r))
 	if err != nil {
 		return nil, fmt.Errorf("--against %w", err)
 	}

@@ -20,6 +20,7 @@ var statuses = []option{
 var variables = []option{
 	{name: "TARE_STATE", usage: "folder for images, disks and the undo journal (default /var/lib/tare)"},
 	{name: "DOCKER_HOST", usage: "socket of the Docker Engine on this host (default unix:///var/run/docker.sock)"},
+	{name: "CONTAINERD_ADDRESS", usage: "containerd's socket (default: /run/containerd/containerd.sock, or the Docker Engine's)"},
 	{name: "DOCKER_CONFIG", usage: "folder with config.json, which has the logins to registries (default ~/.docker)"},
 	{name: "HTTPS_PROXY", usage: "proxy for registries and downloads; NO_PROXY names hosts without one"},
 	{name: "TMPDIR", usage: "folder for temporary files (default /tmp)"},
@@ -31,7 +32,7 @@ var variables = []option{
 func addVariables(root *cobra.Command) {
 	var list strings.Builder
 	for _, v := range variables {
-		fmt.Fprintf(&list, "  %-13s %s\n", v.name, v.usage)
+		fmt.Fprintf(&list, "  %-18s %s\n", v.name, v.usage)
 	}
 	root.SetHelpTemplate(root.HelpTemplate() + "{{if not .HasParent}}\nEnvironment variables (sudo removes most; write sudo TARE_STATE=/DIR tare …):\n" + list.String() + "{{end}}")
 }

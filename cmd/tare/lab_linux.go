@@ -62,8 +62,8 @@ records each run before the next begins. After an interrupt or a kill, the same 
 
 --platforms, --size, --provisioning and --network replace the values that the study names. --only keeps a part of the study.
 
---against cn:quota compares with containers with a CPU quota instead of bare metal, as in tare summary. It does not change what
-is measured. --compare OLD prints what changed since an earlier run of the study, as tare compare does.
+--against cn:quota compares with containers with a CPU quota instead of bare metal: these ratios decide when the run ends, and
+the folder's summary, report and advice begin with them. --compare OLD prints what changed since an earlier run of the study, as tare compare does.
 
 With --explain each configuration also has traced runs, as many as its other runs and in random order among them. Ratios come
 only from untraced runs. tare explain then shows where the time went and what the tracers cost.`,
@@ -133,6 +133,9 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, seedChosen bool
 	}
 	chosen := studyfile.Choices{
 		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Until: r.known, Only: r.kept, Accel: r.accel, Kernel: r.kernel, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers, NoHostCode: r.noHostCode,
+	}
+	if !notebook.IsBareMetal(r.reading.Baseline) {
+		chosen.Against = notebook.ReferenceText(r.reading.Baseline)
 	}
 	asked, err := spec.Ask(workloads.FS, chosen)
 	if err != nil {

@@ -23,6 +23,7 @@ func TestReferenceIsCheckedBeforeTheRun(t *testing.T) {
 		"cn:docker:quota":           "",
 		"cn,host_cores=2":           "",
 		"cn,host_cores=1":           "measures no such environment",
+		"bm":                        "",
 		"cn:set":                    "the study quick measures no such environment; name one of: ",
 		"vm":                        "measures no such environment", // emulated
 		"cn,instance=1/1GB":         "",
@@ -30,7 +31,7 @@ func TestReferenceIsCheckedBeforeTheRun(t *testing.T) {
 		"cn,nonsense=1":             `unknown key "nonsense"`,
 		"cn:docker:quota,millions=": `unknown key "millions"`,
 	} {
-		keys, err := ParseReference(text)
+		keys, err := notebook.ParseReference(text)
 		if err != nil {
 			t.Fatal(err)
 		}

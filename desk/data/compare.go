@@ -109,15 +109,24 @@ func (s *Summary) ruled(x, y *Row, both []Block, alpha float64) stats.Confidence
 	folders := folders(both)
 	c := s.sure(folders, alpha)
 	a, b := x.Treatment, y.Treatment
-	if len(folders) == 1 && alpha == stats.Alpha && !x.IsFigure && !y.IsFigure && b.Platform == notebook.BM && !b.AA && a.ID != b.ID &&
-		a.Rounds == 0 && a.Representative() && a.SameWork(b) && a.Instance.SameSize(b.Instance) && x.HostCores == y.HostCores {
+	if len(folders) == 1 && alpha == stats.Alpha && !x.IsFigure && !y.IsFigure && a.ID != b.ID && a.Rounds == 0 && a.Representative() &&
+		s.Folders[folders[0]].rules(x, y) {
 		d := s.Folders[folders[0]].Study.Design
 		c.Precision, c.Floor = d.Precision, d.Floor
 		if d.Precision > 0 && !a.AA { // what stalls bare metal stalls it under another name too
-			c.Floor = stats.Floor(d.Floor, d.Seen, x.seen(nil, both), y.seen(y.control(x), both))
+			c.Floor = stats.Floor(d.Floor, d.Seen, x.seen(x.control(y), both), y.seen(y.control(x), both))
 		}
 	}
 	return c
+}
+
+// rules says whether the rule of the folder's study is about the ratio of x to y.
+func (f *Folder) rules(x, y *Row) bool {
+	a, b := x.Treatment, y.Treatment
+	if len(f.baselines) > 0 {
+		return f.baselines[a.ID] == b.ID
+	}
+	return b.Platform == notebook.BM && !b.AA && a.SameWork(b) && a.Instance.SameSize(b.Instance) && x.HostCores == y.HostCores
 }
 
 // seen is what the row did in these rounds, which are in order, with its A/A control where it counts.

@@ -24,16 +24,36 @@ func Read(dirs []string, opt Options) (*Summary, error) {
 	if len(dirs) == 0 {
 		return nil, errors.New("no results folder was named")
 	}
-	if maps.Equal(opt.Baseline, map[string]string{notebook.FactorPlatform.Name: notebook.BM}) { // of the same size, as without a name
-		opt.Baseline = nil
-	}
 	r := &reader{sum: &Summary{Kinds: opt.Kinds, margin: opt.Margin}, opt: opt, rows: map[Identity]*tally{}, quiet: map[string]string{}}
 	for _, dir := range dirs {
 		if err := r.folder(dir); err != nil {
 			return nil, err
 		}
 	}
+	var err error
+	if r.opt.Baseline, err = r.reference(); err != nil {
+		return nil, err
+	}
 	return r.summary()
+}
+
+// reference is what the ratios are relative to: what Options say, or what all the folders' studies say. Empty: bare metal of the same size.
+func (r *reader) reference() (notebook.Reference, error) {
+	keys := r.opt.Baseline
+	if len(keys) == 0 {
+		said := Distinct(r.sum.Folders, func(f Folder) string { return f.Study.Design.Against })
+		if len(said) != 1 {
+			return nil, nil
+		}
+		var err error
+		if keys, err = notebook.ParseReference(said[0]); err != nil {
+			return nil, fmt.Errorf("%s: study.json: design.against: %w", r.sum.Folders[0].Dir, err)
+		}
+	}
+	if notebook.IsBareMetal(keys) {
+		return nil, nil
+	}
+	return keys, nil
 }
 
 // reader is a summary in the making.
@@ -151,6 +171,12 @@ func (r *reader) folder(dir string) error {
 	folder.Rounds = len(rounds)
 	folder.RoundS, folder.Last = spans.read()
 	folder.Begun = begun(f.Study, rounds, done)
+	if f.Study.Design.Against != "" {
+		folder.baselines = map[string]string{}
+		for id, b := range f.Study.Baselines() {
+			folder.baselines[id] = b.ID
+		}
+	}
 	r.sum.Folders = append(r.sum.Folders, folder)
 	return err
 }
@@ -724,7 +750,7 @@ func (r *reader) compare() error {
 		}
 		row := &t.row
 		if base == nil && len(r.opt.Baseline) > 0 {
-			row.doubt(NoReference{ReferenceText(r.opt.Baseline)})
+			row.doubt(NoReference{notebook.ReferenceText(r.opt.Baseline)})
 			continue
 		}
 		if base == nil {

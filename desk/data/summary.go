@@ -17,12 +17,9 @@ type Options struct {
 	// Kinds are the kinds of study that can be read, besides those that time work.
 	Kinds []Kind
 
-	// Baseline chooses what the ratios are relative to, instead of bare metal at the same instance type: ParseReference makes one of a name. Keys are
-	// platform, engine, accelerator, kernel, provisioning, instance, network, isolation, machine, host_cores, or the name of a parameter of
-	// the workload. Without an instance, the reference is looked for at each row's own instance type; without a network or
-	// host_cores, the row's own goes before others. It must match one treatment for each workload and its parameters; else Read says which there
-	// are. A row for which it matches none has no ratio. An empty value matches what has none. Empty map: bare metal.
-	Baseline map[string]string
+	// Baseline chooses what the ratios are relative to. It must match one treatment for each workload and its parameters; else Read says which
+	// there are. A row for which it matches none has no ratio. Empty: the reference that all the folders' studies name, or else bare metal.
+	Baseline notebook.Reference
 
 	// Margin is the smallest difference from the baseline that matters, a share such as 0.01. 0 means the margin that the first folder's study
 	// decides at, or the one that its design names, or else stats.Margin.
@@ -44,8 +41,8 @@ type Summary struct {
 	Warnings     []Warning   // from trials: each text once with its count
 	Doubts       []Doubt     // about the whole summary: level of the intervals, rounds not finished, …
 
-	Kinds    []Kind            // the readable kinds, from Options
-	Baseline map[string]string // reference of the ratios, from Options
+	Kinds    []Kind             // the readable kinds, from Options
+	Baseline notebook.Reference // reference of the ratios; empty: bare metal
 	margin   float64
 }
 
@@ -140,6 +137,8 @@ type Folder struct {
 	Quiet []string
 	// Args are the arguments of the command that began it, as typed; empty where none are recorded.
 	Args []string
+
+	baselines map[string]string // by treatment: what the rule of its study compares it with; nil: bare metal
 }
 
 // Ended is how its last session ended.

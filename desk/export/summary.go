@@ -106,7 +106,7 @@ func answerOf(s *data.Summary) Answer {
 // referenceOf names the environment to which ratios are relative: bm, or what --against names.
 func referenceOf(s *data.Summary) string {
 	if len(s.Baseline) > 0 {
-		return data.ReferenceText(s.Baseline)
+		return notebook.ReferenceText(s.Baseline)
 	}
 	return notebook.BM
 }

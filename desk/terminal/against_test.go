@@ -27,7 +27,7 @@ func twoEngines(t *testing.T, noise float64) string {
 func TestAnswersAgainstAnyEnvironment(t *testing.T) {
 	var b bytes.Buffer
 	say := func(dir, against string) *data.Summary {
-		keys, err := data.ParseReference(against)
+		keys, err := notebook.ParseReference(against)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -203,7 +203,7 @@ func referenceOf(s *data.Summary, and string, named func(notebook.Treatment, boo
 		return name
 	})
 	if len(names) == 0 {
-		return Plain(data.ReferenceText(s.Baseline))
+		return Plain(notebook.ReferenceText(s.Baseline))
 	}
 	return strings.Join(names, and)
 }

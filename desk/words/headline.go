@@ -173,7 +173,7 @@ func (p *spot) reference() string {
 		return name
 	})
 	if len(names) == 0 {
-		return Plain(data.ReferenceText(p.s.Baseline))
+		return Plain(notebook.ReferenceText(p.s.Baseline))
 	}
 	return List(names)
 }

@@ -196,7 +196,7 @@ func toReference(s *data.Summary) []string {
 	if len(s.Baseline) == 0 {
 		return nil
 	}
-	return []string{"--against", data.ReferenceText(s.Baseline)}
+	return []string{"--against", notebook.ReferenceText(s.Baseline)}
 }
 
 func dirs(s *data.Summary) (all []string) {

@@ -87,7 +87,7 @@ func TestGuestsThatFollowEachOther(t *testing.T) {
 		d := notebook.Design{Floor: 1, Cap: 1, Trials: 2, Order: c.order}
 		p := fakePlan(d, c.of...)
 		most := 0
-		for _, b := range p.batches(p.Study.Treatments, baselinesOf(p.Study.Treatments)) {
+		for _, b := range p.batches(p.Study.Treatments, baselinesOf(&p.Study)) {
 			most = max(most, len(b.all()))
 		}
 		if most != c.most {
@@ -103,7 +103,7 @@ func TestServicesThatDoNotFit(t *testing.T) {
 		p.room = memory
 		p.interleaved()
 		most := 0
-		for _, b := range p.batches(p.Study.Treatments, baselinesOf(p.Study.Treatments)) {
+		for _, b := range p.batches(p.Study.Treatments, baselinesOf(&p.Study)) {
 			most = max(most, len(b.all()))
 		}
 		if most != want {

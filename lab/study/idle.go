@@ -13,7 +13,7 @@ const mostIdle = 0.005
 
 // Together are the treatments of the largest group whose guests live at the same time; none: there is no such group.
 func (p *Plan) Together() (most []notebook.Treatment) {
-	groups := baselinesOf(p.Study.Treatments)
+	groups := baselinesOf(&p.Study)
 	for _, b := range p.batches(p.Study.Treatments, groups) {
 		if all := b.all(); len(all) > max(len(most), 1) {
 			most = all

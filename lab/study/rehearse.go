@@ -95,7 +95,7 @@ const (
 // apart is the average distance between two trials that are compared, in lengths of a trial. For n guests in random order it is (n+1)/3
 // guests. Where guests take turns, each has one trial in between; turns reports whether they do.
 func (p *Plan) apart(t notebook.Treatment) (lengths float64, turns bool) {
-	if n := p.together[baselinesOf(p.Study.Treatments).group(t.ID)]; n > 0 {
+	if n := p.together[baselinesOf(&p.Study).group(t.ID)]; n > 0 {
 		return float64(n+1) / 3, true
 	}
 	n := 0

@@ -36,7 +36,7 @@ func (r rule) open(round int) (open []question, known bool) {
 		}
 		if b, ok := r.baseline(t); ok && !begin {
 			for _, o := range r.study.Treatments {
-				if of, _ := r.baseline(o); o.ID != t.ID && of.ID == b.ID && (o.ID == b.ID || r.accompanies(o)) {
+				if of, _ := r.baseline(o); o.ID != t.ID && (o.ID == b.ID || of.ID == b.ID && r.accompanies(o)) {
 					q.of = append(q.of, o.ID)
 				}
 			}
@@ -85,14 +85,21 @@ func (r rule) ratio(t notebook.Treatment, rounds int) (q stats.Quotient, ok bool
 	if _, ok = r.baseline(t); !ok {
 		return q, false
 	}
-	order, sums := r.sums(t.ID, rounds)
-	var arms []map[int]stats.Sum
-	for _, id := range r.arms(t) {
-		_, of := r.sums(id, rounds)
-		arms = append(arms, of)
-	}
-	x, y, _ := stats.Paired(order, sums, stats.Pooled(arms...))
+	order, own := r.pooled(r.own(t), rounds)
+	_, others := r.pooled(r.arms(t), rounds)
+	x, y, _ := stats.Paired(order, own, others)
 	return stats.Ratio(x, y, r.confidence(t, rounds)), true
+}
+
+// pooled are the means of treatments that count as one, by round, and all rounds in order.
+func (r rule) pooled(ids []string, rounds int) (order []int, sums map[int]stats.Sum) {
+	var all []map[int]stats.Sum
+	for _, id := range ids {
+		var of map[int]stats.Sum
+		order, of = r.sums(id, rounds)
+		all = append(all, of)
+	}
+	return order, stats.Pooled(all...)
 }
 
 // confidence is the confidence of the interval of the treatment's ratio after these rounds. The desk computes the same.
@@ -113,10 +120,10 @@ func (r rule) floor(t notebook.Treatment, rounds int) int {
 	if t.AA {
 		return d.Floor
 	}
-	arms := r.arms(t)
+	mine, arms := r.own(t), r.arms(t)
 	var own, others []stats.Seen
 	for round := range rounds {
-		x, y := r.seen(round, t.ID), r.seen(round, arms...)
+		x, y := r.seen(round, mine...), r.seen(round, arms...)
 		if x.Trials == 0 || len(arms) > 0 && y.Trials == 0 {
 			continue
 		}
@@ -147,23 +154,26 @@ func (r rule) mean(t notebook.Treatment, rounds int) stats.Estimate {
 	return stats.Mean(x, stats.Sure(d.Looks()))
 }
 
-// baselines are the treatments that others are compared with: bare metal of the same instance type with the same work.
+// baselines are the treatments that others are compared with (notebook.Study.Baselines).
 type baselines struct {
 	against  map[string]notebook.Treatment // the baseline of each treatment; of a baseline itself
-	shared   map[string]bool               // baselines of other treatments
+	shared   map[string]bool               // baselines of other treatments, not only of an A/A control
 	controls map[string]string             // the A/A control of a baseline: the second arm of bare metal
 	choices  map[string]string             // question.choice of each treatment
 }
 
 // baselinesOf finds the baselines once, because every guest needs them.
-func baselinesOf(treatments []notebook.Treatment) baselines {
-	all := baselines{map[string]notebook.Treatment{}, map[string]bool{}, map[string]string{}, map[string]string{}}
-	for _, t := range treatments {
-		all.choices[t.ID] = choiceOf(treatments, t)
-		if b, ok := bareMetal(treatments, t); ok {
-			if all.against[t.ID] = b; t.AA {
-				all.controls[b.ID] = t.ID
-			}
+func baselinesOf(s *notebook.Study) baselines {
+	all := baselines{s.Baselines(), map[string]bool{}, map[string]string{}, map[string]string{}}
+	for _, t := range s.Treatments {
+		all.choices[t.ID] = choiceOf(s.Treatments, t)
+		b, ok := all.against[t.ID]
+		switch {
+		case !ok:
+		case t.AA:
+			all.controls[b.ID] = t.ID
+			all.shared[b.ID] = all.shared[b.ID] || all.against[b.ID].ID == b.ID
+		default:
 			all.shared[b.ID] = all.shared[b.ID] || b.ID != t.ID
 		}
 	}
@@ -178,24 +188,14 @@ func choiceOf(treatments []notebook.Treatment, t notebook.Treatment) string {
 	return treatments[i].ID
 }
 
-// bareMetal is the bare-metal treatment with the same instance type and the same work.
-func bareMetal(treatments []notebook.Treatment, t notebook.Treatment) (notebook.Treatment, bool) {
-	for _, b := range treatments {
-		if b.Platform == notebook.BM && !b.AA && b.Instance.Name == t.Instance.Name && b.HostCores == t.HostCores && b.Label() == t.Label() {
-			return b, true
-		}
-	}
-	return notebook.Treatment{}, false
-}
-
-// baseline is the treatment that t is compared with; for bare metal it is t itself.
+// baseline is the treatment that t is compared with; for a baseline it is t itself.
 func (b baselines) baseline(t notebook.Treatment) (of notebook.Treatment, ok bool) {
 	of, ok = b.against[t.ID]
 	return of, ok
 }
 
-// arms are the treatments that are the baseline of t together: bare metal and its A/A control. Bare metal and the control themselves are
-// compared with bare metal only.
+// arms are the treatments that are the baseline of t together: bare metal and its A/A control, or another reference. Bare metal and the control
+// themselves are compared with one treatment only.
 func (b baselines) arms(t notebook.Treatment) []string {
 	of, ok := b.against[t.ID]
 	control := b.controls[of.ID]
@@ -208,6 +208,17 @@ func (b baselines) arms(t notebook.Treatment) []string {
 	return []string{of.ID, control}
 }
 
-// group names the treatments whose guests do the same number of trials in a round: all that are compared with one baseline. Changes from
-// trial to trial in a guest's life then affect both sides of a ratio.
-func (b baselines) group(id string) string { return cmp.Or(b.against[id].ID, id) }
+// own are the treatments that count as t where it is compared with another environment: bare metal has its A/A control as a second arm.
+func (b baselines) own(t notebook.Treatment) []string {
+	if control := b.controls[t.ID]; control != "" && b.against[t.ID].ID != t.ID {
+		return []string{t.ID, control}
+	}
+	return []string{t.ID}
+}
+
+// group names the treatments whose guests do the same number of trials in a round: all that are compared with one baseline, and the A/A control
+// of one of them. Changes from trial to trial in a guest's life then affect both sides of a ratio.
+func (b baselines) group(id string) string {
+	of := b.against[id].ID
+	return cmp.Or(b.against[of].ID, of, id)
+}

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestRuleReadsTheRecord(t *testing.T) {
 			p.take(notebook.Trial{Treatment: id, Round: round, Value: all[round]})
 		}
 	}
-	r := rule{p, baselinesOf(s.Treatments)}
+	r := rule{p, baselinesOf(&s)}
 	if open, known := r.open(2); known || len(open) != 4 || !open[0].fixed {
 		t.Errorf("before the floor: %+v, known: %v; want all", open, known)
 	}
@@ -53,7 +54,7 @@ func TestRuleCountsBothArms(t *testing.T) {
 			}
 		}
 	}
-	r := rule{p, baselinesOf(s.Treatments)}
+	r := rule{p, baselinesOf(&s)}
 	for i, want := range map[int]stats.Quotient{
 		1: stats.Ratio([]float64{1.04, 1.03}, []float64{1, 1.01}, r.confidence(s.Treatments[1], 4)),
 		2: stats.Ratio([]float64{1.2, 1.21, 1.22, 1.23}, []float64{1.02, 1.02, 1.02, 1.02}, r.confidence(s.Treatments[2], 4)),
@@ -64,6 +65,47 @@ func TestRuleCountsBothArms(t *testing.T) {
 	}
 	if seen := r.seen(0, r.arms(s.Treatments[2])...); seen != (stats.Seen{Trials: 2, Seconds: 2}) {
 		t.Errorf("both arms did %+v in the first round", seen)
+	}
+}
+
+// With a reference, the rule is about the ratios to it. The reference takes part in each round of the others, and bare metal counts with both arms.
+func TestRuleIsAboutTheReference(t *testing.T) {
+	setT := cnT
+	setT.Provisioning = notebook.Pinned
+	s := fakePlan(notebook.Design{Floor: 3, Cap: 50, Precision: 0.02, Trials: 1, Against: "cn:quota"}, bmT, aaT, cnT, setT).Study
+	bm, aa, quota, set := s.Treatments[0].ID, s.Treatments[1].ID, s.Treatments[2].ID, s.Treatments[3].ID
+	p := newProgress(&s)
+	// The host's speed changes between rounds. The set is as steady as the quota; both are unsteady as compared with bare metal.
+	for id, all := range map[string][]float64{
+		bm:    {1, 1.3, 1, 1.3, 1, 1.3},
+		aa:    {1.1, 1.2, 1.1, 1.2, 1.1, 1.2},
+		quota: {1.2, 1.21, 1.2, 1.21, 1.2, 1.21},
+		set:   {1.1, 1.11, 1.1, 1.11, 1.1, 1.11},
+	} {
+		for round, v := range all {
+			p.take(notebook.Trial{Treatment: id, Round: round, Value: v, ElapsedS: 1})
+		}
+	}
+	r := rule{p, baselinesOf(&s)}
+	for i, id := range []string{bm, aa, quota, set} {
+		if g := r.group(id); g != quota {
+			t.Errorf("%s is in the group of %s", id, g)
+		}
+		if want := []string{quota, bm, quota, quota}[i]; r.against[id].ID != want {
+			t.Errorf("%s is compared with %s, want %s", id, r.against[id].ID, want)
+		}
+	}
+	both := []float64{1.05, 1.25, 1.05, 1.25, 1.05, 1.25}
+	if q, _ := r.ratio(s.Treatments[0], 6); q != stats.Ratio(both, []float64{1.2, 1.21, 1.2, 1.21, 1.2, 1.21}, r.confidence(s.Treatments[0], 6)) {
+		t.Errorf("bare metal: %+v", q)
+	}
+	open, known := r.open(6)
+	var of [][]string
+	for _, q := range open {
+		of = append(of, q.of)
+	}
+	if want := [][]string{{bm, quota}, {aa, bm}}; known || !reflect.DeepEqual(of, want) {
+		t.Errorf("open: %v, want bare metal with the reference, and the control with bare metal", of)
 	}
 }
 

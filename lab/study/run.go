@@ -70,7 +70,7 @@ func (r *Run) Notes() []*notebook.Message { return r.notes }
 // says so.
 func (r *Run) Do(ctx context.Context) (reason *notebook.Message, err error) {
 	s, p := &r.Plan.Study, r.record()
-	r.rule, r.costs = rule{p, baselinesOf(s.Treatments)}, costs{p, map[string]cost{}}
+	r.rule, r.costs = rule{p, baselinesOf(s)}, costs{p, map[string]cost{}}
 	r.allocation = allocation{r.rule, r.costs, len(s.Explain) > 0 || r.Plan.rules.Search}
 	r.preparation = preparation{r.allocation, r.Plan.ready, map[string]bool{}}
 	p.recall()

@@ -52,7 +52,7 @@ func (p *Plan) batches(round []notebook.Treatment, groups baselines) (all []batc
 
 // interleaved finds the groups whose guests live at the same time. In the others, one guest follows the other.
 func (p *Plan) interleaved() {
-	groups := baselinesOf(p.Study.Treatments)
+	groups := baselinesOf(&p.Study)
 	p.together = map[string]int{}
 	memory, alone := map[string]int64{}, map[string]bool{}
 	for _, t := range p.Study.Treatments {

@@ -232,6 +232,7 @@ func (s *Spec) design(ch Choices) (notebook.Design, error) {
 		return design, errors.New(wrong.text)
 	}
 	search := ch.Until.config
+	design.Against = ch.Against
 	if ch.Rounds > 0 {
 		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
 		design.Emulated = min(design.Emulated, ch.Rounds)

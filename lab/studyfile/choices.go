@@ -40,10 +40,12 @@ type Choices struct {
 	Rounds int // exactly this many; 0: as the file says
 	Until  Until
 	Only   Only
-	Accel  string // "auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG
-	Kernel string // a kernel file for VMs, instead of the study's
-	Input  string // a file instead of the workloads' own input
-	Tare   string // the program's version
+	// Against is what ratios are relative to, instead of bare metal, as notebook.ParseReference reads it.
+	Against string
+	Accel   string // "auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG
+	Kernel  string // a kernel file for VMs, instead of the study's
+	Input   string // a file instead of the workloads' own input
+	Tare    string // the program's version
 
 	LoadFrom string // the machine on which loads run, instead of the study's
 

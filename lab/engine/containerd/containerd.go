@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	"tare/lab/engine/oci/config"
 	"tare/lab/image"
 	"tare/lab/journal"
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -56,7 +58,7 @@ const (
 	kindContainerd = "containerd-container"
 	// answerTime bounds the wait for containerd to accept a connection, or to answer a simple request.
 	answerTime = 10 * time.Second
-	// createTime bounds making or starting a container that the caller no longer waits for.
+	// createTime bounds making, starting or removing a container that the caller no longer waits for.
 	createTime = 30 * time.Second
 	// inFlight is how long after a request its container may still appear: a killed Tare may have died between the two.
 	inFlight = 3 * time.Second
@@ -256,7 +258,7 @@ func start(ctx context.Context, g *guest, died chan<- struct{}) error {
 
 func undo() map[string]journal.Undo { return map[string]journal.Undo{kindContainerd: undoContainerd} }
 
-// undoContainerd removes a container that another, dead process requested.
+// undoContainerd removes a container that another, dead process requested, and the shim that containerd may have left behind.
 func undoContainerd(ctx context.Context, e journal.Entry) error {
 	asked, err := time.Parse(time.RFC3339Nano, e.Detail["time"])
 	if err != nil {
@@ -267,16 +269,20 @@ func undoContainerd(ctx context.Context, e journal.Entry) error {
 		return fmt.Errorf("%w: %w", journal.ErrUnreachable, err)
 	}
 	defer c.Close()
-	return remove(ctx, c, e, asked.Add(inFlight))
+	if err := remove(ctx, c, e, asked.Add(inFlight)); err != nil {
+		return err
+	}
+	return endShims(ctx, e.Target)
 }
 
-// remove removes a container if it is Tare's, with its task. It waits for the container to appear until the given time.
+// remove removes a container if it is Tare's, with its task. It waits until the given time for the container to appear, also again: a request
+// that was cut off may have made it and go on with it.
 func remove(ctx context.Context, c *client.Client, e journal.Entry, appears time.Time) error {
-	for seen := false; ; {
+	for {
 		made, err := c.LoadContainer(ctx, e.Target)
 		switch {
 		case errdefs.IsNotFound(err):
-			if seen || !time.Now().Before(appears) {
+			if !time.Now().Before(appears) {
 				return cgroup.RemoveEverywhere(ctx, e.Target)
 			}
 		case err != nil:
@@ -289,7 +295,6 @@ func remove(ctx context.Context, c *client.Client, e journal.Entry, appears time
 			if err == nil && (e.Detail["guest"] == "" || labels[labelGuest] != e.Detail["guest"]) {
 				return nil // somebody else's container, or an entry that does not say whose it is
 			}
-			seen = true
 			if err := end(ctx, made); err != nil {
 				return fmt.Errorf("containerd has not removed the container %s: %w", e.Target, err)
 			}
@@ -302,8 +307,47 @@ func remove(ctx context.Context, c *client.Client, e journal.Entry, appears time
 	}
 }
 
-// end kills the container's task and removes both. What is gone already counts as removed, and a task that has just appeared is left to the next attempt.
+// endShims kills the shims of a container that is gone. If the client of a request to delete a task dies at the wrong moment, containerd removes
+// the task and the container, and leaves the shim running ("the shim might be leaked").
+func endShims(ctx context.Context, name string) error {
+	pids, err := proc.All()
+	if err != nil {
+		return err
+	}
+	for _, pid := range pids {
+		if !isShim(pid, name) {
+			continue
+		}
+		start, err := proc.StartTime(pid)
+		if err == nil && isShim(pid, name) { // still: the pid was not another's when its start was read
+			err = proc.Kill(ctx, pid, start)
+		}
+		if err != nil && !proc.Ended(err) {
+			return fmt.Errorf("the shim that containerd left of the container %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// isShim reports whether the process is the shim of Tare's container of this name: containerd starts it with both as arguments.
+func isShim(pid int, name string) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return false // ended
+	}
+	args := strings.Split(string(text), "\x00")
+	has := func(flag, value string) bool {
+		i := slices.Index(args, flag)
+		return i > 0 && i+1 < len(args) && args[i+1] == value
+	}
+	return strings.HasPrefix(filepath.Base(args[0]), "containerd-shim") && has("-namespace", namespace) && has("-id", name)
+}
+
+// end kills the container's task and removes both. What is gone already counts as removed, and a task that has just appeared is left to the next
+// attempt. Like create, it goes on when ctx is done.
 func end(ctx context.Context, made client.Container) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
+	defer cancel()
 	task, err := made.Task(ctx, nil)
 	if err == nil {
 		_, err = task.Delete(ctx, client.WithProcessKill)

@@ -1,11 +1,11 @@
-package data_test
+package notebook_test
 
 import (
 	"maps"
 	"strings"
 	"testing"
 
-	"tare/desk/data"
+	"tare/notebook"
 )
 
 // A reference is named as bench names platforms and limits, or by keys and values, as --baseline has it.
@@ -25,7 +25,7 @@ func TestParseReference(t *testing.T) {
 		"platform=container":  {"platform": "cn"},
 		"platform=cn,rate=10": {"platform": "cn", "rate": "10"},
 	} {
-		got, err := data.ParseReference(text)
+		got, err := notebook.ParseReference(text)
 		if err != nil || !maps.Equal(got, want) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
@@ -40,7 +40,7 @@ func TestParseReference(t *testing.T) {
 		"cn,platform=vm":  "two values of platform",
 		"cn:docker,a=b,c": `"c" must be KEY=VALUE`,
 	} {
-		if _, err := data.ParseReference(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := notebook.ParseReference(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
@@ -52,12 +52,12 @@ func FuzzParseReference(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		keys, err := data.ParseReference(text)
+		keys, err := notebook.ParseReference(text)
 		if err != nil {
 			return
 		}
-		if again, err := data.ParseReference(data.ReferenceText(keys)); err != nil || !maps.Equal(again, keys) {
-			t.Errorf("%q is written as %q, which is %v, %v", text, data.ReferenceText(keys), again, err)
+		if again, err := notebook.ParseReference(notebook.ReferenceText(keys)); err != nil || !maps.Equal(again, keys) {
+			t.Errorf("%q is written as %q, which is %v, %v", text, notebook.ReferenceText(keys), again, err)
 		}
 	})
 }
