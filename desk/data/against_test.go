@@ -52,3 +52,30 @@ func TestTheDesignNamesTheReference(t *testing.T) {
 		t.Errorf("the VM to bare metal: %+v, want %+v, because no rule looked at it", q, want)
 	}
 }
+
+// Where a row took part in few of its reference's rounds and the host's speed changed, the means of the table give another ratio. A note has the
+// reference's mean in the rounds that count.
+func TestTheReferenceIsElsewhere(t *testing.T) {
+	f := notebooktest.New(2)
+	f.Rounds = 8
+	f.Study.Design = notebook.Design{Floor: 4, Cap: 40, Precision: 0.1, Trials: 1, TimeoutS: 60}
+	f.Trial = func(x *notebook.Trial) {
+		x.Value = 1 + 0.001*float64(x.Round)
+		if x.Round >= 4 { // the host is slower, and the container is known already
+			x.Value *= 1.5
+			if notebooktest.Treatment(x.Treatment).Platform == notebook.CN {
+				x.Failure = notebook.Say("killed")
+			}
+		}
+		x.ElapsedS = x.Value
+	}
+	s, err := data.Read([]string{f.Add("bm large", 4).Add("cn crun pinned large", 4).Write(t)}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cn := s.Rows[1]
+	d, has := data.Has[data.BaselineElsewhere](cn)
+	if !has || d.Rounds != 4 || math.Abs(d.Mean-1.0015) > 1e-9 || !(d.Low < d.Mean && d.Mean < d.High) {
+		t.Errorf("%+v; the ratio is %+v, the means %v and %v", d, cn.Quotient(), cn.Mean, s.Rows[0].Mean)
+	}
+}

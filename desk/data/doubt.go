@@ -68,6 +68,14 @@ type (
 		Paired, Unpaired int
 		Baseline         Name
 	}
+	// BaselineElsewhere: in the rounds that count in the ratio, the baseline's mean was this one. Its mean over all its rounds, which tables show, is
+	// so different that the two means give a ratio outside the interval.
+	BaselineElsewhere struct {
+		Mean, Low, High float64 // in Metric.Unit
+		Metric          notebook.Metric
+		Rounds          int
+		Baseline        Name
+	}
 	// RobustDiffers: the robust ratio, which a few slow rounds do not move, is outside the ratio's interval.
 	RobustDiffers struct{ Robust float64 }
 	// SeldomHeld: a CPU quota (throttled) or the machine below the host (steal) held it back in only a few runs. So its mean and interval may
@@ -169,6 +177,7 @@ func (OneCommonRound) Doubt()     {}
 func (BaselineZero) Doubt()       {}
 func (Unbounded) Doubt()          {}
 func (UnpairedRounds) Doubt()     {}
+func (BaselineElsewhere) Doubt()  {}
 func (Overflow) Doubt()           {}
 func (Trend) Doubt()              {}
 func (TimedOut) Doubt()           {}

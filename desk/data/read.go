@@ -787,6 +787,10 @@ func (r *reader) compare() error {
 		if missing > 0 && q.N > 1 {
 			row.doubt(UnpairedRounds{q.N, missing, of})
 		}
+		if q.HasInterval() && base.row.Rounds > q.N && !q.Contains(row.Mean/base.row.Mean) {
+			there := stats.Mean(ys, r.sum.sure(folders(row.Values), stats.Alpha))
+			row.doubt(BaselineElsewhere{there.Value, there.Low, there.High, row.Metric, q.N, of})
+		}
 		r.stopped(t, base)
 		if !stats.Finite(row.Mean) && row.Rounds > 0 {
 			row.doubt(Overflow{})

@@ -47,11 +47,16 @@ func TestSentence(t *testing.T) {
 	emulated := cost("vm", "qemu", "tcg", "pinned", 0.8, 0.01)
 	unbounded := cost("cn", "docker", "", "pinned", 1.2, math.NaN())
 	unbounded.Doubts = []data.Doubt{data.Unbounded{Baseline: data.Name{Platform: "bm"}}}
+	onlyEmulated := &data.Summary{Rows: []*data.Row{cost("vm", "qemu", "tcg", "vanilla", math.NaN(), math.NaN())}}
+	onlyEmulated.Rows[0].Trials, onlyEmulated.Rows[0].Rounds = 5, 5
+	onlyEmulated.Rows[0].Metric = notebook.Metric{Name: "execution time", Unit: "s", Better: notebook.Lower}
+	onlyEmulated.Rows[0].Mean, onlyEmulated.Rows[0].MeanLow, onlyEmulated.Rows[0].MeanHigh = 4, 3.9, 4.1
 	for _, c := range []struct {
 		name string
 		sum  *data.Summary
 		want string
 	}{
+		{"emulated VMs only", onlyEmulated, "FFmpeg: VM, emulated: execution time 4.00 s (3.90 to 4.10). Compare emulated VMs with each other only: this host has no hardware virtualization. VMs were emulated here, so their figures do not represent a VM's cost."},
 		{"one is least", ranked(vanilla, pinned), "FFmpeg in Docker is 31 % slower with --cpus (27 to 35), and is 10.0 % slower with --cpuset-cpus (8.0 to 12.0)."},
 		{"alone", ranked(vanilla), "FFmpeg in Docker is 31 % slower with --cpus (27 to 35)."},
 		{"alone and free", ranked(cost("cn", "crun", "", "pinned", 1, 0.01)), "This run cannot tell for FFmpeg: crun could be 1.0 % faster or 1.0 % slower with a CPU set. At this noise about 3 more rounds would settle it at ±1 %."},

@@ -32,7 +32,7 @@ var (
 func parseSentences() {
 	template.Must(sentences.Funcs(template.FuncMap{
 		"against": against, "caption": Caption, "claimed": Claimed, "cores": cores, "count": Count[int], "count64": Count[int64], "doubt": Doubt,
-		"dec": func(n int) int { return n - 1 }, "duration": Duration, "host": hostOf, "interval": Interval, "join": strings.Join, "label": notebook.Label, "message": Message, "missing": Missing,
+		"dec": func(n int) int { return n - 1 }, "duration": Duration, "host": hostOf, "interval": Interval, "join": strings.Join, "label": notebook.Label, "measured": Measured, "message": Message, "missing": Missing,
 		"name": Name, "plain": Plain, "quantity": Quantity, "selector": Selector, "selectors": Selectors, "text": Text, "was": was,
 		"printable":  func(m *notebook.Message) string { return data.Printable(Message(m)) },
 		"counts":     func(all []int) string { return here("%d", all) },

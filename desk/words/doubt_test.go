@@ -21,7 +21,7 @@ import (
 // allDoubts is one of each type of doubt.
 var allDoubts = []data.Doubt{
 	data.Emulated{}, data.Omitted{}, data.NotMeasured{}, data.TrialsFailed{}, data.SharedLoad{}, data.OneRound{}, data.UnsteadyHost{}, data.WithinUnsteadiness{}, data.NarrowHost{}, data.Trend{}, data.TimedOut{}, data.Uncorrected{}, data.NoBareMetal{},
-	data.NoReference{}, data.BaselineFailed{}, data.NoCommonRound{}, data.OneCommonRound{}, data.BaselineZero{}, data.Unbounded{}, data.UnpairedRounds{}, data.Overflow{}, data.IgnoresFlushes{}, data.FoundState{}, data.ShortRuns{}, data.FlushesIgnored{}, data.StateFound{}, data.GuestSaid{},
+	data.NoReference{}, data.BaselineFailed{}, data.NoCommonRound{}, data.OneCommonRound{}, data.BaselineZero{}, data.Unbounded{}, data.UnpairedRounds{}, data.BaselineElsewhere{}, data.Overflow{}, data.IgnoresFlushes{}, data.FoundState{}, data.ShortRuns{}, data.FlushesIgnored{}, data.StateFound{}, data.GuestSaid{},
 	data.WarmupFailed{}, data.TracedFailed{}, data.KernelChanged{}, data.Quieted{}, data.RobustDiffers{}, data.Stalled{}, data.QuietDiffers{}, data.HostIsGuest{}, data.Looks{}, data.FewRounds{}, data.Torn{}, data.MoreWarnings{},
 	explain.LargerBaseline{}, explain.NoBareMetalSize{}, explain.NoBareMetalWork{}, explain.BaselineUntraced{}, explain.AllTracedFailed{}, explain.NoCompleteRound{},
 	explain.IncompleteRounds{}, explain.Unbelievable{}, explain.SomeTracedFailed{}, explain.EventsLost{}, explain.JustSignificant{}, explain.Silent{}, explain.Coarse{}, explain.TracerMissing{},

@@ -197,11 +197,17 @@ func (p *spot) bounded(of int) bool {
 	}
 	for _, r := range p.t.ranked {
 		v := p.s.Verdict(r)
-		if v == stats.Slower || v == stats.Faster || v == stats.Inconclusive && !(p.worst(r, of) <= p.s.Margin()) {
+		if p.clear(r) || v == stats.Slower || v == stats.Faster || v == stats.Inconclusive && !(p.worst(r, of) <= p.s.Margin()) {
 			return false
 		}
 	}
 	return true
+}
+
+// clear says whether a row is known to be better or worse than a reference other than bare metal, by whatever amount. Whoever names such a
+// reference chooses between the two, and needs to know which is better.
+func (p *spot) clear(r *data.Row) bool {
+	return len(p.s.Baseline) > 0 && !r.Doubtful && !r.Unreliable() && r.Quotient().HasInterval() && (r.RatioLow > 1 || r.RatioHigh < 1)
 }
 
 // subjects are the families in a sentence: "Docker and crun".
@@ -371,10 +377,10 @@ func (p *spot) each() (found, open []string) {
 	for _, f := range p.families {
 		var said, cannot, small []string
 		for _, r := range f {
-			switch p.s.Verdict(r) {
-			case stats.Slower, stats.Faster:
+			switch v := p.s.Verdict(r); {
+			case v == stats.Slower, v == stats.Faster, p.clear(r):
 				said = append(said, p.differs(r))
-			case stats.Equivalent:
+			case v == stats.Equivalent:
 				small = append(small, "by at most "+upwards(max(p.worst(r, n), 0))+p.by(r))
 			default:
 				cannot, unsettled = append(cannot, p.couldBe(r, n)), append(unsettled, r)
@@ -564,7 +570,7 @@ func (p *spot) unanswered() string {
 	case len(t.ranked) > 0:
 		return ""
 	case emulated && virtual && !waiting:
-		return "Nothing is compared: the VMs were emulated, because this host has no hardware virtualization."
+		return p.emulated()
 	case doubtful && check != nil:
 		return "Do not use these figures yet: bare metal differs from itself by " + itself(check) + "."
 	case waiting && p.s.Folders[0].Rounds <= 1:
@@ -579,6 +585,24 @@ func (p *spot) unanswered() string {
 		return "One round gives no interval for " + p.work + ": at least two are needed." + again(p.s)
 	}
 	return "Nothing can be compared for " + p.work + ": too many runs failed." + t.failed
+}
+
+// emulated are the figures of emulated VMs, which are compared with nothing but emulated VMs.
+func (p *spot) emulated() string {
+	if slices.ContainsFunc(p.rows, func(r *data.Row) bool { return r.Representative }) {
+		return "Nothing is compared: the VMs were emulated, because this host has no hardware virtualization."
+	}
+	var all []string
+	for _, r := range p.rows {
+		if r.Rounds > 0 && !r.Unreliable() {
+			all = append(all, p.environment(r)+": "+amountOr(r, Plain(Caption(r.Metric.Name))+" "+Mean(r)))
+		}
+	}
+	const most = 3
+	if n := len(all) - most; n > 0 {
+		all = append(all[:most], Count(n, "more environment"))
+	}
+	return Capital(p.work) + ": " + strings.Join(all, "; ") + ". Compare emulated VMs with each other only: this host has no hardware virtualization."
 }
 
 // amounts are the figures of a place without a reference.
