@@ -32,22 +32,26 @@ type progress struct {
 	ratios    map[string]string // the latest, by treatment
 	drawn     bool
 	failures  map[string]bool
+	said      map[string]bool // what Say has printed
 }
 
 func newProgress(w *os.File) *progress {
 	width, _, err := term.GetSize(int(w.Fd()))
-	return &progress{w: w, tty: err == nil && os.Getenv("TERM") != "dumb", width: width, round: -1, failures: map[string]bool{}, ratios: map[string]string{}}
+	return &progress{w: w, tty: err == nil && os.Getenv("TERM") != "dumb", width: width, round: -1, failures: map[string]bool{}, ratios: map[string]string{}, said: map[string]bool{}}
 }
 
 // silentProgress shows warnings only.
 func silentProgress(w *os.File) *progress {
-	return &progress{w: w, silent: true, failures: map[string]bool{}, ratios: map[string]string{}}
+	return &progress{w: w, silent: true, failures: map[string]bool{}, ratios: map[string]string{}, said: map[string]bool{}}
 }
 
 // Say implements session.Show: it names the long work under way before the rounds begin. On a terminal the next text replaces it.
 func (p *progress) Say(what string) {
 	if !p.tty {
-		p.tell(what)
+		if !p.said[what] { // a program is compiled once for each of its uses
+			p.said[what] = true
+			p.tell(what)
+		}
 		return
 	}
 	p.line(what + " …")
@@ -167,7 +171,7 @@ func (p *progress) Trial(t notebook.Treatment, tr notebook.Trial, q stats.Quotie
 		}
 		p.note(fmt.Sprintf("failed: %s, round %d%s: %s", t.ID, tr.Round+1, which, cause))
 	}
-	if q.HasInterval() && (t.Platform != notebook.BM || t.AA) {
+	if q.HasInterval() {
 		p.ratios[t.ID] = fmt.Sprintf("ratio %.3g (%.3g to %.3g)", q.Value, q.Low, q.High)
 	}
 	p.treatment = t // guests take turns, so the treatment changes
