@@ -49,7 +49,7 @@ best configuration that the format can express, or for number N of the ranking (
 			if picked && (format == "text" || format == "json") {
 				return fmt.Errorf("--pick selects the configuration to print: use it with --format %s", strings.Join(apply.Formats, ", "))
 			}
-			s, err := data.Read(dirs, data.Options{Kinds: kinds.All})
+			s, err := data.Read(dirs, data.Options{Kinds: kinds.All, Baseline: bareMetal})
 			if err != nil {
 				return err
 			}

@@ -49,7 +49,7 @@ have claims. All verdicts of one call are corrected together for multiple compar
 					return err
 				}
 			}
-			s, err := data.Read(dirs, data.Options{Kinds: kinds.All})
+			s, err := data.Read(dirs, data.Options{Kinds: kinds.All, Baseline: bareMetal})
 			if err != nil {
 				return err
 			}

@@ -197,7 +197,7 @@ func (r *running) checkSince(study string) error {
 
 // openClaims are the claims that this host can test and that the measurements so far leave undecided.
 func openClaims(dir string, published []claims.Claim) (open []study.Question, err error) {
-	s, err := data.Read([]string{dir}, data.Options{Kinds: kinds.All})
+	s, err := data.Read([]string{dir}, data.Options{Kinds: kinds.All, Baseline: bareMetal})
 	if err != nil {
 		return nil, err
 	}

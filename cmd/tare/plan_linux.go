@@ -105,7 +105,7 @@ func decidable(v session.Preview, published []claims.Claim) (can []claims.Claim,
 	if err != nil {
 		return nil, err
 	}
-	s, err := data.Read([]string{dir}, data.Options{Kinds: kinds.All})
+	s, err := data.Read([]string{dir}, data.Options{Kinds: kinds.All, Baseline: bareMetal})
 	if err != nil {
 		return nil, err
 	}

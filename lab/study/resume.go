@@ -89,6 +89,7 @@ func redesigned(was, is notebook.Design) string {
 		{"as the margin to decide at", percent(was.Decide), percent(is.Decide)},
 		{"trials in a guest", was.Trials, is.Trials},
 		{"warm-ups in a guest", was.Warmups, is.Warmups},
+		{"as the reference (--against)", cmp.Or(was.Against, notebook.BM), cmp.Or(is.Against, notebook.BM)},
 		{"s as the timeout of a trial", was.TimeoutS, is.TimeoutS},
 	} {
 		if d.was != d.is {
