@@ -65,12 +65,13 @@ var (
 	FactorRoot       = Factor{Name: "root", Values: Roots}
 	FactorDevices    = Factor{Name: "devices", Listed: true} // of the host, as CDI names them
 	FactorRate       = Factor{Name: "rate", Unit: "1/s", Number: true}
+	FactorSpacing    = Factor{Name: "spacing", Values: Spacings} // of the requests that come at a rate
 )
 
 // Factors are all of these. A baseline is written in this order, up to the last that is a field.
 var Factors = []Factor{
 	FactorPlatform, FactorEngine, FactorAccelerator, FactorKernel, FactorProvisioning, FactorInstance, FactorNetwork, FactorIsolation, FactorMachine, FactorHostCores,
-	FactorAddresses, FactorHugePages, FactorNeighbours, FactorCache, FactorRoot, FactorDevices, FactorRate,
+	FactorAddresses, FactorHugePages, FactorNeighbours, FactorCache, FactorRoot, FactorDevices, FactorRate, FactorSpacing,
 }
 
 // FactorNamed returns the factor of a name; false: Factors has none.
@@ -191,6 +192,16 @@ var (
 	Addresses = []string{AddressesRandom, AddressesFixed}
 	HugePages = []string{HugePagesHost, HugePagesNever, HugePagesMadvise, HugePagesAlways, HugePagesLarge}
 )
+
+// How requests that come at a rate follow each other.
+const (
+	SpacingEven    = "even"    // at equal intervals
+	SpacingPoisson = "poisson" // at intervals that are exponentially distributed, as of many independent users
+	SpacingBurst   = "burst"   // those of each second together, at its beginning
+)
+
+// Spacings are all of these.
+var Spacings = []string{SpacingEven, SpacingPoisson, SpacingBurst}
 
 // Whose a guest's root is (paper "virtualization-overheads", section 6.4).
 const (

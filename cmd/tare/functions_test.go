@@ -19,6 +19,7 @@ workloads:
   - {name: uriparser, params: {form: sparse, megabytes: 1}}
   - {name: fio-mapped, params: {does: read, megabytes: 1}}
   - {name: fio-mapped, params: {does: write, megabytes: 1}}
+  - {name: fio-mapped, params: {does: mixed, megabytes: 1}}
   - {name: httpd, params: {megabytes: 2, passes: 2}}
 platforms: [{platform: bm}]
 instances: [1/1GB]
@@ -39,7 +40,7 @@ design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
 			t.Errorf("%s: %g s, %v", tr.Treatment, tr.Value, f)
 		}
 	}
-	if len(done) != 5 {
+	if len(done) != 6 {
 		t.Errorf("done: %v", done)
 	}
 }

@@ -277,6 +277,7 @@ type Selector struct {
 	Root        Values `yaml:"root,omitempty"`
 	Devices     Values `yaml:"devices,omitempty"`
 	Rate        Values `yaml:"rate,omitempty"`
+	Spacing     Values `yaml:"spacing,omitempty"`
 
 	Params map[string]Values `yaml:"params,omitempty"` // they select only among treatments that have these parameters, those with one of the values
 
@@ -314,7 +315,7 @@ func (s *Selector) choices() []choice {
 		{notebook.FactorPlatform, &s.Platform}, {notebook.FactorEngine, &s.Engine}, {notebook.FactorProvisioning, &s.Provisioning}, {notebook.FactorInstance, &s.Instance},
 		{notebook.FactorNetwork, &s.Network}, {notebook.FactorIsolation, &s.Isolation}, {notebook.FactorMachine, &s.Machine}, {notebook.FactorAccelerator, &s.Accelerator},
 		{notebook.FactorKernel, &s.Kernel}, {notebook.FactorAddresses, &s.Addresses}, {notebook.FactorHugePages, &s.HugePages}, {notebook.FactorNeighbours, &s.Neighbours},
-		{notebook.FactorCache, &s.Cache}, {notebook.FactorRoot, &s.Root}, {notebook.FactorDevices, &s.Devices}, {notebook.FactorRate, &s.Rate},
+		{notebook.FactorCache, &s.Cache}, {notebook.FactorRoot, &s.Root}, {notebook.FactorDevices, &s.Devices}, {notebook.FactorRate, &s.Rate}, {notebook.FactorSpacing, &s.Spacing},
 	}
 }
 

@@ -26,6 +26,7 @@ var factors = map[string]string{
 	notebook.FactorRoot.Name:         "root",
 	notebook.FactorDevices.Name:      "devices",
 	notebook.FactorRate.Name:         "rate",
+	notebook.FactorSpacing.Name:      "spacing",
 }
 
 // Factor names a factor, or a parameter of a workload: "huge pages".

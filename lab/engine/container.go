@@ -88,6 +88,7 @@ func (s Spec) OCI(root, run string) (c config.Container, err error) {
 	if s.Work != nil {
 		c.Mounts = append(c.Mounts, config.Bind(s.Work.Dir, ruler.WorkDir))
 	}
+	c.Devices.Mounts = s.Mounts()
 	hs, err := cgroup.Mounted()
 	if err != nil {
 		return c, err

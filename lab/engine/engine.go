@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 	"net/netip"
+	"slices"
 
 	"tare/lab/device"
 	"tare/lab/image"
@@ -25,6 +26,7 @@ type Spec struct {
 	Image       *image.Image // the root
 	Copied      bool         // the guest gets its own copy of the root (Kind.Copies)
 	Work        *image.Tree  // the workload's own files and input, at ruler.WorkDir, read-only
+	Shared      string       // folder of the host at ruler.SharedDir, writable, which several guests may have; empty: none (Kind.Shares)
 	System      bool         // the image's own init is the guest's first process, with everything that it starts (Kind.Systems); the ruler is a child of it
 	Isolation   string       // the guest's rung of the isolation ladder: one of the kind's Isolations, or none
 	Network     *Network     // nil: the engine's default; services cannot be reached
@@ -32,6 +34,16 @@ type Spec struct {
 	Machine     string       // vm, vmcn: in the form of notebook.Machine.Text
 	Accelerator string       // vm, vmcn: notebook.KVM or notebook.TCG
 	Moments     *Moments     // where to note the moments of its start; nil: nowhere
+}
+
+// Mounts are the files and folders of the host that the guest gets in addition to its root, its work and its ruler's folder: those of its
+// devices, and the shared folder.
+func (s Spec) Mounts() []device.Mount {
+	all := slices.Clone(s.Devices.Mounts)
+	if s.Shared != "" {
+		all = append(all, device.Mount{Host: s.Shared, Path: ruler.SharedDir})
+	}
+	return all
 }
 
 // Treatment is the part of a treatment that the spec describes, for Kind.Supports.

@@ -34,6 +34,21 @@ func Undo() map[string]journal.Undo {
 	return all
 }
 
+// MakeShared makes an empty folder that several guests may share (Spec.Shared). Anybody in them may write to it. The changes remove it; they are
+// for after the guests.
+func MakeShared(j *journal.Journal, state, id string) (dir string, c *journal.Changes, err error) {
+	c = journal.NewChanges(j, Undo())
+	if dir, err = makeFolder(c, state, id, nil, nil); err == nil {
+		err = os.Chmod(dir, 0o777|os.ModeSticky)
+	}
+	if err != nil {
+		bounded, cancel := context.WithTimeout(context.Background(), undoTime)
+		defer cancel()
+		return "", nil, errors.Join(err, c.Undo(bounded))
+	}
+	return dir, c, nil
+}
+
 // makeFolder makes the folder of the guest with the given id below the state folder, and returns its path, absolute and without
 // symbolic links. programs are those that will be started for the guest with a path below the folder as an argument; they end with
 // the folder. more, if not nil, returns further entries that are written to the journal together with the folder's, before any of

@@ -172,6 +172,11 @@ func (k Kind) Check(s Spec) error {
 			return err
 		}
 	}
+	if s.Shared != "" {
+		if err := k.Shares(); err != nil {
+			return err
+		}
+	}
 	if !k.RunsHooks && len(s.Devices.Hooks) > 0 {
 		return k.Unsupported("the device "+s.Devices.String(),
 			fmt.Sprintf("its description runs %s while a container is made, which this engine does not support; bare metal and the engines crun, runc, docker and podman do", s.Devices.Hooks[0].Path))
@@ -193,6 +198,14 @@ func (k Kind) Boots() error {
 		return nil
 	}
 	return k.Unsupported("a whole system", "its guests have one program and what that starts; a system's init needs a machine, or a container that gives it cgroups and the rights to mount")
+}
+
+// Shares returns an *UnsupportedError that says why guests of the kind cannot have a folder in common (Spec.Shared); nil if they can.
+func (k Kind) Shares() error {
+	if notebook.HasMachine(k.Platform) {
+		return k.Unsupported("a folder that several guests share", "a virtual machine has disks of its own")
+	}
+	return nil
 }
 
 // Needs is the capability that a guest of the treatment needs; "" where it needs none.

@@ -16,19 +16,19 @@ import (
 	"tare/lab/proc"
 )
 
-// Issue calls do n times, at the times begin, begin+gap, begin+2·gap, …, each time in its own goroutine, and returns when all calls
-// have returned. intended is the planned time of a call: measure a latency from it, not from the actual time. When ctx ends Issue
+// Issue calls do once for each of the times, which count from begin and do not fall, each time in its own goroutine, and returns when all
+// calls have returned. intended is the planned time of a call: measure a latency from it, not from the actual time. When ctx ends Issue
 // makes no further calls; issued is the number of calls.
 //
 // A thread that does nothing else waits for the times with nanosleep(2), because Go's timers may be late by a millisecond. It runs
 // before all other work on the host: see first. The garbage collector does not run until the last time: see uncollected.
-func Issue(ctx context.Context, begin time.Time, n int, gap time.Duration, do func(i int, intended time.Time)) (issued int) {
+func Issue(ctx context.Context, begin time.Time, times []time.Duration, do func(i int, intended time.Time)) (issued int) {
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	defer uncollected()()
 	defer first()()
-	for i := range n {
-		intended := begin.Add(time.Duration(i) * gap)
+	for i, after := range times {
+		intended := begin.Add(after)
 		for left := time.Until(intended); left > 0 && ctx.Err() == nil; left = time.Until(intended) {
 			t := unix.NsecToTimespec(int64(min(left, 100*time.Millisecond))) // at most 100 ms, so that an end of ctx is noticed
 			_ = unix.Nanosleep(&t, nil)                                      // a signal ends it early, which the loop handles
@@ -39,7 +39,7 @@ func Issue(ctx context.Context, begin time.Time, n int, gap time.Duration, do fu
 		calls.Go(func() { do(i, intended) })
 		runtime.Gosched() // hand the call to another thread: a sleeping one would keep it until another looked for work
 	}
-	return n
+	return len(times)
 }
 
 // room is how much more memory this program may use before the garbage collector runs anyway.

@@ -19,6 +19,14 @@ import (
 	"tare/lab/proc"
 )
 
+// every is n times at equal intervals.
+func every(n int, gap time.Duration) (times []time.Duration) {
+	for i := range n {
+		times = append(times, time.Duration(i)*gap)
+	}
+	return times
+}
+
 // A call that takes long delays none of those after it, and each has the moment that it was meant for.
 func TestSlowCallsDelayNobody(t *testing.T) {
 	begin := time.Now()
@@ -26,7 +34,7 @@ func TestSlowCallsDelayNobody(t *testing.T) {
 	others := make(chan struct{}) // closed with the last of them
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	n := Issue(ctx, begin, 20, 2*time.Millisecond, func(i int, intended time.Time) {
+	n := Issue(ctx, begin, every(20, 2*time.Millisecond), func(i int, intended time.Time) {
 		if want := begin.Add(time.Duration(i) * 2 * time.Millisecond); !intended.Equal(want) {
 			t.Errorf("call %d is meant for %v, want %v", i, intended, want)
 		}
@@ -48,7 +56,7 @@ func TestSlowCallsDelayNobody(t *testing.T) {
 
 func TestEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	n := Issue(ctx, time.Now(), 1000, time.Hour, func(int, time.Time) { cancel() })
+	n := Issue(ctx, time.Now(), every(1000, time.Hour), func(int, time.Time) { cancel() })
 	if n != 1 {
 		t.Errorf("%d calls were made after the context's end: want 1", n)
 	}
@@ -70,7 +78,7 @@ func TestNoGarbageIsCollectedMeanwhile(t *testing.T) {
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	ctx, cancel := context.WithCancel(t.Context())
-	Issue(ctx, time.Now(), 2, time.Hour, func(int, time.Time) {
+	Issue(ctx, time.Now(), every(2, time.Hour), func(int, time.Time) {
 		before := collected()
 		litter()
 		if n := collected() - before; n != 0 {
@@ -109,7 +117,7 @@ func TestWaitsBeforeAllOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	var most, before, children atomic.Int64
-	Issue(t.Context(), time.Now(), 3, 5*time.Millisecond, func(int, time.Time) {
+	Issue(t.Context(), time.Now(), every(3, 5*time.Millisecond), func(int, time.Time) {
 		fifo, early := ranks()
 		most.Store(max(most.Load(), int64(fifo)))
 		before.Store(max(before.Load(), int64(early)))

@@ -12,6 +12,7 @@ const ProtocolVersion = 2
 // Paths inside every guest, on every platform. Prepared images have these as empty folders.
 const (
 	WorkDir    = "/.tare/work"    // the workload's files and input, read-only
+	SharedDir  = "/.tare/shared"  // a folder of the host that several guests have in common, writable; not all have one
 	ScratchDir = "/.tare/scratch" // for what a trial writes; a trial's default folder; emptied before each trial
 	RunDir     = "/.tare/run"     // where an engine puts the ruler and its socket
 

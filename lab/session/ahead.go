@@ -34,6 +34,9 @@ func (l *Lab) Create(ctx context.Context, w crowd.Want) (measure.Ahead, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w.Work.Workload.SharesWith(w.Work.Params) {
+		return nil, k.Unsupported("a folder that several guests share", "guests that are made ahead have none")
+	}
 	c, ok := e.(engine.Creator)
 	if !ok {
 		return nil, k.Unsupported("a guest that is made and not started", "it makes and starts a guest in one step")

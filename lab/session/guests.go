@@ -85,6 +85,15 @@ func (l *Lab) provision(ctx context.Context, w crowd.Want) (g guest, err error) 
 	if s.Network, err = l.network(ctx, k, t, w.Work); err != nil {
 		return g, err
 	}
+	var leave func(context.Context) error
+	if s.Shared, leave, err = l.share(w); err != nil {
+		return g, err
+	}
+	defer func() {
+		if err != nil && leave != nil {
+			err = errors.Join(err, leave(context.WithoutCancel(ctx)))
+		}
+	}()
 	s.Moments = w.Moments
 	s.Moments.Begin()
 	driven, err := e.Provision(ctx, s)
@@ -94,6 +103,12 @@ func (l *Lab) provision(ctx context.Context, w crowd.Want) (g guest, err error) 
 			return g, errors.Join(err, rerr)
 		}
 		if released {
+			if leave != nil {
+				if err := leave(ctx); err != nil {
+					return g, err
+				}
+				leave = nil // the next attempt shares again
+			}
 			return l.provision(ctx, w) // release withholds no memory for this instance again
 		}
 	}
@@ -102,7 +117,7 @@ func (l *Lab) provision(ctx context.Context, w crowd.Want) (g guest, err error) 
 	}
 	made := l.guest(driven, t.Instance.Cores, s.CPUs)
 	made.name, made.unsaved = k.String(), cmp.Or(k.Unsaved, "its engine cannot save guests")
-	made.env = s.Devices.Env
+	made.env, made.leave = s.Devices.Env, leave
 	made.notes, made.unseen = notes, notebook.HasMachine(t.Platform)
 	return made, nil
 }
@@ -289,7 +304,18 @@ type guest struct {
 	name    string // name of its engine
 	unsaved string // why the engine saves no guest
 
+	leave func(context.Context) error // the folder that it shares; nil: none
+
 	unseen bool // a virtual machine: the host sees its process, but not the processes inside
+}
+
+// Destroy removes the guest, and with the last of those that share a folder the folder.
+func (g guest) Destroy(ctx context.Context) error {
+	err := g.Guest.Destroy(ctx)
+	if err == nil && g.leave != nil {
+		err = g.leave(ctx)
+	}
+	return err
 }
 
 // Facts are the driver's, and the notes.

@@ -62,6 +62,8 @@ type Lab struct {
 	kernels map[string]string             // files with guests' kernels, by the names that treatments have for them
 	answers map[asked]notebook.Capability // of engines, so far
 
+	shared map[string]*sharing // folders that guests share now, by their treatment
+
 	kit   *trace.Kit                  // of a study with traced trials; otherwise nil
 	quiet *noise.Quieted              // settings changed for a run; nil: none
 	unset func(context.Context) error // restores what the kind of study set; nil: nothing

@@ -169,6 +169,8 @@ func (p *planner) leavesOut(ctx context.Context, t notebook.Treatment, w *worklo
 		return notebook.Say("service-without-network")
 	case w.System && k.Boots() != nil:
 		return notebook.ErrorMessage(k.Boots())
+	case w.SharesWith(t.Params) && k.Shares() != nil:
+		return notebook.ErrorMessage(k.Shares())
 	case p.noAccel[t.Kernel] != nil && len(k.Accelerators) > 0:
 		return notebook.ErrorMessage(p.noAccel[t.Kernel])
 	}

@@ -415,6 +415,11 @@ func (w *Workload) Order(argv []string, params map[string]string, root *image.Im
 	if w.Service != nil {
 		values["address"], values["port"] = at.Address.String(), fmt.Sprint(cmp.Or(at.Port, w.Service.Port))
 	}
+	own := []string{"TARE_WORK=" + ruler.WorkDir, "TARE_SCRATCH=" + ruler.ScratchDir}
+	if w.Shares != "" {
+		values[sharedPlacehold] = ruler.SharedDir
+		own = append(own, "TARE_SHARED="+ruler.SharedDir)
+	}
 	maps.Copy(values, params)
 	cfg := root.Config
 	if len(argv) == 0 {
@@ -426,7 +431,7 @@ func (w *Workload) Order(argv []string, params map[string]string, root *image.Im
 		[]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + cmp.Or(cfg.Home, "/root")},
 		slices.DeleteFunc(slices.Clone(cfg.Env), func(kv string) bool { return kv == "HOME=" }), // Docker ignores an empty one
 		w.Setting.Env,
-		[]string{"TARE_WORK=" + ruler.WorkDir, "TARE_SCRATCH=" + ruler.ScratchDir})
+		own)
 	o := ruler.Order{Argv: argv, Env: env, UID: cfg.UID, GID: cfg.GID, Groups: cfg.Groups, OutputLimit: w.outputLimit()}
 	if cfg.WorkingDir != "" && cfg.WorkingDir != "/" {
 		o.Dir = path.Clean(cfg.WorkingDir)

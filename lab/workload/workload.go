@@ -45,8 +45,11 @@ type Workload struct {
 	// proportional to the length. Tare uses it only to say in advance how long a study takes.
 	Takes string `yaml:"takes" json:"-"`
 
-	// Syncs says whether results depend on synced writes, which some platforms ignore. It does not change what runs.
-	Syncs Syncs `yaml:"syncs" json:"-"`
+	// Syncs says whether results depend on synced writes (fsync, fdatasync, O_SYNC), which some platforms ignore. It does not change what runs.
+	Syncs When `yaml:"syncs" json:"-"`
+	// Shares says when all guests of a configuration that live at the same time have one writable folder of the host in common, {shared}. Empty:
+	// never. Virtual machines have none.
+	Shares When `yaml:"shares" json:",omitempty"` // omitted in a study's hash, which is older
 
 	Prepare []string `yaml:"prepare"` // run once on bare metal; what it leaves in {scratch} is added to {work}
 	Command []string `yaml:"command"` // what is measured; empty: the image's own command
@@ -192,6 +195,9 @@ var (
 	openPlaceholds = []string{"rate", "seconds", "requests"} // of a load at a rate, with any parameters
 )
 
+// sharedPlacehold is replaced by the folder that guests share (Workload.Shares). A load may name it to a service.
+const sharedPlacehold = "shared"
+
 func (w *Workload) validate() error {
 	switch {
 	case !nameOK.MatchString(w.Name):
@@ -252,7 +258,7 @@ func (w *Workload) validateFiles() error {
 
 func (w *Workload) validateParams() error {
 	for name, p := range w.Params {
-		if !regexp.MustCompile(`^[a-z]+$`).MatchString(name) || slices.Contains(ownPlaceholds, name) {
+		if !regexp.MustCompile(`^[a-z]+$`).MatchString(name) || slices.Contains(ownPlaceholds, name) || name == sharedPlacehold && w.Shares != "" {
 			return fmt.Errorf("params: %q: must be lower-case letters and not one of %v", name, ownPlaceholds)
 		}
 		if _, err := regexp.Compile(p.Values); err != nil {
@@ -262,7 +268,7 @@ func (w *Workload) validateParams() error {
 			return fmt.Errorf("params: %s: default: %q: must be one of its values: %s", name, p.Default, p.Values)
 		}
 	}
-	if err := w.Syncs.check(w.Params); err != nil {
+	if err := errors.Join(w.Syncs.check("syncs", w.Params), w.Shares.check("shares", w.Params)); err != nil {
 		return err
 	}
 	if p := w.Params[w.Length]; w.Length != "" && !rangeOf.MatchString(p.Values) {
@@ -282,6 +288,9 @@ func (w *Workload) validateLines() error {
 		for _, arg := range argv {
 			for _, m := range placeholder.FindAllStringSubmatch(arg, -1) {
 				if key == "open" && slices.Contains(openPlaceholds, m[1]) {
+					continue
+				}
+				if m[1] == sharedPlacehold && w.Shares != "" && key != "prepare" {
 					continue
 				}
 				if _, ok := w.Params[m[1]]; !ok && !slices.Contains(ownPlaceholds, m[1]) {
@@ -507,7 +516,7 @@ func Find(shipped fs.FS, name, base string) (*Workload, error) {
 	}
 	w, err := Read(folder, name)
 	if err == nil && w.Syncs == "" {
-		w.Syncs = NeverSyncs
+		w.Syncs = Never
 	}
 	return w, err
 }

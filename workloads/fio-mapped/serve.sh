@@ -1,5 +1,12 @@
 #!/bin/sh
-# serve.sh ADDRESS PORT DOES: runs FIO's server. For writes it makes the guest's own copy of the file.
+# serve.sh ADDRESS PORT DOES: runs FIO's server. For writes it makes the guest's own copy of the file. For both, the first guest copies it to the
+# folder that all guests share.
 set -eu
-[ "$3" = read ] || cp "$TARE_WORK/data" "$TARE_SCRATCH/data"
+case $3 in
+write) cp "$TARE_WORK/data" "$TARE_SCRATCH/data" ;;
+mixed)
+	own=$TARE_SHARED/data.$(cat /proc/sys/kernel/random/uuid)
+	[ -e "$TARE_SHARED/data" ] || { cp "$TARE_WORK/data" "$own" && { ln "$own" "$TARE_SHARED/data" || [ -e "$TARE_SHARED/data" ]; } && rm "$own"; }
+	;;
+esac
 exec fio "--server=ip:$1,$2"

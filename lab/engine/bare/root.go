@@ -64,10 +64,10 @@ func Mounts(ctx context.Context, folder, root string, s engine.Spec, base func()
 	})
 	m.mount("devpts", root, "/dev/pts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620,gid=5")
 	m.mount("tmpfs", root, "/dev/shm", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=1777")
-	for _, d := range s.Devices.Mounts {
+	for _, d := range s.Mounts() {
 		m.give(d, root)
 	}
-	if layer {
+	if layer && base == nil {
 		m.do("hooks", func() error { return device.Run(ctx, s.Devices.Hooks, s.ID, root, folder) })
 		m.do("the root at "+root, func() error { return unix.Mount("", root, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "") })
 	}
@@ -80,7 +80,7 @@ func layered(s engine.Spec) (bool, error) {
 	if len(s.Devices.Hooks) > 0 {
 		return true, nil
 	}
-	for _, m := range s.Devices.Mounts {
+	for _, m := range s.Mounts() {
 		err := at(s.Image.Dir, m.Path, seen, func(string) error { return nil })
 		if errors.Is(err, unix.ENOENT) {
 			return true, nil

@@ -58,6 +58,8 @@ type Subject struct {
 	// NoDevices says why its guests can have no device of the host, which must be refused by an *engine.UnsupportedError; "" if
 	// they can.
 	NoDevices string
+	// Shares: several of its guests can have a folder in common. If not, that must be refused by an *engine.UnsupportedError.
+	Shares bool
 	// RunsHooks: programs that come with a device run while its guests are made. If not, they must be refused in the same way.
 	RunsHooks bool
 	// Descriptions is the folder in which the engine looks for descriptions of devices; "": any folder.
@@ -75,7 +77,7 @@ type Subject struct {
 // Of is the registered kind as a Subject.
 func Of(k engine.Kind) Subject {
 	return Subject{
-		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(), Networks: k.NetworkModes(), Copies: k.Copies, NoDevices: k.NoDevices, RunsHooks: k.RunsHooks, Saves: k.Saving != "", Ahead: k.Ahead,
+		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(), Networks: k.NetworkModes(), Copies: k.Copies, NoDevices: k.NoDevices, Shares: k.Shares() == nil, RunsHooks: k.RunsHooks, Saves: k.Saving != "", Ahead: k.Ahead,
 		New: func(env engine.Env) (engine.Driver, error) { return k.New(env), nil },
 	}
 }
@@ -198,6 +200,7 @@ func Run(t *testing.T, s Subject, e Expectations) {
 		t.Run("leaving its CPUs", l.leaves)
 	}
 	t.Run("devices", l.devices)
+	t.Run("shared folder", l.shares)
 	t.Run("durable", l.durable)
 	t.Run("cancelled", l.cancelled)
 	t.Run("killed", l.killed)
@@ -686,6 +689,48 @@ func (r *suite) identity(t *testing.T, g engine.Guest) {
 	}
 	if got := r.sh(t, g, "stat -c '%a %u %g' /"); got != rootFolder {
 		t.Errorf("the root has the mode and the owner %s, want the image's %s", got, rootFolder)
+	}
+}
+
+// shares checks two guests that have a folder of the host in common, as any user in them.
+func (r *suite) shares(t *testing.T) {
+	before := r.snapshot(t)
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil {
+		t.Fatal(err)
+	}
+	var specs [2]engine.Spec
+	for i := range specs {
+		specs[i] = r.spec(t, r.e.Provisionings[0], 1)
+		specs[i].Shared = dir
+	}
+	if !r.s.Shares {
+		r.cannot(t, "a folder that several guests share", specs[0])
+		return
+	}
+	var guests [2]engine.Guest
+	for i, s := range specs {
+		guests[i] = r.provision(t, s)
+	}
+	file := ruler.SharedDir + "/greeting"
+	res := r.order(t, guests[0], ruler.Order{Argv: []string{"sh", "-c", "echo hello > " + file}, UID: 1234, GID: 1234})
+	if res.Exit != 0 {
+		t.Errorf("writing to the shared folder: %s%s", res.Stderr, res.Error)
+	}
+	if got := r.sh(t, guests[1], "cat "+file); got != "hello" {
+		t.Errorf("the second guest reads %q of what the first has written", got)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "greeting")); err != nil || string(text) != "hello\n" {
+		t.Errorf("the host reads %q, %v", text, err)
+	}
+	for _, g := range guests {
+		r.destroy(t, g)
+	}
+	for _, s := range specs {
+		r.nothingRemains(t, before, s.ID)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "greeting")); err != nil {
+		t.Errorf("after the guests: %v", err)
 	}
 }
 

@@ -308,7 +308,7 @@ func configure(img, run string, s engine.Spec) (c *containerConfig, err error) {
 	for _, n := range s.Devices.Nodes {
 		c.HostConfig.Devices = append(c.HostConfig.Devices, deviceMapping{n.Host, n.Path, n.Access})
 	}
-	for _, m := range s.Devices.Mounts {
+	for _, m := range s.Mounts() {
 		given := bind(m.Host, m.Path)
 		given.ReadOnly = m.ReadOnly
 		c.HostConfig.Mounts = append(c.HostConfig.Mounts, given)

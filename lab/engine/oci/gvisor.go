@@ -23,7 +23,7 @@ import (
 var GVisor = func() engine.Kind {
 	k := kind("gvisor", "runsc", "scripts/gvisor/build, or apt-get install runsc of 2023 or later", false)
 	k.Takes = notebook.Span{Low: 0.2, High: 0.9}
-	k.Ahead, k.Packages = false, nil // Debian's version, if there is one, is too old
+	k.Packages = nil // Debian's version, if there is one, is too old
 	k.Unsaved = "CRIU cannot save processes in gVisor's kernel, and Tare does not drive runsc checkpoint"
 	k.Usual, k.Untraceable = false, "the sandbox has its own kernel, which has no tracers"
 	k.NoDevices = "its kernel passes through only NVIDIA GPUs (nvproxy), which Tare does not use"
@@ -41,29 +41,43 @@ var GVisor = func() engine.Kind {
 }()
 
 // gVisor makes containers with runsc.
-type gVisor struct{ containers Driver } // not embedded, because it makes no containers ahead
+type gVisor struct{ containers Driver }
 
 // sandboxed is a container whose kernel is gVisor's.
 type sandboxed struct{ engine.Base }
 
 // Provision implements engine.Driver.
 func (d *gVisor) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
-	g := &sandboxed{engine.Base{Notes: []*notebook.Message{
+	g := sandboxFor(s)
+	return d.containers.provision(ctx, s, g, g.prepare, g.met)
+}
+
+// Create implements engine.Creator, as of any other OCI runtime.
+func (d *gVisor) Create(ctx context.Context, s engine.Spec) (*engine.Ahead, error) {
+	g := sandboxFor(s)
+	return d.containers.ahead(ctx, s, g, g.prepare, g.met)
+}
+
+func sandboxFor(s engine.Spec) *sandboxed {
+	return &sandboxed{engine.Base{Notes: []*notebook.Message{
 		engine.NetworkNote(s.NetworkMode()),
 		notebook.Say("gvisor-kernel"),
 		notebook.Say("gvisor-overlay"),
 		notebook.Say("gvisor-no-raw-sockets"),
 	}}}
-	prepare := func(c *config.Container) (flags []string, err error) {
-		flags, c.Network, err = g.options()
-		return flags, err
+}
+
+func (g *sandboxed) prepare(c *config.Container) (flags []string, err error) {
+	flags, c.Network, err = g.options()
+	return flags, err
+}
+
+// met finds the process whose end is the guest's. Its network existed before it.
+func (g *sandboxed) met(context.Context) (err error) {
+	if g.PID, err = sentry(g.PID); err != nil {
+		return err
 	}
-	return d.containers.provision(ctx, s, g, prepare, func(context.Context) (err error) {
-		if g.PID, err = sentry(g.PID); err != nil { // its network existed before it
-			return err
-		}
-		return g.FindCgroup()
-	})
+	return g.FindCgroup()
 }
 
 // options returns runsc's options in addition to an OCI runtime's configuration, and the path of the network namespace; "" for any.

@@ -83,12 +83,18 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 // Create implements engine.Creator: a bundle with its root mounted. Starting it is `run --detach`, which makes the namespaces, the
 // cgroup and the mounts, as in the engines that call a runtime. (What a runtime itself calls "created" already has all of these.)
 func (d *Driver) Create(ctx context.Context, s engine.Spec) (*engine.Ahead, error) {
-	h := d.held(nil, nil)
+	return d.ahead(ctx, s, &engine.Base{Notes: []*notebook.Message{engine.NetworkNote(s.NetworkMode())}}, nil, nil)
+}
+
+// ahead makes a container that is started later. prepare and met are as in provision.
+func (d *Driver) ahead(ctx context.Context, s engine.Spec, g engine.Made,
+	prepare func(*config.Container) ([]string, error), met func(context.Context) error) (*engine.Ahead, error) {
+	h := d.held(prepare, met)
 	h.Detached = func(b *engine.Base, runtime, root, run string) (create, start *exec.Cmd, err error) {
-		start, err = d.command(b, runtime, root, run, nil, "--detach")
+		start, err = d.command(b, runtime, root, run, prepare, "--detach")
 		return nil, start, err
 	}
-	return d.Kind.HoldAhead(ctx, d.Env, s, &engine.Base{Notes: []*notebook.Message{engine.NetworkNote(s.NetworkMode())}}, h)
+	return d.Kind.HoldAhead(ctx, d.Env, s, g, h)
 }
 
 // provision makes a container. prepare, if not nil, changes the configuration and returns more arguments for the runtime. met is

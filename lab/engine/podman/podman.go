@@ -234,7 +234,7 @@ func arguments(s engine.Spec, folder, root, run string, verb ...string) ([]strin
 	if s.Work != nil {
 		mounts = append(mounts, device.Mount{Host: s.Work.Dir, Path: ruler.WorkDir, ReadOnly: true})
 	}
-	for _, m := range append(mounts, s.Devices.Mounts...) {
+	for _, m := range append(mounts, s.Mounts()...) {
 		for _, path := range []string{m.Host, m.Path} {
 			if strings.ContainsAny(path, ",\"\n") {
 				return nil, Kind.Unsupported(fmt.Sprintf("a mount of %q", path), "Podman takes no comma, quote or line break in a path; rename it")

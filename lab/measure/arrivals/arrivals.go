@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package arrivals times the starts of containers under load. The containers are made ahead, and their starts are requested at a
-// fixed rate, in an open loop (paper "characterization", section 5.1).
+// rate, in an open loop (paper "characterization", section 5.1).
 package arrivals
 
 import (
@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math/rand/v2"
 	"net/netip"
 	"strconv"
 	"time"
@@ -34,15 +35,19 @@ var Kind = measure.Kind{
 
 // file is the kind's part of a study file.
 type file struct {
-	Rates   []int  `yaml:"rates" jsonschema:"required"` // requests a second; each rate makes a treatment
-	For     string `yaml:"for,omitempty"`               // how long requests arrive; default 10s
-	Least   int    `yaml:"least,omitempty"`             // least number of requests, if the rate makes fewer in that time; default 10
-	Most    int    `yaml:"most,omitempty"`              // greatest number of requests, if the rate makes more; default 100
-	Timeout string `yaml:"timeout,omitempty"`           // the time after which an engine or an application counts as silent; default 30s
-	Profile bool   `yaml:"profile,omitempty"`           // whether to sample where the time goes
+	Rates   []int    `yaml:"rates" jsonschema:"required"` // requests a second; each rate makes a treatment
+	Spacing []string `yaml:"spacing,omitempty"`           // how requests follow each other; each makes a treatment; default: at equal intervals
+	For     string   `yaml:"for,omitempty"`               // how long requests arrive; default 10s
+	Least   int      `yaml:"least,omitempty"`             // least number of requests, if the rate makes fewer in that time; default 10
+	Most    int      `yaml:"most,omitempty"`              // greatest number of requests, if the rate makes more; default 100
+	Timeout string   `yaml:"timeout,omitempty"`           // the time after which an engine or an application counts as silent; default 30s
+	Profile bool     `yaml:"profile,omitempty"`           // whether to sample where the time goes
 
 	Published []record.Published `yaml:"published,omitempty"`
 }
+
+// Allowed implements yamlfile.Limited.
+func (file) Allowed() map[string][]string { return map[string][]string{"spacing": notebook.Spacings} }
 
 const (
 	mostStarts   = 1000
@@ -68,6 +73,10 @@ func (f file) config() (measure.Config, error) {
 	if out.Least < 2 || out.Most > mostStarts || out.Least > out.Most {
 		return nil, measure.Wrong("least", "%d to %d requests: must be from 2 to %d, and least at most as large as most", out.Least, out.Most, mostStarts)
 	}
+	if err := measure.Refused(f); err != nil {
+		return nil, err
+	}
+	out.spacing = f.Spacing
 	for _, t := range []struct {
 		name, text string
 		to         *float64
@@ -90,8 +99,8 @@ func (f file) config() (measure.Config, error) {
 type config struct {
 	measure.Defaults
 	record.Config
-	rates []string
-	world world
+	rates, spacing []string
+	world          world
 }
 
 // world is what a trial needs in addition to engines.
@@ -122,7 +131,7 @@ func (c config) Identity(all []*workload.Ready) []any {
 
 // Factors implements measure.Config.
 func (c config) Factors() []measure.Factor {
-	return []measure.Factor{{Of: notebook.FactorRate, Values: c.rates}}
+	return []measure.Factor{{Of: notebook.FactorRate, Values: c.rates}, {Of: notebook.FactorSpacing, Values: c.spacing}}
 }
 
 // Fits implements measure.Config.
@@ -147,9 +156,12 @@ func (c config) Metrics(*workload.Workload, []string) (notebook.Metric, []notebo
 }
 
 // LeavesOut implements measure.Config.
-func (config) LeavesOut(_ notebook.Treatment, k engine.Kind, _ *workload.Workload) *notebook.Message {
-	if !k.Ahead {
+func (config) LeavesOut(_ notebook.Treatment, k engine.Kind, w *workload.Workload) *notebook.Message {
+	switch {
+	case !k.Ahead:
 		return notebook.Say("made-and-started-in-one")
+	case w.Service != nil && k.Lacks(engine.NoHostProcesses):
+		return notebook.Say("service-unreachable")
 	}
 	return nil
 }
@@ -227,7 +239,7 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 	u.starts = make([]record.Request, b.Planned)
 	pacing, stop := context.WithCancelCause(ctx)
 	u.stop = stop
-	n := pace.Issue(pacing, u.begin, b.Planned, time.Second/time.Duration(rate), u.one(ctx))
+	n := pace.Issue(pacing, u.begin, record.Times(notebook.FactorSpacing.Of(s.Treatment), rate, b.Planned, rand.ExpFloat64), u.one(ctx))
 	b.ClientS, b.OfS = (ownTime() - before).Seconds(), time.Since(u.begin).Seconds()
 	if profiling != nil {
 		if seen.Profile, err = profiling.Stop(); err != nil {

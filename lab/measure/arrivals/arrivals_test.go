@@ -34,10 +34,18 @@ func TestArrivalsAreRead(t *testing.T) {
 	if a := c.(config); a.Starts(1) != 6 || a.Starts(4) != 16 || a.Starts(100) != 20 {
 		t.Errorf("%+v: want at least 6 requests, at most 20, and in between those of four seconds", a)
 	}
-	if got := fmt.Sprint(c.Factors()); got != fmt.Sprint([]measure.Factor{{Of: notebook.FactorRate, Values: []string{"1", "8"}}}) {
+	if got := fmt.Sprint(c.Factors()); got != fmt.Sprint([]measure.Factor{{Of: notebook.FactorRate, Values: []string{"1", "8"}}, {Of: notebook.FactorSpacing}}) {
 		t.Errorf("%s: want each rate among the parameters", got)
 	}
+	c, err = file{Rates: []int{8}, Spacing: []string{notebook.SpacingEven, notebook.SpacingBurst}}.config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := c.(config).Factors()[1]; f.Of.Name != notebook.FactorSpacing.Name || !slices.Equal(f.Values, []string{notebook.SpacingEven, notebook.SpacingBurst}) {
+		t.Errorf("%+v: want each spacing among the parameters", f)
+	}
 	for want, wrong := range map[string]file{
+		"spacing: \"rush\": must be even, poisson or burst": {Rates: []int{1}, Spacing: []string{"rush"}},
 		"rates: is missing": {}, "rates: [2 1]": {Rates: []int{2, 1}}, "rates: [0]": {Rates: []int{0}}, "least: 30 to 20": {Rates: []int{1}, Least: 30, Most: 20},
 		"for:": {Rates: []int{1}, For: "soon"}, "timeout:": {Rates: []int{1}, Timeout: "1ms"}, "published:": {Rates: []int{1}, Published: []record.Published{{Rate: 1}}},
 	} {
@@ -147,6 +155,24 @@ func (u *upcoming) InForce() error {
 }
 
 func (u *upcoming) Destroy(context.Context) error { u.l.standing.Add(-1); return nil }
+
+// The requests of a burst are due together, and a trial records when each was due.
+func TestBurstsAreRequestedTogether(t *testing.T) {
+	l := &starter{}
+	c := config{world: l, Config: record.Config{ForS: 0.1, Least: 20, Most: 20, TimeoutS: 60}}
+	of := measure.Cell{Ready: measuretest.Work(), Treatment: notebook.Treatment{
+		Platform: notebook.CN, Factors: map[string]string{notebook.FactorRate.Name: "10", notebook.FactorSpacing.Name: notebook.SpacingBurst},
+	}}
+	tr, err := measuretest.Trial(t.Context(), t, c, l, of, measure.Step{})
+	if err != nil || tr.Failure != nil {
+		t.Fatalf("%v, %s", err, tr.Failure)
+	}
+	for i, r := range notebooktest.Seen[record.Seen](&tr).Bringup.Starts {
+		if want := float64(i / 10); r.AtS != want {
+			t.Errorf("request %d was due after %g s, want %g", i, r.AtS, want)
+		}
+	}
+}
 
 // raise makes one trial: twenty containers at a rate. The engine has a minute to answer, so that a busy host fails no trial; a
 // silent engine has one second.

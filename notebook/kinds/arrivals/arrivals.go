@@ -5,6 +5,7 @@ package arrivals
 import (
 	"math"
 	"slices"
+	"time"
 
 	"tare/notebook"
 )
@@ -19,8 +20,8 @@ type Seen struct {
 }
 
 // Config is how a study starts containers under load (paper "characterization", section 5.1.1). A number of containers is made
-// ahead, and their starts are requested at even intervals, whether or not the engine has answered. The rate is a factor of the
-// treatment, FactorRate.
+// ahead, and their starts are requested at a rate, whether or not the engine has answered. The rate and how requests follow each
+// other are factors of the treatment, FactorRate and FactorSpacing.
 type Config struct {
 	ForS     float64 `json:"for_s"`             // seconds for which requests arrive
 	Least    int     `json:"least"`             // least number of requests, if the rate makes fewer in that time
@@ -41,6 +42,27 @@ type Published struct {
 // Starts is the number of requests at a rate.
 func (a Config) Starts(rate int) int {
 	return min(a.Most, max(a.Least, int(float64(rate)*a.ForS)))
+}
+
+// Times are when so many requests at a rate are due, from the first. Every spacing has the rate on average; none is SpacingEven. draw gives
+// exponentially distributed numbers with a mean of 1.
+func Times(spacing string, rate, n int, draw func() float64) []time.Duration {
+	all := make([]time.Duration, n)
+	at := 0.0 // in intervals
+	for i := range all {
+		switch spacing {
+		case notebook.SpacingBurst:
+			at = float64(i - i%rate)
+		case notebook.SpacingPoisson:
+			if i > 0 {
+				at += draw()
+			}
+		default:
+			at = float64(i)
+		}
+		all[i] = time.Duration(at * float64(time.Second) / float64(rate))
+	}
+	return all
 }
 
 // Request is one request to start a container. Times are seconds from the moment when the request was due; 0: not reached.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"tare/notebook"
 )
@@ -96,6 +97,27 @@ func TestStacksAreFolded(t *testing.T) {
 	for s := range (&Profile{Stacks: []ProfileStack{{User: []int{1}, N: 1}, {Same: 1 << 40, Also: -3, Kernel: []int{2}, N: 2}}}).All() {
 		if s.N == 2 && (len(s.User) != 1 || len(s.Kernel) != 1) {
 			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// Each spacing has the rate on average, and begins at once.
+func TestTimes(t *testing.T) {
+	draws := []float64{0.5, 2.5, 1}
+	draw := func() float64 {
+		d := draws[0]
+		draws = append(draws[1:], d)
+		return d
+	}
+	const quarter = 250 * time.Millisecond
+	for spacing, want := range map[string][]time.Duration{
+		"":                      {0, quarter, 2 * quarter, 3 * quarter, 4 * quarter, 5 * quarter},
+		notebook.SpacingEven:    {0, quarter, 2 * quarter, 3 * quarter, 4 * quarter, 5 * quarter},
+		notebook.SpacingBurst:   {0, 0, 0, 0, 4 * quarter, 4 * quarter},
+		notebook.SpacingPoisson: {0, quarter / 2, 3 * quarter, 4 * quarter, 4*quarter + quarter/2, 7 * quarter},
+	} {
+		if got := Times(spacing, 4, 6, draw); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", spacing, got, want)
 		}
 	}
 }
