@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -140,7 +141,7 @@ func sameFolder(one, other string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// readBoth reads two folders separately.
+// readBoth reads two folders separately, with one reference for both: the named one, or that of both studies, or else bare metal.
 func readBoth(before, after string, opt data.Options) (old, new *data.Summary, err error) {
 	if sameFolder(before, after) {
 		return nil, nil, fmt.Errorf("compare: %s and %s are the same folder", before, after)
@@ -148,8 +149,14 @@ func readBoth(before, after string, opt data.Options) (old, new *data.Summary, e
 	if old, err = data.Read([]string{before}, opt); err != nil {
 		return nil, nil, err
 	}
-	new, err = data.Read([]string{after}, opt)
-	return old, new, err
+	if new, err = data.Read([]string{after}, opt); err != nil {
+		return nil, nil, err
+	}
+	if len(opt.Baseline) == 0 && !maps.Equal(old.Baseline, new.Baseline) {
+		opt.Baseline = bareMetal
+		return readBoth(before, after, opt)
+	}
+	return old, new, nil
 }
 
 var boundary = regexp.MustCompile(`^\s*ratio\s*([<>])\s*([0-9.]+)\s*$`)

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"tare/desk/data"
 	"tare/notebook"
 	"tare/notebook/notebooktest"
 )
@@ -111,4 +113,31 @@ func output(t *testing.T, args []string) ([]byte, error) {
 		t.Fatal(err)
 	}
 	return said, failure
+}
+
+// Two folders with different references are compared by one: bare metal, unless a flag names another.
+func TestCompareWithOneReference(t *testing.T) {
+	folder := func(against string) string {
+		f := notebooktest.New(2)
+		f.Study.Design.Against = against
+		return f.Add("bm large", 4).Add("cn crun pinned large", 4.4).Add("vm qemu kvm pinned large", 5).Write(t)
+	}
+	plain, set, other := folder(""), folder("cn:set"), folder("cn:set")
+	for _, c := range []struct {
+		old, new string
+		named    notebook.Reference
+		want     notebook.Reference
+	}{
+		{plain, set, nil, nil},
+		{set, other, nil, notebook.Reference{"platform": "cn", "provisioning": "pinned"}},
+		{plain, set, notebook.Reference{"platform": "vm"}, notebook.Reference{"platform": "vm"}},
+	} {
+		old, new, err := readBoth(c.old, c.new, data.Options{Baseline: c.named})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !maps.Equal(old.Baseline, c.want) || !maps.Equal(new.Baseline, c.want) {
+			t.Errorf("the references are %v and %v, want %v", old.Baseline, new.Baseline, c.want)
+		}
+	}
 }

@@ -220,7 +220,11 @@ func (r *running) answer(s *data.Summary) error {
 	if r.since == "" {
 		return printSummary(os.Stdout, s, r.format, details{})
 	}
-	old, err := data.Read([]string{r.since}, r.reading)
+	as := r.reading // with the reference of the new folder
+	if as.Baseline = s.Baseline; len(as.Baseline) == 0 {
+		as.Baseline = bareMetal
+	}
+	old, err := data.Read([]string{r.since}, as)
 	if err != nil {
 		return err
 	}

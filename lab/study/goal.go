@@ -43,7 +43,7 @@ func (g Goal) open(p *progress, b baselines, c costs, round int) (open []questio
 		}
 		q := question{rounds: cmp.Or(a.Rounds, s.Design.Cap), atMost: a.Rounds == 0}
 		for _, t := range s.Treatments {
-			beside := t.Platform == notebook.BM && slices.ContainsFunc(a.Of, func(id string) bool { return b.against[id].ID == b.against[t.ID].ID })
+			beside := t.Platform == notebook.BM && slices.ContainsFunc(a.Of, func(id string) bool { return b.group(id) == b.group(t.ID) })
 			if !beside && !slices.Contains(a.Of, t.ID) {
 				continue
 			}

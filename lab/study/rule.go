@@ -36,7 +36,7 @@ func (r rule) open(round int) (open []question, known bool) {
 		}
 		if b, ok := r.baseline(t); ok && !begin {
 			for _, o := range r.study.Treatments {
-				if of, _ := r.baseline(o); o.ID != t.ID && (o.ID == b.ID || of.ID == b.ID && r.accompanies(o)) {
+				if of, _ := r.baseline(o); o.ID != t.ID && (o.ID == b.ID || (of.ID == b.ID || of.ID == t.ID) && r.accompanies(o)) {
 					q.of = append(q.of, o.ID)
 				}
 			}

@@ -107,6 +107,11 @@ func TestRuleIsAboutTheReference(t *testing.T) {
 	if want := [][]string{{bm, quota}, {aa, bm}}; known || !reflect.DeepEqual(of, want) {
 		t.Errorf("open: %v, want bare metal with the reference, and the control with bare metal", of)
 	}
+	s.Design.Precision, s.Design.Decide = 0, 0.02
+	open, _ = r.open(6)
+	if len(open) != 1 || !slices.Equal(open[0].of, []string{bm, aa, quota}) {
+		t.Errorf("deciding: %+v, want bare metal, with its control and the reference", open)
+	}
 }
 
 // The files that decide about rounds and trials use the record and the cost of guests. They use neither the run nor the lab.

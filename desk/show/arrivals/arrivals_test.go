@@ -1,12 +1,15 @@
 package arrivals
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"tare/desk/chart"
 	"tare/desk/show/showtest"
 	"tare/internal/golden"
+	"tare/notebook"
+	kind "tare/notebook/kinds/arrivals"
 	"tare/notebook/notebooktest"
 )
 
@@ -46,5 +49,29 @@ func TestBringups(t *testing.T) {
 		if !strings.Contains(strings.ToLower(got), strings.ToLower(w)) {
 			t.Errorf("no %q in\n%s", w, got)
 		}
+	}
+}
+
+// Spacings of one rate are compared as bars. Nothing is drawn over the rate, which has one value only.
+func TestSpacingsAreNotDrawnOverTheRate(t *testing.T) {
+	f := notebooktest.New(2)
+	f.Study.Name = "arrivals"
+	f.Study.Figures = []notebook.Figure{{Name: "Spacing", Title: "Start time", Workload: "hashing", By: notebook.FactorSpacing.Name}}
+	c := &kind.Config{ForS: 4, Least: 6, Most: 40, TimeoutS: 30}
+	f.Study.Kind, f.Study.Config = kind.Name, c
+	for i, spacing := range notebook.Spacings {
+		f.Add("hashing rate=8 spacing="+spacing+" cn crun vanilla large", float64(i+1))
+	}
+	f.Study.Metrics["hashing"], f.Study.Also = kind.StartMean, map[string][]notebook.Metric{"hashing": c.Also()}
+	f.Trial = func(x *notebook.Trial) {
+		b := &kind.Bringup{Offered: 8, Planned: 2, Starts: []kind.Request{{CallS: x.Value}, {AtS: 0.1, CallS: x.Value}}}
+		x.Seen, x.Figures = kind.Seen{Bringup: b}, b.Figures()
+	}
+	all := showtest.Figures(t, f, &Kind)
+	if slices.ContainsFunc(all, func(f chart.Figure) bool { return strings.HasSuffix(f.File, "-bring-up") }) {
+		t.Error("start times are drawn over a rate with one value")
+	}
+	if !slices.ContainsFunc(all, func(f chart.Figure) bool { return strings.Contains(f.Alt, "burst") }) {
+		t.Error("no figure has the spacings")
 	}
 }

@@ -42,11 +42,21 @@ func risen(p *chart.Panel) (all [][]*data.Row, marks []chart.Mark) {
 	return all, marks
 }
 
+// overRates says whether the rows of each kind of guest differ in their rate, as those of a figure by another factor do not.
+func overRates(all [][]*data.Row) bool {
+	for _, rows := range all {
+		if len(data.Distinct(rows, started)) < len(rows) {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
 // bringups draws start times over the rate of requests (Figure 5.1 of "characterization"): the mean and p95 of each engine, the
 // client's own lateness, and the paper's values.
 func bringups(p *chart.Panel, stem string) *chart.Figure {
 	all, marks := risen(p)
-	if len(all) == 0 {
+	if !overRates(all) {
 		return nil
 	}
 	const left, tall = 50, 230
