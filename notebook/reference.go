@@ -34,8 +34,8 @@ func ReferenceKeysOf(t Treatment) Reference {
 	return m
 }
 
-// Refers says whether the treatment o, on a host with so many CPUs online, is the reference r for the treatment t: what r does not say of the
-// instance type, the factors that not all studies have and the parameters is as in t. An error names an unknown key.
+// Refers says whether the treatment o, on a host with so many CPUs online, is the reference r for the treatment t. Where r names no instance type,
+// parameter or factor that only some studies have, o must have t's value. An error names an unknown key.
 func Refers(r Reference, o Treatment, hostCores int, t Treatment) (bool, error) {
 	assigned := map[string]string{}
 	maps.Copy(assigned, t.Assigned())
@@ -61,8 +61,8 @@ func Refers(r Reference, o Treatment, hostCores int, t Treatment) (bool, error) 
 	return (instance || o.Instance.SameSize(t.Instance)) && maps.Equal(o.Assigned(), assigned), nil
 }
 
-// OwnFirst leaves of several that fit a reference those for which is holds, if any: they have the treatment's own value of a key that the
-// reference does not name.
+// OwnFirst narrows found, all of which fit the reference, to those for which is holds, if there are any: they have the treatment's own value of
+// a key that the reference does not name.
 func OwnFirst[T any](r Reference, key Factor, found []T, is func(T) bool) []T {
 	if _, said := r[key.Name]; said || !slices.ContainsFunc(found, is) {
 		return found
@@ -136,8 +136,8 @@ func (s *Study) bareMetal(t Treatment) (Treatment, bool) {
 
 // ParseReference reads the name of an environment that others are to be compared with: "cn:docker:set" or "vm". First comes the
 // platform. An engine, a limit, a network and an accelerator may follow, in any order. What else tells environments apart follows as
-// KEY=VALUE: "cn:docker:set,instance=1/1GB". Of an empty text the
-// reference is empty.
+// KEY=VALUE: "cn:docker:set,instance=1/1GB". An empty text
+// gives an empty reference.
 func ParseReference(text string) (Reference, error) {
 	keys := Reference{}
 	if text == "" {

@@ -77,7 +77,7 @@ docs/results.md explains the keys of the JSON and the columns of the CSV.`,
 	return c
 }
 
-// bareMetal is the reference of what speaks of bare metal only, whatever the study's is: claims, advice, and where the time goes.
+// bareMetal is the reference of claims, advice and time breakdowns, whatever reference the study names.
 var bareMetal = notebook.Reference{notebook.FactorPlatform.Name: notebook.BM}
 
 // reference is the text of --against.

@@ -20,7 +20,7 @@ var statuses = []option{
 var variables = []option{
 	{name: "TARE_STATE", usage: "folder for images, disks and the undo journal (default /var/lib/tare)"},
 	{name: "DOCKER_HOST", usage: "socket of the Docker Engine on this host (default unix:///var/run/docker.sock)"},
-	{name: "CONTAINERD_ADDRESS", usage: "containerd's socket (default: /run/containerd/containerd.sock, or the Docker Engine's)"},
+	{name: "CONTAINERD_ADDRESS", usage: "socket of containerd (default /run/containerd/containerd.sock, or that of Docker's containerd)"},
 	{name: "DOCKER_CONFIG", usage: "folder with config.json, which has the logins to registries (default ~/.docker)"},
 	{name: "HTTPS_PROXY", usage: "proxy for registries and downloads; NO_PROXY names hosts without one"},
 	{name: "TMPDIR", usage: "folder for temporary files (default /tmp)"},

@@ -62,9 +62,9 @@ records each run before the next begins. After an interrupt or a kill, the same 
 
 --platforms, --size, --provisioning and --network replace the values that the study names. --only keeps a part of the study.
 
---against cn:quota compares with containers with a CPU quota instead of bare metal: these ratios decide when the run ends, and
-the folder's summary and report have them. --compare OLD prints what changed since an earlier run of the study, as tare compare
-does.
+--against cn:quota compares with containers with a CPU quota instead of bare metal. The run ends when these ratios are known
+well enough, and the summary and the report show them. --compare OLD prints what changed since an earlier run of the study,
+as tare compare does.
 
 With --explain each configuration also has traced runs, as many as its other runs and in random order among them. Ratios come
 only from untraced runs. tare explain then shows where the time went and what the tracers cost.`,

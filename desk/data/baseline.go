@@ -58,8 +58,8 @@ func (r *reader) known() error {
 	return fmt.Errorf("--against %s: no such environment was measured; name one of: %s", notebook.ReferenceText(r.opt.Baseline), r.names(r.order))
 }
 
-// CheckReference returns an error if no treatment of a study on a host is the reference, or several are for one treatment. It knows before the
-// first run what Read would say after the last.
+// CheckReference returns an error if the reference fits no treatment of a study on a host, or several for one treatment. It finds before the
+// first run what Read would report after the last.
 func CheckReference(s notebook.Study, h notebook.Host, reference notebook.Reference) error {
 	if len(reference) == 0 {
 		return nil

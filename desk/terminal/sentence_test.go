@@ -56,7 +56,7 @@ func TestSentence(t *testing.T) {
 		sum  *data.Summary
 		want string
 	}{
-		{"emulated VMs only", onlyEmulated, "FFmpeg: VM, emulated: execution time 4.00 s (3.90 to 4.10). Compare emulated VMs with each other only: this host has no hardware virtualization. VMs were emulated here, so their figures do not represent a VM's cost."},
+		{"emulated VMs only", onlyEmulated, "FFmpeg: VM, emulated: execution time 4.00 s (3.90 to 4.10). Compare these figures only with those of other emulated VMs: this host has no hardware virtualization. VMs were emulated here, so their figures do not represent a VM's cost."},
 		{"one is least", ranked(vanilla, pinned), "FFmpeg in Docker is 31 % slower with --cpus (27 to 35), and is 10.0 % slower with --cpuset-cpus (8.0 to 12.0)."},
 		{"alone", ranked(vanilla), "FFmpeg in Docker is 31 % slower with --cpus (27 to 35)."},
 		{"alone and free", ranked(cost("cn", "crun", "", "pinned", 1, 0.01)), "This run cannot tell for FFmpeg: crun could be 1.0 % faster or 1.0 % slower with a CPU set. At this noise about 3 more rounds would settle it at ±1 %."},

@@ -602,7 +602,7 @@ func (p *spot) emulated() string {
 	if n := len(all) - most; n > 0 {
 		all = append(all[:most], Count(n, "more environment"))
 	}
-	return Capital(p.work) + ": " + strings.Join(all, "; ") + ". Compare emulated VMs with each other only: this host has no hardware virtualization."
+	return Capital(p.work) + ": " + strings.Join(all, "; ") + ". Compare these figures only with those of other emulated VMs: this host has no hardware virtualization."
 }
 
 // amounts are the figures of a place without a reference.

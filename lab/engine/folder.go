@@ -34,8 +34,8 @@ func Undo() map[string]journal.Undo {
 	return all
 }
 
-// MakeShared makes an empty folder that several guests may share (Spec.Shared). Anybody in them may write to it. The changes remove it; they are
-// for after the guests.
+// MakeShared makes an empty folder that several guests may share (Spec.Shared). Every user in a guest may write to it. Undoing the changes removes
+// it; do that after the last guest is gone.
 func MakeShared(j *journal.Journal, state, id string) (dir string, c *journal.Changes, err error) {
 	c = journal.NewChanges(j, Undo())
 	if dir, err = makeFolder(c, state, id, nil, nil); err == nil {

@@ -203,7 +203,7 @@ func (k Kind) Boots() error {
 // Shares returns an *UnsupportedError that says why guests of the kind cannot have a folder in common (Spec.Shared); nil if they can.
 func (k Kind) Shares() error {
 	if notebook.HasMachine(k.Platform) {
-		return k.Unsupported("a folder that several guests share", "a virtual machine has disks of its own")
+		return k.Unsupported("a folder shared by several instances", "Tare does not share folders of the host with VMs")
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"tare/lab/proc"
 )
 
-// Issue calls do once for each of the times, which count from begin and do not fall, each time in its own goroutine, and returns when all
+// Issue calls do once for each of the times, which count from begin and never decrease, each time in its own goroutine, and returns when all
 // calls have returned. intended is the planned time of a call: measure a latency from it, not from the actual time. When ctx ends Issue
 // makes no further calls; issued is the number of calls.
 //

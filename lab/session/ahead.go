@@ -35,7 +35,7 @@ func (l *Lab) Create(ctx context.Context, w crowd.Want) (measure.Ahead, error) {
 		return nil, err
 	}
 	if w.Work.Workload.SharesWith(w.Work.Params) {
-		return nil, k.Unsupported("a folder that several guests share", "guests that are made ahead have none")
+		return nil, k.Unsupported("a folder shared by several instances", "Tare does not support it for containers that are created before they start")
 	}
 	c, ok := e.(engine.Creator)
 	if !ok {

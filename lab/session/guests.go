@@ -309,7 +309,7 @@ type guest struct {
 	unseen bool // a virtual machine: the host sees its process, but not the processes inside
 }
 
-// Destroy removes the guest, and with the last of those that share a folder the folder.
+// Destroy removes the guest. With the last guest that shares a folder, it also removes the folder.
 func (g guest) Destroy(ctx context.Context) error {
 	err := g.Guest.Destroy(ctx)
 	if err == nil && g.leave != nil {

@@ -16,7 +16,7 @@ type Watcher interface {
 	// Guest: a guest of t is about to be made in this round. done of all guests were made before, and about left remains. atMost: the
 	// number of guests cannot be predicted, and all and left are upper limits.
 	Guest(round int, t notebook.Treatment, done, all int, atMost bool, left time.Duration)
-	// Trial: a trial has ended. ratio is the treatment's current ratio to its baseline; none: it is one, or the ratio cannot be computed.
+	// Trial: a trial has ended. ratio is the treatment's current ratio to its baseline; zero for a baseline, or if the ratio cannot be computed.
 	Trial(t notebook.Treatment, tr notebook.Trial, ratio stats.Quotient)
 	// GaveUp: a treatment that always fails is not tried again.
 	GaveUp(t notebook.Treatment, cause *notebook.Message)

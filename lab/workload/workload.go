@@ -47,8 +47,8 @@ type Workload struct {
 
 	// Syncs says whether results depend on synced writes (fsync, fdatasync, O_SYNC), which some platforms ignore. It does not change what runs.
 	Syncs When `yaml:"syncs" json:"-"`
-	// Shares says when all guests of a configuration that live at the same time have one writable folder of the host in common, {shared}. Empty:
-	// never. Virtual machines have none.
+	// Shares says for which parameters all live guests of a configuration share one writable folder of the host, {shared}. Empty: never. VMs
+	// cannot have it.
 	Shares When `yaml:"shares" json:",omitempty"` // omitted in a study's hash, which is older
 
 	Prepare []string `yaml:"prepare"` // run once on bare metal; what it leaves in {scratch} is added to {work}

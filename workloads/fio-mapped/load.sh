@@ -36,7 +36,8 @@ $what
 END
 fio "--client=ip:$1,$2" --output-format=json "$job" >"$said" 2>"$said.errors" ||
 	fail "fio failed: $(cat "$said.errors" "$said" | grep -v '^$' | head -n 1 | cut -c1-200)"
-# Each figure is the mean of reads and writes, weighted by their number; of a job that only does one of them, it is that one's.
+# mean is the mean of reads and writes, weighted by their number. p99 is the larger of the two p99s, not that of all operations.
+# operations_per_second is the sum. A job that only reads or only writes has that one's figures.
 jq -ce --arg does "$does" --argjson bytes "$bytes" '.client_stats[0] as $job
 	| ($job.read.io_bytes + $job.write.io_bytes) as $done
 	| ($job.read.total_ios + $job.write.total_ios) as $ios

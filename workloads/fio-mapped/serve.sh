@@ -1,6 +1,6 @@
 #!/bin/sh
-# serve.sh ADDRESS PORT DOES: runs FIO's server. For writes it makes the guest's own copy of the file. For both, the first guest copies it to the
-# folder that all guests share.
+# serve.sh ADDRESS PORT DOES: runs FIO's server. For writes it makes the guest's own copy of the file. For mixed, the first guest copies the file to
+# the folder that all guests share.
 set -eu
 case $3 in
 write) cp "$TARE_WORK/data" "$TARE_SCRATCH/data" ;;

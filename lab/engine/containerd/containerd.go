@@ -275,8 +275,8 @@ func undoContainerd(ctx context.Context, e journal.Entry) error {
 	return endShims(ctx, e.Target)
 }
 
-// remove removes a container if it is Tare's, with its task. It waits until the given time for the container to appear, also again: a request
-// that was cut off may have made it and go on with it.
+// remove removes a container if it is Tare's, with its task. Until the given time it also waits for the container to appear, even
+// after removing it: containerd may still be serving a request that was cut off.
 func remove(ctx context.Context, c *client.Client, e journal.Entry, appears time.Time) error {
 	for {
 		made, err := c.LoadContainer(ctx, e.Target)
@@ -319,17 +319,17 @@ func endShims(ctx context.Context, name string) error {
 			continue
 		}
 		start, err := proc.StartTime(pid)
-		if err == nil && isShim(pid, name) { // still: the pid was not another's when its start was read
+		if err == nil && isShim(pid, name) { // check again: the pid may have been reused before its start time was read
 			err = proc.Kill(ctx, pid, start)
 		}
 		if err != nil && !proc.Ended(err) {
-			return fmt.Errorf("the shim that containerd left of the container %s: %w", name, err)
+			return fmt.Errorf("containerd left the shim of the container %s running, and Tare cannot end it: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// isShim reports whether the process is the shim of Tare's container of this name: containerd starts it with both as arguments.
+// isShim reports whether the process is the shim of Tare's container of this name: containerd passes a shim its namespace and the container's name.
 func isShim(pid int, name string) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {

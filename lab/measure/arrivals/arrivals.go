@@ -36,7 +36,7 @@ var Kind = measure.Kind{
 // file is the kind's part of a study file.
 type file struct {
 	Rates   []int    `yaml:"rates" jsonschema:"required"` // requests a second; each rate makes a treatment
-	Spacing []string `yaml:"spacing,omitempty"`           // how requests follow each other; each makes a treatment; default: at equal intervals
+	Spacing []string `yaml:"spacing,omitempty"`           // how requests are spaced; each value makes a configuration; default: even
 	For     string   `yaml:"for,omitempty"`               // how long requests arrive; default 10s
 	Least   int      `yaml:"least,omitempty"`             // least number of requests, if the rate makes fewer in that time; default 10
 	Most    int      `yaml:"most,omitempty"`              // greatest number of requests, if the rate makes more; default 100

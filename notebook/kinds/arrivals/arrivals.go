@@ -44,8 +44,8 @@ func (a Config) Starts(rate int) int {
 	return min(a.Most, max(a.Least, int(float64(rate)*a.ForS)))
 }
 
-// Times are when so many requests at a rate are due, from the first. Every spacing has the rate on average; none is SpacingEven. draw gives
-// exponentially distributed numbers with a mean of 1.
+// Times returns when each of n requests is due, counted from the first. All spacings have the same average rate; "" means SpacingEven.
+// draw returns exponentially distributed numbers with a mean of 1.
 func Times(spacing string, rate, n int, draw func() float64) []time.Duration {
 	all := make([]time.Duration, n)
 	at := 0.0 // in intervals
