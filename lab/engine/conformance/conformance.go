@@ -72,6 +72,9 @@ type Subject struct {
 	Ahead bool
 	// Objects lists the engine's objects that belong to the guest ID; nil without an engine.
 	Objects func(ctx context.Context, id string) ([]string, error)
+	// Unnamed: the engine makes links, namespaces and cgroups without the guest ID in their names, so the suite compares all such on
+	// the host with those before. No other test may use this engine, or the host's Docker Engine, at the same time.
+	Unnamed bool
 }
 
 // Of is the registered kind as a Subject.

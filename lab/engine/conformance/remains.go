@@ -43,11 +43,10 @@ func (r *suite) takeSnapshot() (snapshot, error) {
 		s["a leased address, after which the next is"] = []string{lease}
 		err = errors.Join(err, lerr, see("port of the bridge", "/sys/class/net/"+r.bridge.Name()+"/brif/*"))
 	}
-	if err != nil || r.s.Objects == nil {
+	if err != nil || !r.s.Unnamed {
 		return s, err
 	}
-	// An engine names these in its own way. Links and namespaces with other names belong to other tests, which run at the same
-	// time.
+	// Links and namespaces with other names belong to other tests, which run at the same time.
 	if err := errors.Join(see("network link", "/sys/class/net/veth*"), see("network link", "/sys/class/net/br-*")); err != nil {
 		return s, err
 	}

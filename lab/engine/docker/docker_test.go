@@ -35,6 +35,7 @@ var dockerSubject = conformance.Subject{
 	},
 	Undo:    engine.Registry{Kind}.Undo(),
 	Objects: dockerObjects,
+	Unnamed: true,
 }
 
 // dockerObjects lists containers and volumes that have the guest's id in their names or labels.
@@ -83,7 +84,7 @@ func TestDockerWithItsFirewall(t *testing.T) {
 	s.New = func(l engine.Env) (engine.Driver, error) {
 		return &Driver{Env: l, Host: dockerapi.DefaultHost}, nil
 	}
-	s.Objects = nil // others may use the engine at the same time
+	s.Unnamed = false // others may use the engine at the same time
 	can := conformance.Containers
 	can.Publishes = true
 	img := conformance.OnNetwork(t, s, can, notebook.NetBridge)
