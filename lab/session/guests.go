@@ -36,10 +36,18 @@ import (
 
 // Provision implements crowd.Host: it makes the guest on a host of the treatment's size.
 func (l *Lab) Provision(ctx context.Context, w crowd.Want) (crowd.Guest, error) {
-	g, err := l.provision(ctx, w)
+	shared, leave, err := l.share(w)
 	if err != nil {
 		return nil, err
 	}
+	g, err := l.provision(ctx, w, shared)
+	if err != nil {
+		if leave != nil {
+			err = errors.Join(err, leave(context.WithoutCancel(ctx)))
+		}
+		return nil, err
+	}
+	g.leave = leave
 	return g, nil
 }
 
@@ -68,8 +76,8 @@ func (l *Lab) Reads(ctx context.Context, t notebook.Treatment, w *workload.Ready
 // Journal implements measure.Lab.
 func (l *Lab) Journal() *journal.Journal { return l.env.Journal }
 
-// provision makes the wanted guest. Setting the host for the treatment is not a part of the guest's start.
-func (l *Lab) provision(ctx context.Context, w crowd.Want) (g guest, err error) {
+// provision makes the wanted guest, with a folder that it shares; "" for none. Setting the host for the treatment is not a part of the guest's start.
+func (l *Lab) provision(ctx context.Context, w crowd.Want, shared string) (g guest, err error) {
 	t, work := w.Treatment, w.Work.Workload
 	notes, err := l.sizeFor(ctx, t, work.Service != nil)
 	if err != nil {
@@ -85,16 +93,7 @@ func (l *Lab) provision(ctx context.Context, w crowd.Want) (g guest, err error) 
 	if s.Network, err = l.network(ctx, k, t, w.Work); err != nil {
 		return g, err
 	}
-	var leave func(context.Context) error
-	if s.Shared, leave, err = l.share(w); err != nil {
-		return g, err
-	}
-	defer func() {
-		if err != nil && leave != nil {
-			err = errors.Join(err, leave(context.WithoutCancel(ctx)))
-		}
-	}()
-	s.Moments = w.Moments
+	s.Shared, s.Moments = shared, w.Moments
 	s.Moments.Begin()
 	driven, err := e.Provision(ctx, s)
 	if errors.Is(err, unix.ENOMEM) {
@@ -103,13 +102,7 @@ func (l *Lab) provision(ctx context.Context, w crowd.Want) (g guest, err error) 
 			return g, errors.Join(err, rerr)
 		}
 		if released {
-			if leave != nil {
-				if err := leave(ctx); err != nil {
-					return g, err
-				}
-				leave = nil // the next attempt shares again
-			}
-			return l.provision(ctx, w) // release withholds no memory for this instance again
+			return l.provision(ctx, w, shared) // release withholds no memory for this instance again
 		}
 	}
 	if err != nil {
@@ -117,7 +110,7 @@ func (l *Lab) provision(ctx context.Context, w crowd.Want) (g guest, err error) 
 	}
 	made := l.guest(driven, t.Instance.Cores, s.CPUs)
 	made.name, made.unsaved = k.String(), cmp.Or(k.Unsaved, "its engine cannot save guests")
-	made.env, made.leave = s.Devices.Env, leave
+	made.env = s.Devices.Env
 	made.notes, made.unseen = notes, notebook.HasMachine(t.Platform)
 	return made, nil
 }

@@ -3,6 +3,7 @@
 package workload
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -198,6 +199,14 @@ var (
 // sharedPlacehold is replaced by the folder that guests share (Workload.Shares). A load may name it to a service.
 const sharedPlacehold = "shared"
 
+// placeholds are the placeholders that the workload's lines may have besides its parameters.
+func (w *Workload) placeholds() []string {
+	if w.Shares == "" {
+		return ownPlaceholds
+	}
+	return append(slices.Clone(ownPlaceholds), sharedPlacehold)
+}
+
 func (w *Workload) validate() error {
 	switch {
 	case !nameOK.MatchString(w.Name):
@@ -258,8 +267,8 @@ func (w *Workload) validateFiles() error {
 
 func (w *Workload) validateParams() error {
 	for name, p := range w.Params {
-		if !regexp.MustCompile(`^[a-z]+$`).MatchString(name) || slices.Contains(ownPlaceholds, name) || name == sharedPlacehold && w.Shares != "" {
-			return fmt.Errorf("params: %q: must be lower-case letters and not one of %v", name, ownPlaceholds)
+		if !regexp.MustCompile(`^[a-z]+$`).MatchString(name) || slices.Contains(w.placeholds(), name) {
+			return fmt.Errorf("params: %q: must be lower-case letters and not one of %v", name, w.placeholds())
 		}
 		if _, err := regexp.Compile(p.Values); err != nil {
 			return fmt.Errorf("params: %s: values: %w", name, err)
@@ -268,7 +277,7 @@ func (w *Workload) validateParams() error {
 			return fmt.Errorf("params: %s: default: %q: must be one of its values: %s", name, p.Default, p.Values)
 		}
 	}
-	if err := errors.Join(w.Syncs.check("syncs", w.Params), w.Shares.check("shares", w.Params)); err != nil {
+	if err := cmp.Or(w.Syncs.check("syncs", w.Params), w.Shares.check("shares", w.Params)); err != nil {
 		return err
 	}
 	if p := w.Params[w.Length]; w.Length != "" && !rangeOf.MatchString(p.Values) {
@@ -290,14 +299,11 @@ func (w *Workload) validateLines() error {
 				if key == "open" && slices.Contains(openPlaceholds, m[1]) {
 					continue
 				}
-				if m[1] == sharedPlacehold && w.Shares != "" && key != "prepare" {
-					continue
-				}
-				if _, ok := w.Params[m[1]]; !ok && !slices.Contains(ownPlaceholds, m[1]) {
-					return fmt.Errorf("%s: {%s} is unknown: must be a parameter (%s) or one of %s", key, m[1], list(slices.Sorted(maps.Keys(w.Params))), list(ownPlaceholds))
+				if _, ok := w.Params[m[1]]; !ok && !slices.Contains(w.placeholds(), m[1]) {
+					return fmt.Errorf("%s: {%s} is unknown: must be a parameter (%s) or one of %s", key, m[1], list(slices.Sorted(maps.Keys(w.Params))), list(w.placeholds()))
 				}
 				switch {
-				case key == "prepare" && slices.Contains(ownPlaceholds[2:], m[1]):
+				case key == "prepare" && slices.Contains(w.placeholds()[2:], m[1]):
 					return fmt.Errorf("prepare: {%s} differs between instances, but the preparation runs once for all of them: leave it out", m[1])
 				case w.Service == nil && slices.Contains(ownPlaceholds[4:], m[1]):
 					return fmt.Errorf("%s: {%s} is only for workloads with a service: leave it out", key, m[1])

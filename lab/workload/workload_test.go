@@ -68,6 +68,11 @@ func TestErrorsInAWorkloadNameTheLine(t *testing.T) {
 		{"a system that never comes up", "metric:", "system: true\nstays: true\nmetric:", "mine/workload.yaml:8: stays: cannot be combined with system: true, whose command ends when the system is up"},
 		{"syncs of no parameter", "metric:", "syncs: fsync\nmetric:", `syncs: "fsync": must be always, never, or a parameter with its values, as in size=1|2 (parameters: size)`},
 		{"syncs with no value", "metric:", "syncs: size=1|one\nmetric:", `syncs: size="one": `},
+		{"syncs and shares of no parameter", "metric:", "syncs: fsync\nshares: all\nmetric:", `syncs: "fsync": must be`},
+		{"shares of no parameter", "metric:", "shares: all\nmetric:", `shares: "all": must be always, never, or a parameter with its values`},
+		{"a shared folder without shares", "{cores}", "{shared}", "command: {shared} is unknown"},
+		{"a shared folder in the preparation", "metric:", "shares: always\nprepare: [/bin/sh, \"{shared}\"]\nmetric:", "prepare: {shared} differs between instances"},
+		{"a parameter with the shared folder's name", "params:\n", "shares: size=1\nparams:\n  shared: {default: a, values: a, help: what}\n", `params: "shared": must be`},
 		{"own name for a parameter", "size: {default", "work: {default", `params: "work":`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

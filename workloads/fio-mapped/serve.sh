@@ -5,8 +5,12 @@ set -eu
 case $3 in
 write) cp "$TARE_WORK/data" "$TARE_SCRATCH/data" ;;
 mixed)
-	own=$TARE_SHARED/data.$(cat /proc/sys/kernel/random/uuid)
-	[ -e "$TARE_SHARED/data" ] || { cp "$TARE_WORK/data" "$own" && { ln "$own" "$TARE_SHARED/data" || [ -e "$TARE_SHARED/data" ]; } && rm "$own"; }
+	if [ ! -e "$TARE_SHARED/data" ]; then
+		own=$TARE_SHARED/data.$(cat /proc/sys/kernel/random/uuid)
+		cp "$TARE_WORK/data" "$own"
+		ln "$own" "$TARE_SHARED/data" || [ -e "$TARE_SHARED/data" ] # another guest may have been first
+		rm "$own"
+	fi
 	;;
 esac
 exec fio "--server=ip:$1,$2"
