@@ -85,7 +85,7 @@ func (s *Study) Baselines() map[string]Treatment {
 	}
 	all := map[string]Treatment{}
 	for _, t := range s.Treatments {
-		if found := s.referred(against, t, Treatment.hostCores); len(found) == 1 && !t.AA {
+		if found, err := s.References(against, t, Treatment.hostCores); err == nil && len(found) == 1 && !t.AA {
 			all[t.ID] = found[0]
 		} else if b, ok := s.bareMetal(t); ok {
 			all[t.ID] = b
@@ -97,31 +97,26 @@ func (s *Study) Baselines() map[string]Treatment {
 // hostCores are the CPUs that the study has online for the treatment; 0: all.
 func (t Treatment) hostCores() int { return t.HostCores }
 
-// References are the treatments of the study that the reference may name for t on a host. An error names an unknown key.
-func (s *Study) References(r Reference, t Treatment, h Host) ([]Treatment, error) {
-	for _, o := range s.Treatments {
-		if _, err := Refers(r, o, h.Cores(o), t); err != nil {
-			return nil, err
-		}
-	}
-	return s.referred(r, t, h.Cores), nil
-}
-
-// referred are the treatments that the reference may name for t; none where it is empty. cores are the CPUs online for a treatment.
-func (s *Study) referred(r Reference, t Treatment, cores func(Treatment) int) (found []Treatment) {
+// References are the treatments of the study that the reference may name for t; none where it is empty. cores are the CPUs online for a
+// treatment. An error names an unknown key.
+func (s *Study) References(r Reference, t Treatment, cores func(Treatment) int) (found []Treatment, err error) {
 	if len(r) == 0 {
-		return nil
+		return nil, nil
 	}
 	for _, o := range s.Treatments {
 		if o.AA || !o.Representative() || o.Workload != t.Workload {
 			continue
 		}
-		if is, err := Refers(r, o, cores(o), t); err == nil && is {
+		is, err := Refers(r, o, cores(o), t)
+		if err != nil {
+			return nil, err
+		}
+		if is {
 			found = append(found, o)
 		}
 	}
 	found = OwnFirst(r, FactorNetwork, found, func(o Treatment) bool { return o.Network == t.Network })
-	return OwnFirst(r, FactorHostCores, found, func(o Treatment) bool { return o.HostCores == t.HostCores })
+	return OwnFirst(r, FactorHostCores, found, func(o Treatment) bool { return o.HostCores == t.HostCores }), nil
 }
 
 // bareMetal is the bare-metal treatment with the same instance type and the same work.
@@ -136,8 +131,7 @@ func (s *Study) bareMetal(t Treatment) (Treatment, bool) {
 
 // ParseReference reads the name of an environment that others are to be compared with: "cn:docker:set" or "vm". First comes the
 // platform. An engine, a limit, a network and an accelerator may follow, in any order. What else tells environments apart follows as
-// KEY=VALUE: "cn:docker:set,instance=1/1GB". An empty text
-// gives an empty reference.
+// KEY=VALUE: "cn:docker:set,instance=1/1GB". An empty text gives an empty reference.
 func ParseReference(text string) (Reference, error) {
 	keys := Reference{}
 	if text == "" {

@@ -67,7 +67,7 @@ func CheckReference(s notebook.Study, h notebook.Host, reference notebook.Refere
 	own := slices.DeleteFunc(slices.Clone(s.Treatments), func(t notebook.Treatment) bool { return t.AA || !t.Representative() })
 	some := false
 	for _, t := range own {
-		found, err := s.References(reference, t, h)
+		found, err := s.References(reference, t, h.Cores)
 		if err != nil {
 			return err
 		}

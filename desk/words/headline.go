@@ -598,11 +598,7 @@ func (p *spot) emulated() string {
 			all = append(all, p.environment(r)+": "+amountOr(r, Plain(Caption(r.Metric.Name))+" "+Mean(r)))
 		}
 	}
-	const most = 3
-	if n := len(all) - most; n > 0 {
-		all = append(all[:most], Count(n, "more environment"))
-	}
-	return Capital(p.work) + ": " + strings.Join(all, "; ") + ". Compare these figures only with those of other emulated VMs: this host has no hardware virtualization."
+	return Capital(p.work) + ": " + firstFew(all) + ". Compare these figures only with those of other emulated VMs: this host has no hardware virtualization."
 }
 
 // amounts are the figures of a place without a reference.
@@ -611,11 +607,16 @@ func (p *spot) amounts(to string) string {
 	for _, f := range amounts(p.rows, p.environment) {
 		all = append(all, strings.TrimSuffix(f, "."))
 	}
+	return Capital(p.work) + ", without " + to + " to compare with: " + firstFew(all) + "."
+}
+
+// firstFew lists the figures of environments; of many, the first, and how many more there are.
+func firstFew(all []string) string {
 	const most = 3
 	if n := len(all) - most; n > 0 {
 		all = append(all[:most], Count(n, "more environment"))
 	}
-	return Capital(p.work) + ", without " + to + " to compare with: " + strings.Join(all, "; ") + "."
+	return strings.Join(all, "; ")
 }
 
 // itself says by how much bare metal differs from itself: "9 % (5 to 12)".

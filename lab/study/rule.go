@@ -34,18 +34,26 @@ func (r rule) open(round int) (open []question, known bool) {
 			}
 			known, q.rounds, q.atMost = false, min(left, more), !foreseen
 		}
-		if b, ok := r.baseline(t); ok && !begin {
-			for _, o := range r.study.Treatments {
-				if of, _ := r.baseline(o); o.ID != t.ID && (o.ID == b.ID || (of.ID == b.ID || of.ID == t.ID) && r.accompanies(o)) {
-					q.of = append(q.of, o.ID)
-				}
-			}
+		if !begin {
+			q.of = append(q.of, r.beside(t)...)
 		}
 		if q.rounds > 0 {
 			open = append(open, q)
 		}
 	}
 	return open, known
+}
+
+// beside are the other treatments whose trials count in the treatment's ratio. The A/A control is among them only where it accompanies others:
+// elsewhere its own ratio is a question too.
+func (r rule) beside(t notebook.Treatment) (ids []string) {
+	counts := slices.Concat(r.own(t), r.arms(t))
+	for _, o := range r.study.Treatments {
+		if o.ID != t.ID && slices.Contains(counts, o.ID) && (!o.AA || r.accompanies(o)) {
+			ids = append(ids, o.ID)
+		}
+	}
+	return ids
 }
 
 // needs is about how many more rounds it takes until the treatment's ratio is known as well as the design asks, or its mean if it has
