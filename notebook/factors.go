@@ -66,12 +66,13 @@ var (
 	FactorDevices    = Factor{Name: "devices", Listed: true} // of the host, as CDI names them
 	FactorRate       = Factor{Name: "rate", Unit: "1/s", Number: true}
 	FactorSpacing    = Factor{Name: "spacing", Values: Spacings} // of the requests that come at a rate
+	FactorPull       = Factor{Name: "pull"}                      // how a start gets its image: Pull.Text
 )
 
 // Factors are all of these. A baseline is written in this order, up to the last that is a field.
 var Factors = []Factor{
 	FactorPlatform, FactorEngine, FactorAccelerator, FactorKernel, FactorProvisioning, FactorInstance, FactorNetwork, FactorIsolation, FactorMachine, FactorHostCores,
-	FactorAddresses, FactorHugePages, FactorNeighbours, FactorCache, FactorRoot, FactorDevices, FactorRate, FactorSpacing,
+	FactorAddresses, FactorHugePages, FactorNeighbours, FactorCache, FactorRoot, FactorDevices, FactorRate, FactorSpacing, FactorPull,
 }
 
 // FactorNamed returns the factor of a name; false: Factors has none.

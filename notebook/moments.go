@@ -2,6 +2,8 @@ package notebook
 
 // Moments of a start, and of a restore, in the order in which they usually come. Each has the host's time, when the host saw it.
 const (
+	MomentSandbox  = "sandbox_ready"        // a pod's namespaces and network are there, and the process that holds them
+	MomentImage    = "image_ready"          // the engine has the image
 	MomentCreated  = "guest_created"        // the machine, paused; the container's cgroup, or what its engine says; the process's root
 	MomentFirst    = "first_process"        // the first process has written its first byte
 	MomentReturned = "engine_returned"      // lxc-start has returned, or the engine's call to start
@@ -15,7 +17,7 @@ const (
 
 // StartMoments are the moments of a start. RestoreMoments are the moments of a restore, counted from the request to restore.
 var (
-	StartMoments   = []string{MomentCreated, MomentFirst, MomentReturned, MomentHello, MomentOrdered, MomentLogin, MomentAnswer}
+	StartMoments   = []string{MomentSandbox, MomentImage, MomentCreated, MomentFirst, MomentReturned, MomentHello, MomentOrdered, MomentLogin, MomentAnswer}
 	RestoreMoments = []string{MomentRestored, MomentAgain}
 )
 

@@ -27,6 +27,7 @@ var factors = map[string]string{
 	notebook.FactorDevices.Name:      "devices",
 	notebook.FactorRate.Name:         "rate",
 	notebook.FactorSpacing.Name:      "spacing",
+	notebook.FactorPull.Name:         "pull",
 }
 
 // Factor names a factor, or a parameter of a workload: "huge pages".

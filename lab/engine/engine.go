@@ -33,6 +33,7 @@ type Spec struct {
 	Devices     device.Edits // the host's devices for the guest (Kind.NoDevices)
 	Machine     string       // vm, vmcn: in the form of notebook.Machine.Text
 	Accelerator string       // vm, vmcn: notebook.KVM or notebook.TCG
+	Pull        string       // reference of the image in a registry, which the start pulls; "": the engine has the image (Kind.Pulls)
 	Moments     *Moments     // where to note the moments of its start; nil: nowhere
 }
 

@@ -111,6 +111,14 @@ func (p *Process) Name() string { return filepath.Base(p.cmd.Path) }
 // PID is the process's id, also after its end.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
+// Signal sends the process a signal. A process that has ended gets none.
+func (p *Process) Signal(s os.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signalling process %d (%s): %w", p.PID(), p.cmd.Path, err)
+	}
+	return nil
+}
+
 // Done is closed when the process has ended and has been waited for.
 func (p *Process) Done() <-chan struct{} { return p.done }
 

@@ -35,6 +35,8 @@ type Kind struct {
 	Ahead bool
 	// Copies: each of its guests can have its own copy of the image's root (Spec.Copied).
 	Copies bool
+	// Pulls: the start of a guest can pull the image from a registry (Spec.Pull), so it is a Puller.
+	Pulls bool
 	// Systems: its guests can be whole systems, with an init of their own (Spec.System).
 	Systems bool
 	// Fractions: a vanilla guest can have a part of a core.
@@ -154,6 +156,8 @@ func (k Kind) Supports(t notebook.Treatment) error {
 		return k.Unsupported("a machine "+t.Machine, "its guests are not virtual machines")
 	case notebook.FactorRoot.Of(t) == notebook.RootCopied && !k.Copies:
 		return k.Unsupported("a copy of the image's root for each guest", "its guests read the image from the engine, the machine's disk or the host")
+	case !notebook.PullOf(t).None() && !k.Pulls:
+		return k.Unsupported("an image that each start pulls", "its guests have their root from Tare; the engines docker and cri pull images")
 	case notebook.FactorDevices.Of(t) != "" && k.NoDevices != "":
 		return k.Unsupported("the device "+notebook.FactorDevices.Of(t), k.NoDevices)
 	case t.Network != "" && !slices.Contains(k.NetworkModes(), t.Network):
@@ -176,6 +180,9 @@ func (k Kind) Check(s Spec) error {
 		if err := k.Shares(); err != nil {
 			return err
 		}
+	}
+	if s.Pull != "" && !k.Pulls {
+		return k.Unsupported("an image that each start pulls", "its guests have their root from Tare")
 	}
 	if !k.RunsHooks && len(s.Devices.Hooks) > 0 {
 		return k.Unsupported("the device "+s.Devices.String(),

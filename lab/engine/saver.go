@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"tare/notebook"
 )
@@ -22,6 +23,16 @@ type Saved struct {
 	How   *notebook.Message // what saved it, for the record
 	Path  string            // the file or folder that it is in
 }
+
+// Puller is an engine whose guests' starts can pull their image from a registry (Spec.Pull).
+type Puller interface {
+	// Forget removes what the engine has pulled of the reference, so that the next start pulls all of it again. It does nothing where there is
+	// nothing to remove.
+	Forget(ctx context.Context, reference string) error
+}
+
+// PullTime bounds the pulling of an image.
+const PullTime = 5 * time.Minute
 
 // Reads is an engine that reads files for a guest other than those of its image and its work. A cold or warm start depends on them.
 type Reads interface {

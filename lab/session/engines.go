@@ -34,6 +34,7 @@ var Engines = engine.Registry{
 	oci.Runc,
 	podman.Kind,
 	containerd.Kind,
+	containerd.CRI,
 	lxc.Kind,
 	oci.GVisor,
 	layers.Kind,

@@ -26,6 +26,7 @@ import (
 	"tare/lab/journal"
 	"tare/lab/network"
 	"tare/lab/proc"
+	"tare/lab/registry"
 	"tare/lab/remote"
 	"tare/lab/ruler"
 	"tare/lab/setting"
@@ -63,6 +64,13 @@ func (l *Lab) Reads(ctx context.Context, t notebook.Treatment, w *workload.Ready
 	if err != nil {
 		return nil, err
 	}
+	if !notebook.PullOf(t).None() {
+		paths = append(paths, l.registry.Data())
+		if w.Work != nil {
+			paths = append(paths, w.Work.Dir)
+		}
+		return paths, nil
+	}
 	if r, ok := e.(engine.Reads); ok {
 		return r.Reads(ctx, engine.Spec{Image: w.Image, Work: w.Work, System: w.Workload.System, Network: &engine.Network{Mode: t.Network}})
 	}
@@ -91,6 +99,9 @@ func (l *Lab) provision(ctx context.Context, w crowd.Want, shared string) (g gue
 		return g, err
 	}
 	if s.Network, err = l.network(ctx, k, t, w.Work); err != nil {
+		return g, err
+	}
+	if s.Pull, err = l.pulls(ctx, e, t, &w.Work.Image.Tree); err != nil {
 		return g, err
 	}
 	s.Shared, s.Moments = shared, w.Moments
@@ -427,10 +438,32 @@ func (l *Lab) Prepare(ctx context.Context, t notebook.Treatment, root *image.Ima
 	if err != nil {
 		return err
 	}
+	if of := notebook.PullOf(t); !of.None() {
+		if l.registry == nil {
+			if l.registry, err = registry.Start(ctx, l.env.Journal, l.env.State); err != nil {
+				return err
+			}
+		}
+		_, err = l.registry.Push(ctx, &root.Tree, of)
+		return err
+	}
 	if p, ok := e.(engine.Preparer); ok {
 		return p.Prepare(ctx, root)
 	}
 	return nil
+}
+
+// pulls returns the reference of the image that the start of the treatment's guest pulls, which the engine has forgotten; "" where it pulls none.
+func (l *Lab) pulls(ctx context.Context, e engine.Driver, t notebook.Treatment, root *image.Tree) (string, error) {
+	of := notebook.PullOf(t)
+	if of.None() {
+		return "", nil
+	}
+	reference, err := l.registry.Push(ctx, root, of) // Prepare has pushed it
+	if err != nil {
+		return "", err
+	}
+	return reference, e.(engine.Puller).Forget(ctx, reference)
 }
 
 // bareMetal is the engine for work next to guests, or before them.

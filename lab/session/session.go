@@ -25,6 +25,7 @@ import (
 	"tare/lab/network"
 	"tare/lab/noise"
 	"tare/lab/programs"
+	"tare/lab/registry"
 	"tare/lab/remote"
 	"tare/lab/setting"
 	"tare/lab/trace"
@@ -48,6 +49,7 @@ type Lab struct {
 	say   image.Progress
 
 	bridge      *network.Bridge             // made when first needed
+	registry    *registry.Registry          // that guests' starts pull images from; nil: not needed yet
 	away        *remote.Machine             // machine that loads run on; nil: this host
 	gone        []int                       // CPUs that are offline now, ascending
 	torn        bool                        // it is unknown which are offline
@@ -263,6 +265,9 @@ func (l *Lab) Close() error {
 	}
 	if l.away != nil {
 		errs = append(errs, l.away.Close(ctx))
+	}
+	if l.registry != nil {
+		errs = append(errs, l.registry.Close(ctx))
 	}
 	if l.bridge != nil {
 		errs = append(errs, l.bridge.Close(ctx))

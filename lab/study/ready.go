@@ -74,7 +74,10 @@ func (p *Plan) busy(ctx context.Context, of func(busy string) (*workload.Workloa
 // prepare makes what the treatments' guests need. A platform for which that fails is left out, with the reason: the others can
 // still be measured.
 func (p *Plan) prepare(ctx context.Context, lab Lab) error {
-	type needed struct{ platform, engine, accelerator, kernel, root string }
+	type needed struct {
+		platform, engine, accelerator, kernel, root string
+		pull                                        notebook.Pull
+	}
 	answers := map[needed]error{}
 	var kept []notebook.Treatment
 	for _, t := range p.Study.Treatments {
@@ -84,7 +87,7 @@ func (p *Plan) prepare(ctx context.Context, lab Lab) error {
 		}
 		var err error
 		for _, root := range roots {
-			key := needed{t.Platform, t.Engine, t.Accelerator, t.Kernel, root.Digest}
+			key := needed{t.Platform, t.Engine, t.Accelerator, t.Kernel, root.Digest, notebook.PullOf(t)}
 			answer, asked := answers[key]
 			if !asked {
 				answer = lab.Prepare(ctx, t, root)

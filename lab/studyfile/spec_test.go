@@ -83,7 +83,7 @@ func TestMistakesAreReportedWithTheirLine(t *testing.T) {
 		{"unknown key", "design:", "desing:", `s.yaml:11: unknown key desing`},
 		{"unknown platform", "platform: cn", "platform: lxd", `s.yaml:7: unknown platform "lxd"; must be one of bm, cn, vm, vmcn`},
 		{"an engine for a platform", "platform: cn", "platform: docker", `s.yaml:7: unknown platform "docker"; it is an engine: use platform: cn with engines: [docker]`},
-		{"unknown engine", "[crun]", "[kata]", `s.yaml:8: unknown engine "kata" for cn; must be docker, crun, runc, podman, containerd, lxc, gvisor or layers`},
+		{"unknown engine", "[crun]", "[kata]", `s.yaml:8: unknown engine "kata" for cn; must be docker, crun, runc, podman, containerd, cri, lxc, gvisor or layers`},
 		{"unknown provisioning", "[vanilla]", "[vanila]", `s.yaml:9: unknown provisioning "vanila"; must be vanilla, pinned or whole`},
 		{"unknown instance", "large", "huge", `s.yaml:10: unknown size "huge"`},
 		{"no instances", "[1/1GB, large]", "[]", `s.yaml:10: instances: is empty`},

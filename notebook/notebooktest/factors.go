@@ -40,7 +40,7 @@ func Pairs() (all []Pair) {
 			values := f.Values
 			if values == nil {
 				values = map[string][]string{
-					notebook.FactorNeighbours.Name: {"cpu:1", "io:1"}, notebook.FactorRate.Name: {"4", "16"}, notebook.FactorDevices.Name: {"v.com/gpu=0,v.com/gpu=1", "v.com/gpu=0"},
+					notebook.FactorNeighbours.Name: {"cpu:1", "io:1"}, notebook.FactorRate.Name: {"4", "16"}, notebook.FactorPull.Name: {"no", "gzip:8"}, notebook.FactorDevices.Name: {"v.com/gpu=0,v.com/gpu=1", "v.com/gpu=0"},
 				}[f.Name]
 			}
 			a.Factors, b.Factors = map[string]string{f.Name: values[0]}, map[string]string{f.Name: values[1]}

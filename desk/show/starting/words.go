@@ -18,6 +18,8 @@ var _ = words.AddMessages(messages)
 
 // The captions of the metrics.
 var _ = words.AddCaptions(notebook.MetricNames{
+	"sandbox_ready":        "sandbox ready",
+	"image_ready":          "image ready",
 	"guest_created":        "guest created",
 	"first_process":        "first process runs",
 	"engine_returned":      "engine returned",

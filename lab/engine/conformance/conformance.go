@@ -60,6 +60,8 @@ type Subject struct {
 	NoDevices string
 	// Shares: several of its guests can have a folder in common. If not, that must be refused by an *engine.UnsupportedError.
 	Shares bool
+	// Pulls: the start of its guests can pull their image from a registry. If not, that must be refused by an *engine.UnsupportedError.
+	Pulls bool
 	// RunsHooks: programs that come with a device run while its guests are made. If not, they must be refused in the same way.
 	RunsHooks bool
 	// Descriptions is the folder in which the engine looks for descriptions of devices; "": any folder.
@@ -80,7 +82,7 @@ type Subject struct {
 // Of is the registered kind as a Subject.
 func Of(k engine.Kind) Subject {
 	return Subject{
-		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(), Networks: k.NetworkModes(), Copies: k.Copies, NoDevices: k.NoDevices, Shares: k.Shares() == nil, RunsHooks: k.RunsHooks, Saves: k.Saving != "", Ahead: k.Ahead,
+		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(), Networks: k.NetworkModes(), Copies: k.Copies, NoDevices: k.NoDevices, Shares: k.Shares() == nil, Pulls: k.Pulls, RunsHooks: k.RunsHooks, Saves: k.Saving != "", Ahead: k.Ahead,
 		New: func(env engine.Env) (engine.Driver, error) { return k.New(env), nil },
 	}
 }
@@ -204,6 +206,7 @@ func Run(t *testing.T, s Subject, e Expectations) {
 	}
 	t.Run("devices", l.devices)
 	t.Run("shared folder", l.shares)
+	t.Run("pulled", l.pulled)
 	t.Run("durable", l.durable)
 	t.Run("cancelled", l.cancelled)
 	t.Run("killed", l.killed)
@@ -941,7 +944,7 @@ func (r *suite) cancelled(t *testing.T) {
 	for i := range r.e.rounds() {
 		mode := ""
 		if i%2 == 0 {
-			mode = notebook.NetBridge
+			mode = r.s.Networks[0]
 		}
 		s := r.connected(t, r.spec(t, r.e.Provisionings[0], 1), mode)
 		after := time.Duration(rnd.Float64() * 1.1 * float64(whole))

@@ -18,7 +18,6 @@ import (
 	"tare/lab/engine"
 	"tare/lab/journal"
 	"tare/lab/network"
-	"tare/notebook"
 )
 
 // envHold is the environment variable with the holder's orders, as JSON.
@@ -71,7 +70,7 @@ func (h held) guests(s Subject) (err error) {
 		return err
 	}
 	fmt.Println("bridge", bridge.Name(), macOf(bridge.Name()))
-	spec, err := connected(h.Spec, notebook.NetBridge, bridge)
+	spec, err := connected(h.Spec, s.Networks[0], bridge)
 	if err != nil {
 		return err
 	}

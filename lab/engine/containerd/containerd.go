@@ -80,8 +80,8 @@ func address() (string, error) {
 	return "", fmt.Errorf("containerd does not run: there is no socket %s: %w; start it (systemctl start containerd), or name another socket with CONTAINERD_ADDRESS", strings.Join(addresses, " or "), fs.ErrNotExist)
 }
 
-// dial connects to containerd, and asks for its version.
-func dial(ctx context.Context, path string) (*client.Client, string, error) {
+// dial connects to containerd for a namespace of its containers, and asks for its version.
+func dial(ctx context.Context, path, namespace string) (*client.Client, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	c, err := client.New(path, client.WithDefaultNamespace(namespace), client.WithTimeout(answerTime))
@@ -101,7 +101,7 @@ func (d *Driver) connected(ctx context.Context) (_ *client.Client, err error) {
 		if d.address, err = address(); err != nil {
 			return nil, err
 		}
-		d.connection, d.version, err = dial(ctx, d.address)
+		d.connection, d.version, err = dial(ctx, d.address, namespace)
 	}
 	return d.connection, err
 }
@@ -129,11 +129,16 @@ func (g *guest) Diagnose() string {
 	} else {
 		state += fmt.Sprintf("%s, exit code %d", s.Status, s.ExitStatus)
 	}
-	text, err := os.ReadFile(filepath.Join(g.Folder, said))
+	return state + whatItSaid(g.Folder)
+}
+
+// whatItSaid is what a container's ruler has printed, as the end of a sentence.
+func whatItSaid(folder string) string {
+	text, err := os.ReadFile(filepath.Join(folder, said))
 	if err != nil || len(text) == 0 {
-		return state
+		return ""
 	}
-	return state + "; it said: " + strings.TrimSpace(string(text[:min(len(text), mostSaid)]))
+	return "; it said: " + strings.TrimSpace(string(text[:min(len(text), mostSaid)]))
 }
 
 // mostSaid bounds what is shown of what a ruler printed, in bytes.
@@ -264,7 +269,7 @@ func undoContainerd(ctx context.Context, e journal.Entry) error {
 	if err != nil {
 		return fmt.Errorf("containerd: the journal's time %q: %w", e.Detail["time"], err)
 	}
-	c, _, err := dial(ctx, e.Detail["address"])
+	c, _, err := dial(ctx, e.Detail["address"], namespace)
 	if err != nil {
 		return fmt.Errorf("%w: %w", journal.ErrUnreachable, err)
 	}
@@ -384,8 +389,12 @@ func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capabili
 
 // QuickProbe implements engine.QuickProber: asking containerd makes no container.
 func (d *Driver) QuickProbe(ctx context.Context, capability string) notebook.Capability {
-	c := d.Probe(ctx, capability)
-	if c.Answer == notebook.NotSupported && os.Geteuid() != 0 { // maybe only the permission is missing
+	return quickly(d.Probe(ctx, capability))
+}
+
+// quickly is a probe's answer, without the verdict of a user who may only lack the permission.
+func quickly(c notebook.Capability) notebook.Capability {
+	if c.Answer == notebook.NotSupported && os.Geteuid() != 0 {
 		c.Answer, c.Do = notebook.Inconclusive, "sudo tare doctor"
 	}
 	return c

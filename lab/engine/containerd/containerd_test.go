@@ -31,7 +31,7 @@ func objects(ctx context.Context, id string) (found []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c, _, err := dial(ctx, path)
+	c, _, err := dial(ctx, path, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func objects(ctx context.Context, id string) (found []string, err error) {
 	return found, err
 }
 
-func TestMain(m *testing.M) { conformance.Main(m, subject) }
+func TestMain(m *testing.M) { conformance.Main(m, subject, pods) }
 
 func TestContainerd(t *testing.T) {
 	startContainerd(t, filepath.Join(conformance.Disk(t), "containerd"))
@@ -88,7 +88,7 @@ func startContainerd(t *testing.T, dir string) {
 	})
 	t.Setenv("CONTAINERD_ADDRESS", socket)
 	for end := time.Now().Add(20 * time.Second); ; {
-		c, _, err := dial(t.Context(), socket)
+		c, _, err := dial(t.Context(), socket, namespace)
 		if err == nil {
 			c.Close()
 			return

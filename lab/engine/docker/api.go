@@ -40,6 +40,7 @@ const (
 
 // daemon speaks the part of Docker Engine's API that Tare needs.
 type daemon struct {
+	api  string // the version of its API that is spoken
 	host string // "unix:///…"
 	http *http.Client
 	base string // "http://docker/v1.41"
@@ -80,6 +81,7 @@ func dial(ctx context.Context, asked string) (*daemon, error) {
 	case older(maxAPI, version):
 		version = maxAPI
 	}
+	e.api = version
 	e.base += "/v" + version
 	return e, nil
 }

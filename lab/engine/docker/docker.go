@@ -37,6 +37,7 @@ var Kind = engine.Kind{
 	Takes:    notebook.Span{Low: 0.3, High: 1.3},
 	Platform: notebook.CN, Name: "docker", Usual: true, Capabilities: []string{"docker"}, Fractions: true, Undo: undo, Lasting: []string{kindDocker},
 	Ahead:         true,
+	Pulls:         true,
 	RunsHooks:     true,
 	Daemons:       []string{"dockerd", "containerd", "containerd-shim-runc-v2"},
 	Packages:      []string{"docker.io", "iptables"},
@@ -131,6 +132,58 @@ func (e *daemon) imageFor(ctx context.Context, t *image.Tree) (string, error) {
 	return name, nil
 }
 
+// zstdAPI is the API of the first engine that unpacks layers compressed by zstd (Docker 23.0).
+const zstdAPI = "1.42"
+
+// Supports implements engine.Chooser: only a newer engine pulls every image.
+func (d *Driver) Supports(ctx context.Context, t notebook.Treatment) error {
+	if notebook.PullOf(t).Compression != notebook.CompressionZstd {
+		return nil
+	}
+	e, err := d.daemon(ctx)
+	if err != nil || !older(e.api, zstdAPI) {
+		return err
+	}
+	return Kind.Unsupported("layers compressed by zstd", fmt.Sprintf("this engine speaks API %s; one of Docker 23.0 (API %s) or newer unpacks them", e.api, zstdAPI))
+}
+
+// Forget implements engine.Puller.
+func (d *Driver) Forget(ctx context.Context, reference string) error {
+	e, err := d.daemon(ctx)
+	if err != nil {
+		return err
+	}
+	err = steadily(ctx, func(ctx context.Context) error {
+		return e.do(ctx, http.MethodDelete, "/images/"+reference, nil, nil, nil)
+	})
+	if status(err) == http.StatusNotFound {
+		return nil
+	}
+	return err
+}
+
+// pulled has the engine pull the image that the spec names, and notes when it has it. Without one it only asks whether ctx is done.
+func (e *daemon) pulled(ctx context.Context, s engine.Spec) error {
+	if s.Pull == "" {
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(ctx, engine.PullTime)
+	defer cancel()
+	i := strings.LastIndex(s.Pull, ":")
+	if i < 0 {
+		return fmt.Errorf("image %q: must be NAME:TAG", s.Pull)
+	}
+	if err := e.do(ctx, http.MethodPost, "/images/create", url.Values{"fromImage": {s.Pull[:i]}, "tag": {s.Pull[i+1:]}}, nil, nil); err != nil {
+		return fmt.Errorf("the engine did not pull the image %s: %w", s.Pull, err)
+	}
+	// Progress and errors come mixed in one stream of answers, so check the image itself.
+	if err := e.do(ctx, http.MethodGet, "/images/"+s.Pull+"/json", nil, nil, nil); err != nil {
+		return fmt.Errorf("the engine did not pull the image %s: %w", s.Pull, err)
+	}
+	s.Moments.Mark(notebook.MomentImage)
+	return ctx.Err()
+}
+
 // Provision makes a container. An *engine.UnsupportedError says what no container can be.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
 	waiting, stop := context.WithCancel(ctx)
@@ -169,9 +222,11 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Cont
 	if err := info.finds(s.Devices); err != nil {
 		return nil, engine.Recipe{}, err
 	}
-	img, err := e.imageFor(ctx, &s.Image.Tree)
-	if err != nil {
-		return nil, engine.Recipe{}, err
+	img := s.Pull
+	if img == "" {
+		if img, err = e.imageFor(ctx, &s.Image.Tree); err != nil {
+			return nil, engine.Recipe{}, err
+		}
 	}
 	g := &guest{Base: engine.Base{Notes: append(notes(s.NetworkMode()), elsewhere(info.DockerRootDir, d.State)...)}, daemon: e, name: engine.ContainerName(s.ID)}
 	died := make(chan struct{})
@@ -200,7 +255,7 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Cont
 			if err != nil {
 				return nil, err
 			}
-			if err := ctx.Err(); err != nil {
+			if err := e.pulled(ctx, s); err != nil {
 				return nil, err
 			}
 			err = steadily(ctx, func(ctx context.Context) error {

@@ -29,7 +29,7 @@ import (
 )
 
 var dockerSubject = conformance.Subject{
-	Name: "docker", Networks: Kind.NetworkModes(), Ahead: Kind.Ahead, Shares: Kind.Shares() == nil,
+	Name: "docker", Networks: Kind.NetworkModes(), Ahead: Kind.Ahead, Shares: Kind.Shares() == nil, Pulls: Kind.Pulls,
 	New: func(l engine.Env) (engine.Driver, error) {
 		return Kind.New(l), nil // the engine of DOCKER_HOST
 	},

@@ -29,6 +29,7 @@ var Kind = measure.Kind{
 // file is the kind's part of a study file.
 type file struct {
 	Cache     []string           `yaml:"cache,omitempty"`   // each makes a treatment; default both
+	Pull      []string           `yaml:"pull,omitempty"`    // how a start gets its image: no, or pulled from a registry as COMPRESSION:LAYERS, such as gzip:8; each makes a treatment
 	Restore   bool               `yaml:"restore,omitempty"` // whether the guest is also saved and restored
 	Published []record.Published `yaml:"published,omitempty"`
 }
@@ -51,6 +52,12 @@ func (f file) config() (measure.Config, error) {
 	if err := measure.Refused(f); err != nil {
 		return nil, err
 	}
+	for _, p := range f.Pull {
+		if _, err := notebook.ParsePull(p); err != nil {
+			return nil, measure.Wrong("pull", "%v", err)
+		}
+	}
+	out.pulls = f.Pull
 	for i, p := range out.Published {
 		p.Moment = notebook.MetricKey(record.Name, p.Moment)
 		out.Published[i] = p
@@ -67,6 +74,7 @@ func (f file) config() (measure.Config, error) {
 type config struct {
 	measure.Defaults
 	record.Config
+	pulls []string
 	files files
 }
 
@@ -84,7 +92,7 @@ func (config) Identity([]*workload.Ready) []any { return nil }
 
 // Factors implements measure.Config.
 func (c config) Factors() []measure.Factor {
-	return []measure.Factor{{Of: notebook.FactorCache, Values: c.Caches}}
+	return []measure.Factor{{Of: notebook.FactorCache, Values: c.Caches}, {Of: notebook.FactorPull, Values: c.pulls}}
 }
 
 // Metrics implements measure.Config.

@@ -1,0 +1,241 @@
+//go:build linux
+
+// Package registry serves images from a registry of Tare's own on the loopback, for guests whose start pulls their image: Debian's docker-registry, with
+// its files in a folder of the state folder. There is no network between it and the engines, so a pull costs what the engine and the disk cost.
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/compression"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"tare/lab/engine"
+	"tare/lab/image"
+	"tare/lab/journal"
+	"tare/lab/network"
+	"tare/notebook"
+)
+
+// Program is the registry's program.
+const Program = "docker-registry"
+
+const (
+	startTime = 20 * time.Second // for the registry's first answer
+	pushTime  = 10 * time.Minute // for one image
+	graceful  = 3 * time.Second  // for its end
+	// repository has all images; their tags tell them apart.
+	repository = "tare/root"
+)
+
+// Registry is a running registry.
+type Registry struct {
+	process *engine.Process
+	changes *journal.Changes // remove its folder
+	dir     string
+	address string // host:port
+	pushed  map[string]string
+}
+
+// Find says why there is no program for a registry; nil if there is one.
+func Find() error {
+	if _, err := exec.LookPath(Program); err != nil {
+		return fmt.Errorf("%s is missing, from which images are pulled (apt-get install docker-registry)", Program)
+	}
+	return nil
+}
+
+// Start starts a registry with a folder of its own below the state folder. It ends with Tare at the latest, and `tare clean` removes the folder of a dead one.
+func Start(ctx context.Context, j *journal.Journal, state string) (_ *Registry, err error) {
+	if err := Find(); err != nil {
+		return nil, err
+	}
+	here := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	port, err := network.FreePort(here)
+	if err != nil {
+		return nil, err
+	}
+	r := &Registry{address: netip.AddrPortFrom(here, uint16(port)).String(), pushed: map[string]string{}}
+	if r.dir, r.changes, err = engine.MakeFolder(j, state, fmt.Sprintf("tare-registry-%d", os.Getpid())); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.Close(context.WithoutCancel(ctx)))
+		}
+	}()
+	config := filepath.Join(r.dir, "config.yml")
+	text := fmt.Sprintf("version: 0.1\nlog:\n  level: error\n  accesslog:\n    disabled: true\nstorage:\n  filesystem:\n    rootdirectory: %q\nhttp:\n  addr: %s\n", r.Data(), r.address)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(Program, "serve", config)
+	cmd.Dir = "/"
+	if r.process, err = engine.StartTied(cmd); err != nil {
+		return nil, err
+	}
+	return r, r.answers(ctx)
+}
+
+// Data is the folder of its images.
+func (r *Registry) Data() string { return filepath.Join(r.dir, "data") }
+
+// answers waits for the first answer.
+func (r *Registry) answers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	for {
+		err := r.ask(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-r.process.Done():
+			return fmt.Errorf("the registry does not run: %s", r.process.Ended())
+		case <-ctx.Done():
+			return fmt.Errorf("the registry does not answer: %w", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (r *Registry) ask(ctx context.Context) error {
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.address+"/v2/", nil)
+	if err != nil {
+		return err
+	}
+	a, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return err
+	}
+	defer a.Body.Close()
+	if _, err := io.Copy(io.Discard, io.LimitReader(a.Body, 1<<20)); err != nil || a.StatusCode != http.StatusOK {
+		return errors.Join(err, fmt.Errorf("its answer is %s", a.Status))
+	}
+	return nil
+}
+
+// Close ends the registry and removes its folder.
+func (r *Registry) Close(ctx context.Context) error {
+	var err error
+	if r.process != nil {
+		if err = r.process.Signal(os.Interrupt); err == nil {
+			err = r.process.End(ctx, graceful)
+		}
+	}
+	return errors.Join(err, r.changes.Undo(ctx))
+}
+
+// Push makes an image of a tree with these layers, pushes it once, and returns its reference.
+func (r *Registry) Push(ctx context.Context, t *image.Tree, of notebook.Pull) (string, error) {
+	key := t.Digest + " " + of.Text()
+	if to := r.pushed[key]; to != "" {
+		return to, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, pushTime)
+	defer cancel()
+	_, hex, _ := strings.Cut(t.Digest, ":")
+	to, err := name.NewTag(fmt.Sprintf("%s/%s:%s-%d-%s", r.address, repository, of.Compression, of.Layers, hex[:min(len(hex), 12)]), name.Insecure)
+	if err != nil {
+		return "", err
+	}
+	parts, err := os.MkdirTemp(r.dir, "layers-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(parts) // and with the folder at the latest
+	img, err := layered(ctx, parts, t, of)
+	if err == nil {
+		err = remote.Write(to, img, remote.WithContext(ctx))
+	}
+	if err != nil {
+		return "", fmt.Errorf("pushing an image of %d layers (%s) to the registry: %w", of.Layers, of.Compression, err)
+	}
+	r.pushed[key] = to.String()
+	return to.String(), nil
+}
+
+// layer is a layer of an image, from a tar file.
+func layer(file, compressed string) (v1.Layer, error) {
+	switch compressed {
+	case notebook.CompressionGzip:
+		return tarball.LayerFromFile(file, tarball.WithCompression(compression.GZip), tarball.WithMediaType(types.OCILayer))
+	case notebook.CompressionZstd:
+		return tarball.LayerFromFile(file, tarball.WithCompression(compression.ZStd), tarball.WithMediaType(types.OCILayerZStd))
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	l := plain{file: file}
+	l.digest, l.size, err = v1.SHA256(f)
+	return l, err
+}
+
+// plain is a layer without compression. (The package tarball compresses every layer, whatever its options say.)
+type plain struct {
+	file   string
+	digest v1.Hash
+	size   int64
+}
+
+// These methods implement v1.Layer.
+func (l plain) Digest() (v1.Hash, error)             { return l.digest, nil }
+func (l plain) DiffID() (v1.Hash, error)             { return l.digest, nil }
+func (l plain) Size() (int64, error)                 { return l.size, nil }
+func (l plain) MediaType() (types.MediaType, error)  { return types.OCIUncompressedLayer, nil }
+func (l plain) Compressed() (io.ReadCloser, error)   { return os.Open(l.file) }
+func (l plain) Uncompressed() (io.ReadCloser, error) { return os.Open(l.file) }
+
+// layered makes an image of a tree, with its layers in the folder. No layer has the digest of another image's, even if it unpacks to the same files:
+// an engine that has the other one would not pull it.
+func layered(ctx context.Context, dir string, t *image.Tree, of notebook.Pull) (v1.Image, error) {
+	parts, err := t.Split(of.Layers)
+	if err != nil {
+		return nil, err
+	}
+	var layers []v1.Layer
+	for i, paths := range parts {
+		file := filepath.Join(dir, fmt.Sprint(i))
+		if err := writeTar(ctx, file, t, paths, fmt.Sprintf("tare %s %d", of.Text(), i)); err != nil {
+			return nil, err
+		}
+		l, err := layer(file, of.Compression)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, l)
+	}
+	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	if img, err = mutate.ConfigFile(img, &v1.ConfigFile{Architecture: runtime.GOARCH, OS: "linux", RootFS: v1.RootFS{Type: "layers"}}); err != nil {
+		return nil, err
+	}
+	return mutate.AppendLayers(img, layers...)
+}
+
+func writeTar(ctx context.Context, file string, t *image.Tree, paths []string, comment string) (err error) {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return t.TarOf(ctx, f, paths, comment)
+}
