@@ -372,25 +372,6 @@ func Ratio(x, y []float64, c Confidence) Quotient {
 	return f.at(c.critical(n)).bounded(f.at(c.OneSided().critical(n)))
 }
 
-// Bounds are the one-sided bounds of [Ratio], at least low and at most high, of one of several such ratios in one sentence: any of their bounds
-// of one side misses in a share Alpha of studies at most (Bonferroni). Looking ends with the ratio's own interval, whatever it is one of.
-func Bounds(x, y []float64, c Confidence, of int) (low, high float64) {
-	n := len(x)
-	if n < 2 {
-		return math.NaN(), math.NaN()
-	}
-	f, part := fiellerOf(x, y), c
-	part.Alpha /= float64(of)
-	if c.Precision > 0 && c.ends(f.at(c.Last().critical(n))) {
-		if of > 2 { // an interval that is narrow by luck weighs more where less may miss (TestBoundsOfSeveral)
-			part.Alpha /= 1.25
-		}
-		part = part.Last()
-	}
-	b := f.at(part.OneSided().critical(n))
-	return b.Low, b.High
-}
-
 // fieller is what the intervals of a ratio at any confidence are made of.
 type fieller struct {
 	q             Quotient // without an interval

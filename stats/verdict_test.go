@@ -63,34 +63,3 @@ func TestVerdictsAreSeldomWrong(t *testing.T) {
 		}
 	}
 }
-
-// TestBoundsOfSeveral: where several ratios are looked at until each is precise, any of their bounds of one side misses in about 5 % of studies at most.
-func TestBoundsOfSeveral(t *testing.T) {
-	const studies, most = 2000, 60
-	for _, c := range []struct{ of, floor int }{{2, 3}, {3, 3}, {6, 3}, {3, 10}, {6, 20}} {
-		for _, sd := range []float64{0.01, 0.02} {
-			g := rand.New(rand.NewPCG(uint64(c.of), uint64(c.floor)))
-			sure := Confidence{Alpha: Alpha, Looks: most, Precision: 0.01, Floor: c.floor}
-			missed := 0.0
-			for range studies {
-				any := false
-				for range c.of {
-					var x, y []float64
-					for len(x) < most && !any {
-						x, y = append(x, 1+sd*g.NormFloat64()), append(y, 1+sd*g.NormFloat64())
-						low, _ := Bounds(x, y, sure, c.of)
-						any = any || low > 1
-						if sure.ends(Ratio(x, y, sure)) {
-							break
-						}
-					}
-				}
-				count(&missed, any, studies)
-			}
-			t.Logf("%d ratios, from %d rounds on, sd %v: a bound misses in %.1f %%", c.of, c.floor, sd, 100*missed)
-			if missed > Alpha+0.01 {
-				t.Error("want at most 5 %")
-			}
-		}
-	}
-}

@@ -87,17 +87,6 @@ func (s *Summary) Finding(r *Row) stats.Verdict {
 	return s.Verdict(r)
 }
 
-// Bounds are one-sided bounds of the row's ratio: at least low, at most high, each at 95 %. Where a sentence speaks of so many rows, the bounds
-// that it names hold together at 95 % (Bonferroni).
-func (s *Summary) Bounds(r *Row, of int) (low, high float64) {
-	b := s.Base(r)
-	if of < 2 || b == nil || b == r {
-		return r.Quotient().Bounds()
-	}
-	xs, ys, both := Paired(r, b)
-	return stats.Bounds(xs, ys, s.ruled(r, b, both, stats.Alpha), of)
-}
-
 // Quotient is the row's ratio to its baseline, with its interval.
 func (r *Row) Quotient() stats.Quotient {
 	return stats.Quotient{Value: r.Ratio, Low: r.RatioLow, High: r.RatioHigh, N: r.RatioRounds, AtLeast: r.RatioAtLeast, AtMost: r.RatioAtMost}

@@ -13,8 +13,10 @@ import (
 	"tare/desk/compare"
 	"tare/desk/data"
 	"tare/desk/terminal"
+	"tare/desk/words"
 	"tare/notebook"
 	"tare/notebook/notebooktest"
+	"tare/stats"
 )
 
 // said is what commands print of a folder: the summary, and the advice.
@@ -134,5 +136,54 @@ func TestAMetricWithoutADirection(t *testing.T) {
 	_, err = advise.Of(read(t, data.Options{}, folder(1).Write(t)), advise.Options{Metric: "cpus"})
 	if err == nil || !strings.Contains(err.Error(), "without a direction") {
 		t.Errorf("--metric cpus: %v", err)
+	}
+}
+
+// The first lines of an answer say what its table says, whatever was measured and whatever it is compared with.
+func TestTheHeadlineIsTheTables(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(40) {
+		for _, against := range []string{"bm", "cn:docker:quota"} {
+			f := notebooktest.New(2)
+			f.Rounds, f.Noise, f.Seed = 6, 0.012, seed
+			f.Study.Design = notebook.Design{Floor: 6, Cap: 6, Trials: 2, TimeoutS: 60, Margin: 0.01 + 0.02*float64(seed%2)}
+			keys, err := notebook.ParseReference(against)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Add("bm 1/1GB", 4).Add("bm aa 1/1GB", 4).Add("cn docker vanilla 1/1GB", 4)
+			f.Add("cn docker pinned 1/1GB", 4*(1+0.01*float64(seed%4)))
+			s := read(t, data.Options{Baseline: keys}, f.Write(t))
+			line := strings.Join(words.Headline(s), " ")
+			for _, r := range s.Rows {
+				if r.Treatment.Provisioning != notebook.Pinned || r.Doubtful {
+					continue
+				}
+				want := "cannot tell"
+				switch v := s.Finding(r); {
+				case v == stats.Slower, v == stats.Faster, against != "bm" && (r.RatioLow > 1 || r.RatioHigh < 1):
+					want = string(stats.Slower)
+					if r.Ratio < 1 {
+						want = string(stats.Faster)
+					}
+				case v == stats.Equivalent:
+					want = "by at most"
+					if r.RatioHigh <= 1 {
+						want = "not slow"
+					}
+				case r.RatioLow > 1 || r.RatioHigh < 1:
+					want = "perhaps less than"
+				}
+				seen[want]++
+				if !strings.Contains(line, want) {
+					t.Errorf("seed %d against %s: %s is %s, %+v, and the first lines do not say %q: %s", seed, against, r.Treatment.ID, s.Finding(r), r.Quotient(), want, line)
+				}
+			}
+		}
+	}
+	for _, want := range []string{"cannot tell", "slower", "by at most", "perhaps less than"} {
+		if seen[want] == 0 {
+			t.Errorf("no case has %q: %v", want, seen)
+		}
 	}
 }

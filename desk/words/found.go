@@ -156,7 +156,7 @@ func changeOf(q stats.Quotient) string {
 	return perCent(q, 2)
 }
 
-// said is a row's verdict in words. An inconclusive one names the smallest margin that is decided.
+// said is a row's verdict in words. An inconclusive one may still have a direction.
 func said(s *data.Summary, r *data.Row) string {
 	v := s.Finding(r)
 	switch v {
@@ -165,13 +165,13 @@ func said(s *data.Summary, r *data.Row) string {
 			return string(v) + ", but not zero"
 		}
 	case stats.Inconclusive:
-		switch d := r.Decided(); {
+		switch d := differs(s, r); {
 		case r.Doubtful:
 			return string(v) + ": the A/A check failed"
 		case r.Unreliable():
 			return string(v) + ": too many runs failed"
-		case stats.Finite(d) && d < 1:
-			return string(v) + "; equivalent at ±" + upwards(d)
+		case d != "":
+			return string(d) + " or equivalent"
 		}
 	}
 	return string(v)

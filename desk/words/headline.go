@@ -178,9 +178,9 @@ func (p *spot) reference() string {
 	return List(names)
 }
 
-// worst is how much a row may cost at most, a share, where the sentence covers so many rows.
-func (p *spot) worst(r *data.Row, of int) float64 {
-	low, high := p.s.Bounds(r, of)
+// worst is how much a row may cost at most, a share: the end of its interval.
+func worst(r *data.Row) float64 {
+	low, high := r.RatioLow, r.RatioHigh
 	switch {
 	case r.Metric.MoreIsBetter():
 		return 1 - low
@@ -190,24 +190,32 @@ func (p *spot) worst(r *data.Row, of int) float64 {
 	return high - 1
 }
 
-// bounded says whether the finding at the place is a bound: nothing differs by the margin, as far as what costs more goes.
-func (p *spot) bounded(of int) bool {
+// bounded says whether the finding at the place is a bound: all that is ranked is equivalent.
+func (p *spot) bounded() bool {
 	if len(p.t.ranked) == 0 || phrases(p.t.ranked[0]).Answer != nil {
 		return false
 	}
-	for _, r := range p.t.ranked {
-		v := p.s.Verdict(r)
-		if p.clear(r) || v == stats.Slower || v == stats.Faster || v == stats.Inconclusive && !(p.worst(r, of) <= p.s.Margin()) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.t.ranked, func(r *data.Row) bool { return p.clear(r) || p.s.Verdict(r) != stats.Equivalent })
 }
 
 // clear says whether a row is known to be better or worse than a reference other than bare metal, by whatever amount. Whoever names such a
 // reference chooses between the two, and needs to know which is better.
 func (p *spot) clear(r *data.Row) bool {
-	return len(p.s.Baseline) > 0 && !r.Doubtful && !r.Unreliable() && r.Quotient().HasInterval() && (r.RatioLow > 1 || r.RatioHigh < 1)
+	return len(p.s.Baseline) > 0 && differs(p.s, r) != ""
+}
+
+// differs is slower or faster where a row's interval excludes the reference, whatever the margin; otherwise "".
+func differs(s *data.Summary, r *data.Row) stats.Verdict {
+	c := r.Cost()
+	switch {
+	case s.Finding(r) == "" || r.Doubtful || r.Unreliable():
+		return ""
+	case c.Low > 1:
+		return stats.Slower
+	case c.High < 1:
+		return stats.Faster
+	}
+	return ""
 }
 
 // subjects are the families in a sentence: "Docker and crun".
@@ -217,12 +225,12 @@ func (p *spot) subjects() (names string, several bool) {
 }
 
 // atMost is the bound on what all that is ranked costs: "CPU-bound work by at most 1.2 %".
-func (p *spot) atMost(of int) (object string, none bool) {
-	worst := math.Inf(-1)
+func (p *spot) atMost() (object string, none bool) {
+	most := math.Inf(-1)
 	for _, r := range p.t.ranked {
-		worst = max(worst, p.worst(r, of))
+		most = max(most, worst(r))
 	}
-	return p.work + " by at most " + upwards(worst), worst <= 0
+	return p.work + " by at most " + upwards(most), most <= 0
 }
 
 // boundVerb is what is done to work at most, with what precedes its name: "slows ", "lowers the bandwidth of ".
@@ -270,17 +278,13 @@ func Outward(v float64, decimals int, up bool) string {
 	return Number(math.Floor(v*p+1e-6)/p, decimals)
 }
 
-// Headline is the finding of the folders, the most important sentence first, each with the bounds that hold for all that it covers.
+// Headline is the finding of the folders, the most important sentence first, each with the intervals of the table.
 func Headline(s *data.Summary) (all []string) {
 	spots, more := spotted(s)
 	if len(spots) == 0 {
 		return []string{"Nothing was measured."}
 	}
-	rows := 0
-	for _, p := range spots {
-		rows += len(p.t.ranked)
-	}
-	if line := together(spots, rows); line != "" {
+	if line := together(spots); line != "" {
 		all = []string{line}
 	} else {
 		var open []string
@@ -301,17 +305,17 @@ func Headline(s *data.Summary) (all []string) {
 }
 
 // together is one sentence for places at which the same environments cost a bounded share of times; empty: they need one each.
-func together(spots []*spot, rows int) string {
+func together(spots []*spot) string {
 	if len(spots) < 2 {
 		return ""
 	}
 	names, several := spots[0].subjects()
 	var objects []string
 	for _, p := range spots {
-		if other, _ := p.subjects(); !p.bounded(rows) || other != names || p.rows[0].Host != spots[0].rows[0].Host || !timed(p.t.ranked[0].Metric) || phrases(p.t.ranked[0]).Of != nil {
+		if other, _ := p.subjects(); !p.bounded() || other != names || p.rows[0].Host != spots[0].rows[0].Host || !timed(p.t.ranked[0].Metric) || phrases(p.t.ranked[0]).Of != nil {
 			return ""
 		}
-		object, none := p.atMost(rows)
+		object, none := p.atMost()
 		if none {
 			return ""
 		}
@@ -338,10 +342,9 @@ func (p *spot) sentences() (found, open []string) {
 
 // own are the sentences of a kind of study, or the bound that holds for all environments of the place; nil: each needs its own.
 func (p *spot) own() []string {
-	n := len(p.t.ranked)
 	first := p.t.ranked[0]
 	if answer := phrases(first).Answer; answer != nil {
-		at := Ranked{Work: p.noun, Rows: p.t.ranked, To: p.reference(), Named: func(r *data.Row) string { return p.subject(r) + p.by(r) }, Bounds: func(r *data.Row) (low, high float64) { return p.s.Bounds(r, 2*n) }}
+		at := Ranked{Work: p.noun, Rows: p.t.ranked, To: p.reference(), Named: func(r *data.Row) string { return p.subject(r) + p.by(r) }}
 		if i := slices.IndexFunc(p.rows, (*data.Row).IsBaseline); i >= 0 {
 			at.Base = p.rows[i]
 		}
@@ -349,9 +352,9 @@ func (p *spot) own() []string {
 			return lines
 		}
 	}
-	if p.bounded(n) {
+	if p.bounded() {
 		names, several := p.subjects()
-		object, none := p.atMost(n)
+		object, none := p.atMost()
 		if none && timed(first.Metric) && phrases(first).Of == nil {
 			not := "does not slow "
 			if several {
@@ -366,7 +369,6 @@ func (p *spot) own() []string {
 
 // each are sentences about one environment after the other.
 func (p *spot) each() (found, open []string) {
-	n := len(p.t.ranked)
 	var within, cannotTell []string
 	var unsettled []*data.Row
 	order := byFinding(p.s.Margin())
@@ -381,9 +383,11 @@ func (p *spot) each() (found, open []string) {
 			case v == stats.Slower, v == stats.Faster, p.clear(r):
 				said = append(said, p.differs(r))
 			case v == stats.Equivalent:
-				small = append(small, "by at most "+upwards(max(p.worst(r, n), 0))+p.by(r))
+				small = append(small, "by at most "+upwards(max(worst(r), 0))+p.by(r))
+			case differs(p.s, r) != "":
+				said = append(said, p.differs(r)+", perhaps less than "+margin(p.s.Margin()))
 			default:
-				cannot, unsettled = append(cannot, p.couldBe(r, n)), append(unsettled, r)
+				cannot, unsettled = append(cannot, p.couldBe(r)), append(unsettled, r)
 			}
 		}
 		if said != nil {
@@ -433,7 +437,7 @@ func (p *spot) differs(r *data.Row) string {
 	v, low, high := r.Ratio, r.RatioLow, r.RatioHigh
 	if v >= 2 {
 		d := Places(v, low, high)
-		ends := " (" + Outward(low, d, false) + " to " + Outward(high, d, true) + ")"
+		ends := " (" + Number(low, d) + " to " + Number(high, d) + ")"
 		what := " times as long"
 		verb := p.is("takes ", "take ")
 		if o := phrases(r); o.Times != nil {
@@ -449,7 +453,7 @@ func (p *spot) differs(r *data.Row) string {
 		change, from, to = -change, -to, -from
 	}
 	d := min(Places(change, from, to), 2)
-	ends := " (" + Outward(from, d, false) + " to " + Outward(to, d, true) + ")"
+	ends := " (" + Number(from, d) + " to " + Number(to, d) + ")"
 	said := Number(change, d) + " %"
 	switch o := phrases(r); {
 	case o.Of != nil:
@@ -467,11 +471,8 @@ func (p *spot) differs(r *data.Row) string {
 }
 
 // couldBe says between what a row lies: "could be 3 % faster or 9 % slower with --cpus".
-func (p *spot) couldBe(r *data.Row, of int) string {
-	low, high := p.s.Bounds(r, 2*of)
-	if math.IsNaN(low) || math.IsNaN(high) { // its rounds are not known, only what they gave
-		low, high = r.RatioLow, r.RatioHigh
-	}
+func (p *spot) couldBe(r *data.Row) string {
+	low, high := r.RatioLow, r.RatioHigh
 	lower, higher, be := " lower", " higher", "have"
 	what := " " + Plain(Caption(r.Metric.Name))
 	switch o := phrases(r); {
@@ -480,22 +481,22 @@ func (p *spot) couldBe(r *data.Row, of int) string {
 	case timed(r.Metric):
 		lower, higher, what, be = " faster", " slower", "", "be"
 	}
-	percent := func(share float64, up bool) string {
+	percent := func(share float64) string {
 		if share >= 10 {
 			return "more than 1,000 %"
 		}
 		if share >= 0.1 {
-			return Outward(100*share, 0, up) + " %"
+			return Number(100*share, 0) + " %"
 		}
-		return Outward(100*share, 1, up) + " %"
+		return Number(100*share, 1) + " %"
 	}
 	switch {
 	case low > 1:
-		return "could " + be + " between " + percent(low-1, false) + " and " + percent(high-1, true) + higher + what + p.by(r)
+		return "could " + be + " between " + percent(low-1) + " and " + percent(high-1) + higher + what + p.by(r)
 	case high < 1:
-		return "could " + be + " between " + percent(1-high, false) + " and " + percent(1-low, true) + lower + what + p.by(r)
+		return "could " + be + " between " + percent(1-high) + " and " + percent(1-low) + lower + what + p.by(r)
 	}
-	return "could " + be + " " + percent(1-low, true) + lower + " or " + percent(high-1, true) + higher + what + p.by(r)
+	return "could " + be + " " + percent(1-low) + lower + " or " + percent(high-1) + higher + what + p.by(r)
 }
 
 // settles says what would settle rows, with the time that it takes, to follow what is not settled.

@@ -58,12 +58,11 @@ type Term struct{ Name, Text string }
 
 // Ranked is what an answer is given of.
 type Ranked struct {
-	Work   string      // "this service"
-	Rows   []*data.Row // what can be ranked
-	Base   *data.Row   // the baseline; nil: it was not measured here
-	To     string      // what names it
-	Named  func(*data.Row) string
-	Bounds func(*data.Row) (low, high float64) // of its ratio; all that Rows have hold together at 95 %
+	Work  string      // "this service"
+	Rows  []*data.Row // what can be ranked
+	Base  *data.Row   // the baseline; nil: it was not measured here
+	To    string      // what names it
+	Named func(*data.Row) string
 }
 
 // phrases are those of a row's kind.

@@ -109,8 +109,12 @@ func (l *Lab) UseKernels(files map[string]string) { l.kernels = files }
 func (l *Lab) Accelerator(ctx context.Context, k engine.Kind, kernel, want string, emulate bool) (string, error) {
 	names := candidates(k, want, emulate)
 	var why []*notebook.Message
-	for i, c := range l.ask(ctx, k, kernel, names...) {
+	answers := l.ask(ctx, k, kernel, names...)
+	for i, c := range answers {
 		if c.Answer == notebook.Supported {
+			if i > 0 {
+				l.say("VMs are emulated (" + names[i] + "), because " + names[0] + " does not work on this host: " + answers[0].Why)
+			}
 			return names[i], nil
 		}
 		why = append(why, notebook.Say("accelerator-missing", "accelerator", names[i], "cause", c.Why)) // the doctor says what to do about it

@@ -87,10 +87,10 @@ func carries(at words.Ranked) (all []string) {
 		if !is {
 			continue
 		}
-		low, high := at.Bounds(r)
+		low, high := r.RatioLow, r.RatioHigh
 		share, from, to := 100/r.Ratio, 100/high, 100/low
 		d := min(words.Places(share, from, to), 1)
-		bounds := fmt.Sprintf("%s to %s", words.Outward(from, d, false), words.Outward(to, d, true))
+		bounds := fmt.Sprintf("%s to %s", words.Number(from, d), words.Number(to, d))
 		if !(low > 0) || math.IsInf(to, 0) {
 			bounds = "at least " + words.Outward(from, d, false)
 		}

@@ -47,7 +47,7 @@ func TestWhatWasFoundIsSaid(t *testing.T) {
 // The first line says how many fit and what runs out first. Memory does where it would not hold the whole size of so many.
 func TestTheFindingIsHowManyFit(t *testing.T) {
 	const alone = " With more, the p95 of FFmpeg is at least 1.5 times its value without neighbours."
-	const open = " The runs are too few to be sure of this number at 95 %: a longer --time-budget may be enough, in a new folder."
+	const open = " The runs are too few to be sure of this number at 95 %: a longer --time-budget may be enough."
 	for want, c := range map[string]struct {
 		guests  [2]int
 		left    int64 // bytes

@@ -104,7 +104,7 @@ func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
 		about = ""
 	}
 	if f.open() {
-		open = " The runs are too few to be sure of this number at 95 %: a longer --time-budget may be enough, in a new folder."
+		open = " The runs are too few to be sure of this number at 95 %: a longer --time-budget may be enough."
 	}
 	in := " (" + at.Named(r) + ")"
 	first := "nothing ran out, and Tare tried no more"
