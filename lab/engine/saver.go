@@ -2,8 +2,11 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"regexp"
 	"time"
 
+	"tare/lab/journal"
 	"tare/notebook"
 )
 
@@ -30,6 +33,19 @@ type Puller interface {
 	// nothing to remove.
 	Forget(ctx context.Context, reference string) error
 }
+
+// PulledRepository is the name, in Tare's own registry, of the images that starts pull.
+const PulledRepository = "tare/root"
+
+// OwnImage says why a reference in a journal's entry is not that of an image from Tare's own registry. Tare has engines forget no other.
+func OwnImage(e journal.Entry) error {
+	if !ownImage.MatchString(e.Target) {
+		return fmt.Errorf("%q is not an image of Tare's own registry, and nothing else is Tare's to remove", e.Target)
+	}
+	return nil
+}
+
+var ownImage = regexp.MustCompile(`^127\.0\.0\.1:[0-9]{1,5}/` + PulledRepository + `:[a-z0-9-]{1,128}$`)
 
 // PullTime bounds the pulling of an image.
 const PullTime = 5 * time.Minute

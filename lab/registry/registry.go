@@ -41,8 +41,6 @@ const (
 	startTime = 20 * time.Second // for the registry's first answer
 	pushTime  = 10 * time.Minute // for one image
 	graceful  = 3 * time.Second  // for its end
-	// repository has all images; their tags tell them apart.
-	repository = "tare/root"
 )
 
 // Registry is a running registry.
@@ -152,7 +150,7 @@ func (r *Registry) Push(ctx context.Context, t *image.Tree, of notebook.Pull) (s
 	ctx, cancel := context.WithTimeout(ctx, pushTime)
 	defer cancel()
 	_, hex, _ := strings.Cut(t.Digest, ":")
-	to, err := name.NewTag(fmt.Sprintf("%s/%s:%s-%d-%s", r.address, repository, of.Compression, of.Layers, hex[:min(len(hex), 12)]), name.Insecure)
+	to, err := name.NewTag(fmt.Sprintf("%s/%s:%s-%d-%s", r.address, engine.PulledRepository, of.Compression, of.Layers, hex[:min(len(hex), 12)]), name.Insecure)
 	if err != nil {
 		return "", err
 	}

@@ -30,7 +30,7 @@ import (
 // (StartContainer). The root is an image of containerd's with its snapshotter, as in a cluster.
 var CRI = engine.Kind{
 	Takes:    notebook.Span{Low: 0.4, High: 2.5},
-	Platform: notebook.CN, Name: "cri", Capabilities: []string{"cri"}, Fractions: true, Undo: undoPods, Lasting: []string{kindPod},
+	Platform: notebook.CN, Name: "cri", Capabilities: []string{"cri"}, Fractions: true, Undo: undoPods, Lasting: []string{kindPod, kindPulled},
 	Unsaved:       "the CRI saves a container (CheckpointContainer) but cannot restore it",
 	Provisionings: notebook.Provisionings,
 	// The pod's own network comes from CNI, without Tare's bridge.
@@ -51,6 +51,8 @@ var CRI = engine.Kind{
 const (
 	// kindPod is the journal's kind for a pod; its target is the pod's name.
 	kindPod = "cri-pod"
+	// kindPulled is the journal's kind for an image that a pod's start pulls; its target is the reference.
+	kindPulled = "cri-image"
 	// container is the name of a pod's only container.
 	container = "work"
 	// settling is how long containerd may fail to stop a sandbox: it does so while a container in it is just ending.
@@ -115,12 +117,7 @@ func (d *podDriver) Forget(ctx context.Context, reference string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, createTime)
-	defer cancel()
-	if _, err := s.images.RemoveImage(ctx, &cri.RemoveImageRequest{Image: &cri.ImageSpec{Image: reference}}); err != nil {
-		return fmt.Errorf("containerd did not remove the image %s: %w", reference, err)
-	}
-	return nil
+	return s.forget(ctx, reference)
 }
 
 // Reads implements engine.Reads: it is the layer that containerd's snapshotter has unpacked, and the work's files.
@@ -176,11 +173,18 @@ func (d *podDriver) recipe(ctx context.Context, s engine.Spec) (*pod, engine.Rec
 	died := make(chan struct{})
 	return g, engine.Recipe{
 		What: "pod",
-		Undo: map[string]journal.Undo{kindPod: func(ctx context.Context, e journal.Entry) error { return service.remove(ctx, e, time.Time{}) }},
+		Undo: map[string]journal.Undo{
+			kindPod:    func(ctx context.Context, e journal.Entry) error { return service.remove(ctx, e, time.Time{}) },
+			kindPulled: func(ctx context.Context, e journal.Entry) error { return service.forget(ctx, e.Target) },
+		},
 		Journal: func(string) []journal.Entry {
-			return []journal.Entry{{Kind: kindPod, Target: engine.ContainerName(s.ID), Detail: map[string]string{
+			var all []journal.Entry // undone from the last to the first
+			if s.Pull != "" {
+				all = append(all, journal.Entry{Kind: kindPulled, Target: s.Pull, Detail: map[string]string{"address": service.address}})
+			}
+			return append(all, journal.Entry{Kind: kindPod, Target: engine.ContainerName(s.ID), Detail: map[string]string{
 				"address": service.address, "guest": s.ID, "time": time.Now().Format(time.RFC3339Nano),
-			}}}
+			}})
 		},
 		Create: func(ctx context.Context) (engine.Meeting, error) {
 			socket, err := g.NewSocket(d.Ruler)
@@ -359,7 +363,22 @@ func (g *pod) start(ctx context.Context, died chan<- struct{}) error {
 	return nil
 }
 
-func undoPods() map[string]journal.Undo { return map[string]journal.Undo{kindPod: undoPod} }
+func undoPods() map[string]journal.Undo {
+	return map[string]journal.Undo{kindPod: undoPod, kindPulled: undoPulled}
+}
+
+// undoPulled has containerd forget an image that a pod's start pulled. The pod is gone before.
+func undoPulled(ctx context.Context, e journal.Entry) error {
+	if err := engine.OwnImage(e); err != nil {
+		return err
+	}
+	s, err := dialCRI(ctx, e.Detail["address"])
+	if err != nil {
+		return fmt.Errorf("%w: %w", journal.ErrUnreachable, err)
+	}
+	defer s.Close()
+	return s.forget(ctx, e.Target)
+}
 
 // undoPod removes a pod that another, dead process requested.
 func undoPod(ctx context.Context, e journal.Entry) error {

@@ -166,6 +166,16 @@ func (s *service) pull(ctx context.Context, reference string) error {
 	return nil
 }
 
+// forget has containerd remove an image, its content and what was unpacked of it.
+func (s *service) forget(ctx context.Context, reference string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
+	defer cancel()
+	if _, err := s.images.RemoveImage(ctx, &cri.RemoveImageRequest{Image: &cri.ImageSpec{Image: reference}}); err != nil {
+		return fmt.Errorf("containerd did not remove the image %s: %w", reference, err)
+	}
+	return nil
+}
+
 // wait returns a channel that gets a value when the container's task has ended.
 func (s *service) wait(ctx context.Context, id string) (<-chan client.ExitStatus, error) {
 	made, err := s.LoadContainer(ctx, id)

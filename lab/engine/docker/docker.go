@@ -35,7 +35,7 @@ import (
 // Kind is the engine Docker.
 var Kind = engine.Kind{
 	Takes:    notebook.Span{Low: 0.3, High: 1.3},
-	Platform: notebook.CN, Name: "docker", Usual: true, Capabilities: []string{"docker"}, Fractions: true, Undo: undo, Lasting: []string{kindDocker},
+	Platform: notebook.CN, Name: "docker", Usual: true, Capabilities: []string{"docker"}, Fractions: true, Undo: undo, Lasting: []string{kindDocker, kindPulled},
 	Ahead:         true,
 	Pulls:         true,
 	RunsHooks:     true,
@@ -68,11 +68,15 @@ func (d *Driver) daemon(ctx context.Context) (*daemon, error) {
 	return e, err
 }
 
-func undo() map[string]journal.Undo { return map[string]journal.Undo{kindDocker: undoDocker} }
+func undo() map[string]journal.Undo {
+	return map[string]journal.Undo{kindDocker: undoDocker, kindPulled: undoPulled}
+}
 
 const (
 	// kindDocker is the journal's kind for a Docker container; its target is the name.
 	kindDocker = "docker-container"
+	// kindPulled is the journal's kind for an image that a start pulls; its target is the reference.
+	kindPulled = "docker-image"
 	// labelGuest on a container has the guest's id. Tare never removes a container without it.
 	labelGuest = "tare"
 	// labelImage on an image has the digest of the image that it was made from.
@@ -153,13 +157,32 @@ func (d *Driver) Forget(ctx context.Context, reference string) error {
 	if err != nil {
 		return err
 	}
-	err = steadily(ctx, func(ctx context.Context) error {
+	return e.forget(ctx, reference)
+}
+
+func (e *daemon) forget(ctx context.Context, reference string) error {
+	err := steadily(ctx, func(ctx context.Context) error {
 		return e.do(ctx, http.MethodDelete, "/images/"+reference, nil, nil, nil)
 	})
 	if status(err) == http.StatusNotFound {
 		return nil
 	}
 	return err
+}
+
+// undoPulled has the engine forget an image that a start pulled. Its guest is gone before.
+func undoPulled(ctx context.Context, entry journal.Entry) error {
+	if err := engine.OwnImage(entry); err != nil {
+		return err
+	}
+	e, err := dialPatiently(ctx, entry.Detail["host"])
+	switch {
+	case err == nil:
+		return e.forget(ctx, entry.Target)
+	case gone(entry):
+		return nil
+	}
+	return fmt.Errorf("%w: %w", journal.ErrUnreachable, err)
 }
 
 // pulled has the engine pull the image that the spec names, and notes when it has it. Without one it only asks whether ctx is done.
@@ -231,11 +254,15 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Cont
 	g := &guest{Base: engine.Base{Notes: append(notes(s.NetworkMode()), elsewhere(info.DockerRootDir, d.State)...)}, daemon: e, name: engine.ContainerName(s.ID)}
 	died := make(chan struct{})
 	return g, engine.Recipe{
-		What: "docker container", Undo: map[string]journal.Undo{kindDocker: removeDocker},
+		What: "docker container", Undo: map[string]journal.Undo{kindDocker: removeDocker, kindPulled: undoPulled},
 		Journal: func(string) []journal.Entry {
-			return []journal.Entry{{Kind: kindDocker, Target: g.name, Detail: map[string]string{
+			var all []journal.Entry // undone from the last to the first
+			if s.Pull != "" {
+				all = append(all, journal.Entry{Kind: kindPulled, Target: s.Pull, Detail: map[string]string{"host": e.host, "data": info.DockerRootDir}})
+			}
+			return append(all, journal.Entry{Kind: kindDocker, Target: g.name, Detail: map[string]string{
 				"host": e.host, "data": info.DockerRootDir, "guest": s.ID, "time": time.Now().Format(time.RFC3339Nano),
-			}}}
+			}})
 		},
 		Met: func(context.Context) error {
 			// Docker's storage drivers may lose the owner and the mode of an image's "/". No command has run in the guest yet.
