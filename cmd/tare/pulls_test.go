@@ -8,8 +8,8 @@ import (
 	"tare/notebook"
 )
 
-// Starts that pull their image take its parts one after the other, an engine without images of its own is left out, and nothing remains
-// of the registry or of what was pulled.
+// A start that pulls has the image before the guest. An engine that pulls no images is left out. Nothing remains of the registry or of what
+// was pulled.
 func TestWithDockerPulls(t *testing.T) {
 	h := newHost(t)
 	for _, tool := range []string{"mmdebstrap", "cc", "docker-registry", "crun"} {
