@@ -48,7 +48,7 @@ func ParsePull(text string) (Pull, error) {
 	compression, number, _ := strings.Cut(text, ":")
 	layers, err := strconv.Atoi(number)
 	if err != nil || !slices.Contains(Compressions, compression) || layers < 1 || layers > MostLayers || number != strconv.Itoa(layers) {
-		return Pull{}, fmt.Errorf("%q: must be %s, or COMPRESSION:LAYERS such as gzip:8, with a compression of %s and 1 to %d layers", text, noPull, strings.Join(Compressions, ", "), MostLayers)
+		return Pull{}, fmt.Errorf("%q: must be %s, or COMPRESSION:LAYERS such as gzip:8; COMPRESSION is one of %s, LAYERS is 1 to %d", text, noPull, strings.Join(Compressions, ", "), MostLayers)
 	}
 	return Pull{compression, layers}, nil
 }

@@ -30,8 +30,8 @@ CPU, memory, I/O, process IDs or the engine. The neighbours increment an integer
 reports how many would fit into the host's memory if each used all of its memory.
 
 'p95 < 1.5x' means that the 95th percentile of the measured runs stays below 1.5 times its value without neighbours. Tare
-searches twice, each time with a new measured container or VM, or once where the --time-budget is too short for two. A search ends
-after ten minutes, or with its share of --time-budget.
+searches twice, each time with a new measured container or VM. If the --time-budget is too short for two searches, it searches
+once. A search ends after ten minutes, or with its share of --time-budget.
 
 Without a STUDY the work is ` + fitWork + ` of the study ` + fitStudy + `, in containers with a CPU quota.`,
 		Example: `  sudo tare fit --time-budget 5m

@@ -170,7 +170,7 @@ func said(s *data.Summary, r *data.Row) string {
 			return string(v) + ": the A/A check failed"
 		case r.Unreliable():
 			return string(v) + ": too many runs failed"
-		case d != "":
+		case d != "" && r.Metric.Directed():
 			return string(d) + " or equivalent"
 		}
 	}
@@ -314,13 +314,9 @@ func reliance(s *data.Summary) ResultBlock {
 	}
 	b.Lines = append(b.Lines, checked(s)...)
 	open := slices.DeleteFunc(slices.Clone(s.Rows), func(r *data.Row) bool {
-		return !r.Representative || r.Treatment.AA || s.Verdict(r) != stats.Inconclusive
+		return !r.Representative || r.Treatment.AA || s.Verdict(r) != stats.Inconclusive || differs(s, r) != ""
 	})
-	own := s.Resolution()
-	if len(s.Baseline) > 0 { // bare metal's check is not of these ratios
-		own = 0
-	}
-	if v := resolved(own, open); stats.Finite(s.Resolution()) && v > 0 {
+	if v := resolved(0, open); stats.Finite(s.Resolution()) && v > 0 {
 		mark, text := NoMark, "This run cannot resolve differences below "+upwards(v)+"."
 		if v > s.Margin() {
 			mark, text = Caution, "This run cannot resolve differences below "+upwards(v)+", which is more than the margin of "+margin(s.Margin())+"."

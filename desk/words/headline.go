@@ -490,12 +490,6 @@ func (p *spot) couldBe(r *data.Row) string {
 		}
 		return Number(100*share, 1) + " %"
 	}
-	switch {
-	case low > 1:
-		return "could " + be + " between " + percent(low-1) + " and " + percent(high-1) + higher + what + p.by(r)
-	case high < 1:
-		return "could " + be + " between " + percent(1-high) + " and " + percent(1-low) + lower + what + p.by(r)
-	}
 	return "could " + be + " " + percent(1-low) + lower + " or " + percent(high-1) + higher + what + p.by(r)
 }
 

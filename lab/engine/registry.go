@@ -157,7 +157,7 @@ func (k Kind) Supports(t notebook.Treatment) error {
 	case notebook.FactorRoot.Of(t) == notebook.RootCopied && !k.Copies:
 		return k.Unsupported("a copy of the image's root for each guest", "its guests read the image from the engine, the machine's disk or the host")
 	case !notebook.PullOf(t).None() && !k.Pulls:
-		return k.Unsupported("an image that each start pulls", "its guests have their root from Tare; the engines docker and cri pull images")
+		return k.Unsupported("an image that each start pulls", noPulls)
 	case notebook.FactorDevices.Of(t) != "" && k.NoDevices != "":
 		return k.Unsupported("the device "+notebook.FactorDevices.Of(t), k.NoDevices)
 	case t.Network != "" && !slices.Contains(k.NetworkModes(), t.Network):
@@ -165,6 +165,9 @@ func (k Kind) Supports(t notebook.Treatment) error {
 	}
 	return nil
 }
+
+// noPulls says why most engines pull no images.
+const noPulls = "Tare gives its containers their root; only the engines docker and cri pull images"
 
 // Check checks the specification of a guest of the kind. An *UnsupportedError says what no such guest can be.
 func (k Kind) Check(s Spec) error {
@@ -182,7 +185,7 @@ func (k Kind) Check(s Spec) error {
 		}
 	}
 	if s.Pull != "" && !k.Pulls {
-		return k.Unsupported("an image that each start pulls", "its guests have their root from Tare")
+		return k.Unsupported("an image that each start pulls", noPulls)
 	}
 	if !k.RunsHooks && len(s.Devices.Hooks) > 0 {
 		return k.Unsupported("the device "+s.Devices.String(),

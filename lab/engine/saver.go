@@ -45,10 +45,10 @@ func OwnImage(e journal.Entry) error {
 	return nil
 }
 
-var ownImage = regexp.MustCompile(`^127\.0\.0\.1:[0-9]{1,5}/` + PulledRepository + `:[a-z0-9-]{1,128}$`)
+var ownImage = regexp.MustCompile(`^127\.0\.0\.1:[0-9]{1,5}/` + PulledRepository + `@sha256:[0-9a-f]{64}$`)
 
 // PullTime bounds the pulling of an image.
-const PullTime = 5 * time.Minute
+const PullTime = 4 * time.Minute
 
 // Reads is an engine that reads files for a guest other than those of its image and its work. A cold or warm start depends on them.
 type Reads interface {

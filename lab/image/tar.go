@@ -88,7 +88,7 @@ func (t *Tree) Split(n int) ([][]string, error) {
 		done += f.size
 	}
 	if len(parts) < n {
-		return nil, fmt.Errorf("%s has too few files for %d layers: at most %d", t.Digest, n, len(parts))
+		return nil, fmt.Errorf("%s has too few files for %d layers; choose at most %d", t.Digest, n, len(parts))
 	}
 	return parts, nil
 }

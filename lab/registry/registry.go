@@ -6,6 +6,7 @@ package registry
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -49,13 +50,20 @@ type Registry struct {
 	changes *journal.Changes // remove its folder
 	dir     string
 	address string // host:port
-	pushed  map[string]string
+	own     string // in each layer of its images, so that they share none with another registry's
+	pushed  map[string]pushed
+}
+
+// pushed is an image in the registry.
+type pushed struct {
+	reference string
+	files     []string // of its manifest, its configuration and its layers
 }
 
 // Find says why there is no program for a registry; nil if there is one.
 func Find() error {
 	if _, err := exec.LookPath(Program); err != nil {
-		return fmt.Errorf("%s is missing, from which images are pulled (apt-get install docker-registry)", Program)
+		return fmt.Errorf("%s is missing; studies with pull: need it (apt-get install docker-registry)", Program)
 	}
 	return nil
 }
@@ -70,7 +78,7 @@ func Start(ctx context.Context, j *journal.Journal, state string) (_ *Registry, 
 	if err != nil {
 		return nil, err
 	}
-	r := &Registry{address: netip.AddrPortFrom(here, uint16(port)).String(), pushed: map[string]string{}}
+	r := &Registry{address: netip.AddrPortFrom(here, uint16(port)).String(), own: rand.Text(), pushed: map[string]pushed{}}
 	if r.dir, r.changes, err = engine.MakeFolder(j, state, fmt.Sprintf("tare-registry-%d", os.Getpid())); err != nil {
 		return nil, err
 	}
@@ -80,7 +88,7 @@ func Start(ctx context.Context, j *journal.Journal, state string) (_ *Registry, 
 		}
 	}()
 	config := filepath.Join(r.dir, "config.yml")
-	text := fmt.Sprintf("version: 0.1\nlog:\n  level: error\n  accesslog:\n    disabled: true\nstorage:\n  filesystem:\n    rootdirectory: %q\nhttp:\n  addr: %s\n", r.Data(), r.address)
+	text := fmt.Sprintf("version: 0.1\nlog:\n  level: error\n  accesslog:\n    disabled: true\nstorage:\n  filesystem:\n    rootdirectory: %q\nhttp:\n  addr: %s\n", r.data(), r.address)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -89,11 +97,14 @@ func Start(ctx context.Context, j *journal.Journal, state string) (_ *Registry, 
 	if r.process, err = engine.StartTied(cmd); err != nil {
 		return nil, err
 	}
-	return r, r.answers(ctx)
+	if err := r.answers(ctx); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
-// Data is the folder of its images.
-func (r *Registry) Data() string { return filepath.Join(r.dir, "data") }
+// data is the folder of its images.
+func (r *Registry) data() string { return filepath.Join(r.dir, "data") }
 
 // answers waits for the first answer.
 func (r *Registry) answers(ctx context.Context) error {
@@ -141,33 +152,76 @@ func (r *Registry) Close(ctx context.Context) error {
 	return errors.Join(err, r.changes.Undo(ctx))
 }
 
-// Push makes an image of a tree with these layers, pushes it once, and returns its reference.
-func (r *Registry) Push(ctx context.Context, t *image.Tree, of notebook.Pull) (string, error) {
-	key := t.Digest + " " + of.Text()
-	if to := r.pushed[key]; to != "" {
-		return to, nil
+// Push makes an image of a tree with these layers, pushes it once, and returns its reference and the registry's files of it.
+func (r *Registry) Push(ctx context.Context, t *image.Tree, of notebook.Pull) (reference string, files []string, err error) {
+	select {
+	case <-r.process.Done():
+		return "", nil, fmt.Errorf("the registry has ended: %s", r.process.Ended())
+	default:
 	}
+	key := t.Digest + " " + of.Text()
+	if p, is := r.pushed[key]; is {
+		return p.reference, p.files, nil
+	}
+	p, err := r.push(ctx, t, of)
+	if err != nil {
+		return "", nil, fmt.Errorf("pushing an image of %d layers (%s) to the registry: %w", of.Layers, of.Compression, err)
+	}
+	r.pushed[key] = p
+	return p.reference, p.files, nil
+}
+
+func (r *Registry) push(ctx context.Context, t *image.Tree, of notebook.Pull) (p pushed, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pushTime)
 	defer cancel()
 	_, hex, _ := strings.Cut(t.Digest, ":")
 	to, err := name.NewTag(fmt.Sprintf("%s/%s:%s-%d-%s", r.address, engine.PulledRepository, of.Compression, of.Layers, hex[:min(len(hex), 12)]), name.Insecure)
 	if err != nil {
-		return "", err
+		return p, err
 	}
 	parts, err := os.MkdirTemp(r.dir, "layers-")
 	if err != nil {
-		return "", err
+		return p, err
 	}
 	defer os.RemoveAll(parts) // and with the folder at the latest
-	img, err := layered(ctx, parts, t, of)
+	img, err := r.layered(ctx, parts, t, of)
 	if err == nil {
 		err = remote.Write(to, img, remote.WithContext(ctx))
 	}
 	if err != nil {
-		return "", fmt.Errorf("pushing an image of %d layers (%s) to the registry: %w", of.Layers, of.Compression, err)
+		return p, err
 	}
-	r.pushed[key] = to.String()
-	return to.String(), nil
+	digest, err := img.Digest()
+	if err != nil {
+		return p, err
+	}
+	p.reference = to.Digest(digest.String()).String() // by its digest, because any user of the host can push to the registry
+	p.files, err = r.files(img)
+	return p, err
+}
+
+// files are the registry's files of an image.
+func (r *Registry) files(img v1.Image) (all []string, err error) {
+	manifest, err := img.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	own, err := img.Digest()
+	if err != nil {
+		return nil, err
+	}
+	digests := []v1.Hash{own, manifest.Config.Digest}
+	for _, l := range manifest.Layers {
+		digests = append(digests, l.Digest)
+	}
+	for _, d := range digests {
+		file := filepath.Join(r.data(), "docker/registry/v2/blobs", d.Algorithm, d.Hex[:2], d.Hex, "data")
+		if _, err := os.Stat(file); err != nil {
+			return nil, fmt.Errorf("the registry does not have what was pushed to it: %w", err)
+		}
+		all = append(all, file)
+	}
+	return all, nil
 }
 
 // layer is a layer of an image, from a tar file.
@@ -205,7 +259,7 @@ func (l plain) Uncompressed() (io.ReadCloser, error) { return os.Open(l.file) }
 
 // layered makes an image of a tree, with its layers in the folder. No layer has the digest of another image's, even if it unpacks to the same files:
 // an engine that has the other one would not pull it.
-func layered(ctx context.Context, dir string, t *image.Tree, of notebook.Pull) (v1.Image, error) {
+func (r *Registry) layered(ctx context.Context, dir string, t *image.Tree, of notebook.Pull) (v1.Image, error) {
 	parts, err := t.Split(of.Layers)
 	if err != nil {
 		return nil, err
@@ -213,7 +267,7 @@ func layered(ctx context.Context, dir string, t *image.Tree, of notebook.Pull) (
 	var layers []v1.Layer
 	for i, paths := range parts {
 		file := filepath.Join(dir, fmt.Sprint(i))
-		if err := writeTar(ctx, file, t, paths, fmt.Sprintf("tare %s %d", of.Text(), i)); err != nil {
+		if err := writeTar(ctx, file, t, paths, fmt.Sprintf("tare %s %s %d", r.own, of.Text(), i)); err != nil {
 			return nil, err
 		}
 		l, err := layer(file, of.Compression)

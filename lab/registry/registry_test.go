@@ -73,11 +73,11 @@ func TestPush(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		to, err := r.Push(t.Context(), root, of)
-		if err != nil {
-			t.Fatal(err)
+		to, files, err := r.Push(t.Context(), root, of)
+		if err != nil || len(files) != of.Layers+2 {
+			t.Fatalf("%s: %q, %v", text, files, err)
 		}
-		if again, err := r.Push(t.Context(), root, of); err != nil || again != to {
+		if again, _, err := r.Push(t.Context(), root, of); err != nil || again != to {
 			t.Errorf("%s, again: %s, %v; want %s", text, again, err, to)
 		}
 		at, err := name.ParseReference(to, name.Insecure)
@@ -109,6 +109,9 @@ func TestPush(t *testing.T) {
 	}
 	if err := r.Close(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if _, _, err := r.Push(t.Context(), root, notebook.Pull{Compression: notebook.CompressionGzip, Layers: 1}); err == nil || !strings.Contains(err.Error(), "the registry has ended") {
+		t.Errorf("after its end: %v", err)
 	}
 	if left, err := os.ReadDir(filepath.Join(state, "guests")); err != nil || len(left) > 0 {
 		t.Errorf("after its end there are %v, %v", left, err)
@@ -166,7 +169,7 @@ func TestTooManyLayers(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if _, err := r.Push(t.Context(), tree(t), notebook.Pull{Compression: notebook.CompressionGzip, Layers: 90}); err == nil || !strings.Contains(err.Error(), "too few files for 90 layers") {
+	if _, _, err := r.Push(t.Context(), tree(t), notebook.Pull{Compression: notebook.CompressionGzip, Layers: 90}); err == nil || !strings.Contains(err.Error(), "too few files for 90 layers") {
 		t.Error(err)
 	}
 	if left, err := filepath.Glob(filepath.Join(r.dir, "layers-*")); err != nil || len(left) > 0 {

@@ -65,9 +65,11 @@ func (l *Lab) Reads(ctx context.Context, t notebook.Treatment, w *workload.Ready
 		return nil, err
 	}
 	if !notebook.PullOf(t).None() {
-		paths = append(paths, l.registry.Data())
+		if _, paths, err = l.registry.Push(ctx, &w.Image.Tree, notebook.PullOf(t)); err != nil { // Prepare has pushed it
+			return nil, err
+		}
 		if w.Work != nil {
-			paths = append(paths, w.Work.Dir)
+			paths = append(slices.Clone(paths), w.Work.Dir)
 		}
 		return paths, nil
 	}
@@ -444,7 +446,7 @@ func (l *Lab) Prepare(ctx context.Context, t notebook.Treatment, root *image.Ima
 				return err
 			}
 		}
-		_, err = l.registry.Push(ctx, &root.Tree, of)
+		_, _, err = l.registry.Push(ctx, &root.Tree, of)
 		return err
 	}
 	if p, ok := e.(engine.Preparer); ok {
@@ -459,7 +461,7 @@ func (l *Lab) pulls(ctx context.Context, e engine.Driver, t notebook.Treatment, 
 	if of.None() {
 		return "", nil
 	}
-	reference, err := l.registry.Push(ctx, root, of) // Prepare has pushed it
+	reference, _, err := l.registry.Push(ctx, root, of) // Prepare has pushed it
 	if err != nil {
 		return "", err
 	}

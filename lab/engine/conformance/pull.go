@@ -51,7 +51,7 @@ func (r *suite) pulls(t *testing.T, of notebook.Pull) {
 		}
 	}()
 	s := r.spec(t, r.e.Provisionings[0], 1)
-	if s.Pull, err = from.Push(ctx, &r.image.Tree, of); err != nil {
+	if s.Pull, _, err = from.Push(ctx, &r.image.Tree, of); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.driver.(engine.Puller).Forget(ctx, s.Pull); err != nil {

@@ -274,10 +274,15 @@ func undoContainerd(ctx context.Context, e journal.Entry) error {
 		return fmt.Errorf("%w: %w", journal.ErrUnreachable, err)
 	}
 	defer c.Close()
-	if err := remove(ctx, c, e, asked.Add(inFlight)); err != nil {
+	if err := remove(ctx, c, e, appearing(asked)); err != nil {
 		return err
 	}
 	return endShims(ctx, e.Target)
+}
+
+// appearing is until when a container that was requested then may still appear. A time in the future, by a clock that was set back, is as good as now.
+func appearing(asked time.Time) time.Time {
+	return time.Now().Add(min(inFlight, inFlight-time.Since(asked)))
 }
 
 // remove removes a container if it is Tare's, with its task. Until the given time it also waits for the container to appear, even

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -180,10 +181,10 @@ func (d *podDriver) recipe(ctx context.Context, s engine.Spec) (*pod, engine.Rec
 		Journal: func(string) []journal.Entry {
 			var all []journal.Entry // undone from the last to the first
 			if s.Pull != "" {
-				all = append(all, journal.Entry{Kind: kindPulled, Target: s.Pull, Detail: map[string]string{"address": service.address}})
+				all = append(all, journal.Entry{Kind: kindPulled, Target: s.Pull, Detail: map[string]string{"address": service.address, "data": service.configured.RootDir}})
 			}
 			return append(all, journal.Entry{Kind: kindPod, Target: engine.ContainerName(s.ID), Detail: map[string]string{
-				"address": service.address, "guest": s.ID, "time": time.Now().Format(time.RFC3339Nano),
+				"address": service.address, "data": service.configured.RootDir, "guest": s.ID, "time": time.Now().Format(time.RFC3339Nano),
 			}})
 		},
 		Create: func(ctx context.Context) (engine.Meeting, error) {
@@ -374,6 +375,9 @@ func undoPulled(ctx context.Context, e journal.Entry) error {
 	}
 	s, err := dialCRI(ctx, e.Detail["address"])
 	if err != nil {
+		if gone(e) {
+			return nil
+		}
 		return fmt.Errorf("%w: %w", journal.ErrUnreachable, err)
 	}
 	defer s.Close()
@@ -386,21 +390,30 @@ func undoPod(ctx context.Context, e journal.Entry) error {
 	if err != nil {
 		return fmt.Errorf("a pod: the journal's time %q: %w", e.Detail["time"], err)
 	}
+	if id := e.Detail["guest"]; id == "" || e.Target != engine.ContainerName(id) {
+		return nil // the entry does not say whose it is
+	}
 	s, err := dialCRI(ctx, e.Detail["address"])
 	if err != nil {
+		if gone(e) {
+			return cgroup.RemoveEverywhere(ctx, e.Target)
+		}
 		return fmt.Errorf("%w: %w", journal.ErrUnreachable, err)
 	}
 	defer s.Close()
-	return s.remove(ctx, e, asked.Add(inFlight))
+	return s.remove(ctx, e, appearing(asked))
+}
+
+// gone reports whether containerd's own folder is gone, and all its pods and images with it.
+func gone(e journal.Entry) bool {
+	_, err := os.Stat(e.Detail["data"])
+	return e.Detail["data"] != "" && errors.Is(err, fs.ErrNotExist)
 }
 
 // remove stops and removes the sandboxes of a guest, with their containers. Until the given time it also waits for one to appear, even after
 // removing one: containerd may still be serving a request that was cut off.
 func (s *service) remove(ctx context.Context, e journal.Entry, appears time.Time) error {
 	id := e.Detail["guest"]
-	if id == "" {
-		return nil // the entry does not say whose it is
-	}
 	var failing time.Time // since when; zero: it does not fail
 	for {
 		all, err := s.runtime.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: map[string]string{labelGuest: id}}})

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +30,7 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/image"
+	"tare/lab/proc"
 )
 
 const (
@@ -53,6 +56,7 @@ type service struct {
 // criConfig is the part of the CRI's configuration that Tare needs.
 type criConfig struct {
 	SandboxImage string `json:"sandboxImage"`
+	RootDir      string `json:"containerdRootDir"`
 	Containerd   struct {
 		Snapshotter        string `json:"snapshotter"`
 		DefaultRuntimeName string `json:"defaultRuntimeName"`
@@ -111,38 +115,51 @@ func (s *service) status(ctx context.Context) (*cri.StatusResponse, error) {
 		return said, nil
 	case codes.Unimplemented:
 		return nil, &notReady{fmt.Sprintf("containerd %s at %s has no CRI, or an older one than v1", s.version, s.address),
-			"use a containerd 1.6 or later that does not disable its plugin cri (scripts/containerd start), and name its socket with CONTAINERD_ADDRESS"}
+			"use containerd 1.6 or later with its plugin cri enabled (sudo scripts/containerd start), and name its socket with CONTAINERD_ADDRESS"}
 	}
 	return nil, fmt.Errorf("the CRI of containerd at %s does not answer: %w", s.address, err)
 }
 
 // ready says why containerd can make no pods that Tare supports; nil if it can.
 func (s *service) ready(ctx context.Context) error {
+	if s.address == addresses[0] && running("kubelet") {
+		return &notReady{"a kubelet uses containerd at " + s.address + ", and removes pods that it did not make",
+			"start a separate containerd (sudo scripts/containerd start), and name its socket with CONTAINERD_ADDRESS"}
+	}
 	said, err := s.status(ctx)
 	if err != nil {
 		return err
 	}
 	for _, c := range said.GetStatus().GetConditions() {
-		switch {
+		switch { // there are other conditions, which only warn
 		case c.Status:
 		case c.Type == cri.NetworkReady:
-			return &notReady{"containerd has no network for pods: " + c.Message, "put a CNI configuration into /etc/cni/net.d"}
-		default:
-			return &notReady{fmt.Sprintf("containerd is not ready for pods (%s): %s", c.Type, c.Message), ""}
+			return &notReady{"containerd has no network for pods: " + c.Message, "put a CNI configuration into /etc/cni/net.d, or start a separate containerd (sudo scripts/containerd start)"}
+		case c.Type == cri.RuntimeReady:
+			return &notReady{"containerd is not ready for pods: " + c.Message, "read containerd's log (journalctl -u containerd)"}
 		}
 	}
 	of := s.configured.Containerd
 	if of.Runtimes[of.DefaultRuntimeName].Options.SystemdCgroup {
-		return &notReady{"containerd's CRI has systemd make the cgroups of pods (SystemdCgroup), which Tare does not support", "use a containerd with SystemdCgroup = false"}
+		return &notReady{"containerd's CRI makes cgroups through systemd (SystemdCgroup = true); Tare supports only SystemdCgroup = false", "start a separate containerd (sudo scripts/containerd start), and name its socket with CONTAINERD_ADDRESS"}
 	}
 	if pause := s.configured.SandboxImage; pause != "" {
 		if has, err := s.has(ctx, pause); err != nil {
 			return err
 		} else if !has {
-			return &notReady{fmt.Sprintf("containerd lacks the image of pods' sandboxes, %s", pause), "ctr --namespace k8s.io images pull " + pause}
+			return &notReady{fmt.Sprintf("containerd lacks the image of pods' sandboxes, %s", pause), "ctr --address " + s.address + " --namespace k8s.io images pull " + pause}
 		}
 	}
 	return nil
+}
+
+// running reports whether a program of this name runs on the host.
+func running(name string) bool {
+	pids, err := proc.All()
+	return err == nil && slices.ContainsFunc(pids, func(pid int) bool {
+		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		return err == nil && strings.TrimSpace(string(comm)) == name
+	})
 }
 
 // has reports whether the CRI has the image.

@@ -32,11 +32,14 @@ const (
 // maxAnswer bounds an engine's answer, in bytes.
 const maxAnswer = 4 << 20
 
-// Time limits of an engine, whatever its caller's context says: for an answer, and for importing an image.
+// Time limits of an engine, whatever its caller's context says: for an answer, and for importing or pulling an image.
 const (
 	answerTime = time.Minute
 	importTime = 15 * time.Minute
 )
+
+// createImage is the request to import or pull an image.
+const createImage = "/images/create"
 
 // daemon speaks the part of Docker Engine's API that Tare needs.
 type daemon struct {
@@ -158,10 +161,13 @@ func status(err error) int {
 func (e *daemon) do(ctx context.Context, method, path string, query url.Values, body, into any) error {
 	var r io.Reader
 	kind, limit := "", answerTime
+	if path == createImage {
+		limit = importTime
+	}
 	switch b := body.(type) {
 	case nil:
 	case io.Reader:
-		r, kind, limit = b, "application/x-tar", importTime
+		r, kind = b, "application/x-tar"
 	default:
 		j, err := json.Marshal(b)
 		if err != nil {

@@ -69,7 +69,7 @@ func (d *Driver) daemon(ctx context.Context) (*daemon, error) {
 }
 
 func undo() map[string]journal.Undo {
-	return map[string]journal.Undo{kindDocker: undoDocker, kindPulled: undoPulled}
+	return map[string]journal.Undo{kindDocker: undoDocker, kindPulled: undoPulled(dial)}
 }
 
 const (
@@ -123,7 +123,7 @@ func (e *daemon) imageFor(ctx context.Context, t *image.Tree) (string, error) {
 	go func() { w.CloseWithError(t.Tar(ctx, w)) }()
 	defer r.Close() // ends the tar when the engine stops reading
 	q := url.Values{"fromSrc": {"-"}, "repo": {imageRepository}, "tag": {tag}, "changes": {"LABEL " + labelImage + "=" + t.Digest}}
-	if err := e.do(ctx, http.MethodPost, "/images/create", q, r, nil); err != nil {
+	if err := e.do(ctx, http.MethodPost, createImage, q, r, nil); err != nil {
 		return "", fmt.Errorf("importing the image into the engine: %w", err)
 	}
 	// Progress and errors come mixed in one stream of answers, so check the image itself.
@@ -148,7 +148,7 @@ func (d *Driver) Supports(ctx context.Context, t notebook.Treatment) error {
 	if err != nil || !older(e.api, zstdAPI) {
 		return err
 	}
-	return Kind.Unsupported("layers compressed by zstd", fmt.Sprintf("this engine speaks API %s; one of Docker 23.0 (API %s) or newer unpacks them", e.api, zstdAPI))
+	return Kind.Unsupported("layers compressed by zstd", fmt.Sprintf("this engine has API %s; zstd needs Docker 23.0 (API %s) or newer", e.api, zstdAPI))
 }
 
 // Forget implements engine.Puller.
@@ -171,18 +171,32 @@ func (e *daemon) forget(ctx context.Context, reference string) error {
 }
 
 // undoPulled has the engine forget an image that a start pulled. Its guest is gone before.
-func undoPulled(ctx context.Context, entry journal.Entry) error {
-	if err := engine.OwnImage(entry); err != nil {
-		return err
+func undoPulled(connect func(context.Context, string) (*daemon, error)) journal.Undo {
+	return func(ctx context.Context, entry journal.Entry) error {
+		if err := engine.OwnImage(entry); err != nil {
+			return err
+		}
+		e, err := connect(ctx, entry.Detail["host"])
+		switch {
+		case err == nil:
+			return e.forget(ctx, entry.Target)
+		case gone(entry):
+			return nil
+		}
+		return fmt.Errorf("%w: %w", journal.ErrUnreachable, err)
 	}
-	e, err := dialPatiently(ctx, entry.Detail["host"])
-	switch {
-	case err == nil:
-		return e.forget(ctx, entry.Target)
-	case gone(entry):
-		return nil
+}
+
+// entries are the journal's for a guest of the spec; they are undone from the last to the first.
+func (g *guest) entries(s engine.Spec, data string) (all []journal.Entry) {
+	asked := time.Now()
+	if s.Pull != "" {
+		all = append(all, journal.Entry{Kind: kindPulled, Target: s.Pull, Detail: map[string]string{"host": g.daemon.host, "data": data}})
+		asked = asked.Add(engine.PullTime) // the container is requested after the pull
 	}
-	return fmt.Errorf("%w: %w", journal.ErrUnreachable, err)
+	return append(all, journal.Entry{Kind: kindDocker, Target: g.name, Detail: map[string]string{
+		"host": g.daemon.host, "data": data, "guest": s.ID, "time": asked.Format(time.RFC3339Nano),
+	}})
 }
 
 // pulled has the engine pull the image that the spec names, and notes when it has it. Without one it only asks whether ctx is done.
@@ -192,11 +206,7 @@ func (e *daemon) pulled(ctx context.Context, s engine.Spec) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, engine.PullTime)
 	defer cancel()
-	i := strings.LastIndex(s.Pull, ":")
-	if i < 0 {
-		return fmt.Errorf("image %q: must be NAME:TAG", s.Pull)
-	}
-	if err := e.do(ctx, http.MethodPost, "/images/create", url.Values{"fromImage": {s.Pull[:i]}, "tag": {s.Pull[i+1:]}}, nil, nil); err != nil {
+	if err := e.do(ctx, http.MethodPost, createImage, url.Values{"fromImage": {s.Pull}}, nil, nil); err != nil {
 		return fmt.Errorf("the engine did not pull the image %s: %w", s.Pull, err)
 	}
 	// Progress and errors come mixed in one stream of answers, so check the image itself.
@@ -254,16 +264,8 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Cont
 	g := &guest{Base: engine.Base{Notes: append(notes(s.NetworkMode()), elsewhere(info.DockerRootDir, d.State)...)}, daemon: e, name: engine.ContainerName(s.ID)}
 	died := make(chan struct{})
 	return g, engine.Recipe{
-		What: "docker container", Undo: map[string]journal.Undo{kindDocker: removeDocker, kindPulled: undoPulled},
-		Journal: func(string) []journal.Entry {
-			var all []journal.Entry // undone from the last to the first
-			if s.Pull != "" {
-				all = append(all, journal.Entry{Kind: kindPulled, Target: s.Pull, Detail: map[string]string{"host": e.host, "data": info.DockerRootDir}})
-			}
-			return append(all, journal.Entry{Kind: kindDocker, Target: g.name, Detail: map[string]string{
-				"host": e.host, "data": info.DockerRootDir, "guest": s.ID, "time": time.Now().Format(time.RFC3339Nano),
-			}})
-		},
+		What: "docker container", Undo: map[string]journal.Undo{kindDocker: removeDocker, kindPulled: undoPulled(dialPatiently)},
+		Journal: func(string) []journal.Entry { return g.entries(s, info.DockerRootDir) },
 		Met: func(context.Context) error {
 			// Docker's storage drivers may lose the owner and the mode of an image's "/". No command has run in the guest yet.
 			if err := config.SameRoot(fmt.Sprintf("/proc/%d/root", g.PID), s.Image.Dir); err != nil {
