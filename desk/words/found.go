@@ -63,7 +63,7 @@ func tableOf(s *data.Summary, rows []*data.Row, all bool) ResultTable {
 			continue
 		}
 		t.Lines = append(t.Lines, lineOf(s, r, scale, networks))
-		if c := r.Control(); r.IsBaseline() && c != nil && (HasRate(r) || math.Abs(c.Mean/r.Mean-1) > s.Margin()) { // ratios are to both, as is a rate's headline
+		if c := r.Control(); c != nil && (HasRate(r) || math.Abs(c.Mean/r.Mean-1) > s.Margin()) { // ratios are to both, as is a rate's headline
 			t.Lines = append(t.Lines, ResultLine{Name: Environment(r.Treatment, networks) + ", A/A control", Value: valueOf(c, scale), Change: "part of it"})
 		}
 	}
@@ -151,6 +151,9 @@ func changeOf(q stats.Quotient) string {
 		return PerCent(q)
 	case q.Value >= 2:
 		d := min(Places(q.Value, q.Low, q.High), 3)
+		if q.Low < 1 && d == 0 { // an end below 1 must not read as 1
+			d = 1
+		}
 		return Number(q.Value, d) + " times (" + Number(q.Low, d) + " to " + Number(q.High, d) + ")"
 	}
 	return perCent(q, 2)
