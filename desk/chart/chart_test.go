@@ -393,6 +393,13 @@ func TestHeat(t *testing.T) {
 		}
 	}
 	slices.SortStableFunc(s.Rows, func(a, b *data.Row) int { return strings.Compare(a.Treatment.ID, b.Treatment.ID) })
+	unknown := &data.Summary{}
+	for i := range 2 * manyWorkloads {
+		unknown.Rows = append(unknown.Rows, row(fmt.Sprintf("w%d cn crun pinned large", i), nan, nan))
+	}
+	if Heat(unknown) != nil {
+		t.Error("a map of nothing: no row has a ratio")
+	}
 	f := Heat(s)
 	if f == nil {
 		t.Fatal("four workloads have no heat map")

@@ -95,7 +95,7 @@ func heatOf(s *data.Summary) heat {
 	for _, rows := range s.Places() {
 		line := -1
 		for _, r := range rows {
-			if !r.Representative || r.Treatment.AA || r.IsBaseline() || r.Rounds == 0 || r.Treatment.Isolation != "" {
+			if !r.Representative || r.Treatment.AA || r.IsBaseline() || math.IsNaN(r.Ratio) || r.Treatment.Isolation != "" {
 				continue
 			}
 			if line < 0 {
