@@ -31,7 +31,7 @@ func TestAFigureByEveryFactor(t *testing.T) {
 			t.Errorf("by %s: %d panels, want one with two places", p.Factor.Name, len(panels))
 			continue
 		}
-		if ordered := p.Factor.Values != nil || p.Factor.Name == notebook.FactorRate.Name; ordered && panels[0].Rows[0].Treatment.ID != p.A.ID {
+		if ordered := p.Factor.Values != nil || p.Factor.Name == notebook.FactorRate.Name || p.Factor.Name == notebook.FactorPull.Name; ordered && panels[0].Rows[0].Treatment.ID != p.A.ID {
 			t.Errorf("by %s: %q", p.Factor.Name, panels[0].Places)
 		}
 	}
