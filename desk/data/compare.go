@@ -19,19 +19,23 @@ func (s *Summary) Ratio(x, y *Row, alpha float64) stats.Quotient {
 // metal has the trials of its A/A control too (stats.Pooled): they were made for the check, and tell as much of bare metal. The control
 // itself is paired only with bare metal, and so is bare metal of another size.
 func Paired(x, y *Row) (xs, ys []float64, both []Block) {
-	order, xv := x.sums()
-	_, yv := y.sums()
-	if again := y.control(x); again != nil {
-		_, second := again.sums()
-		yv = stats.Pooled(yv, second)
-	}
-	if again := x.control(y); again != nil {
-		also, second := again.sums() // it may have rounds of its own
-		order = slices.Concat(order, slices.DeleteFunc(also, func(b Block) bool { return xv[b].N > 0 }))
-		slices.SortFunc(order, Block.Compare)
-		xv = stats.Pooled(xv, second)
-	}
+	order, xv := x.with(x.control(y))
+	_, yv := y.with(y.control(x))
 	return stats.Paired(order, xv, yv)
+}
+
+// MeanOfBoth is the mean over rounds of a row and its A/A control, to which ratios to the row are relative (Paired), with its interval. It is the
+// row's own where it has no control.
+func (s *Summary) MeanOfBoth(r *Row) stats.Estimate {
+	if r.again == nil {
+		return stats.Estimate{Value: r.Mean, Low: r.MeanLow, High: r.MeanHigh, N: r.Rounds}
+	}
+	var both Row
+	order, of := r.with(r.again)
+	for _, b := range order {
+		both.Values = append(both.Values, Value{Block: b, Mean: of[b].Mean(), Trials: of[b].N})
+	}
+	return s.Mean(&both, stats.Alpha)
 }
 
 // Control is bare metal's A/A control, whose trials count in ratios to it (Paired), though Mean leaves them out; nil: the row has none.
@@ -83,6 +87,18 @@ func (r *Row) sums() (order []Block, of map[Block]stats.Sum) {
 		of[v.Block] = stats.Sum{Of: v.Mean, N: 1}
 	}
 	return order, of
+}
+
+// with are a row's values by block, and the blocks in order. With an A/A control, a round has the mean of both; the control may have rounds of its own.
+func (r *Row) with(again *Row) (order []Block, of map[Block]stats.Sum) {
+	order, of = r.sums()
+	if again == nil {
+		return order, of
+	}
+	also, second := again.sums()
+	order = slices.Concat(order, slices.DeleteFunc(also, func(b Block) bool { return of[b].N > 0 }))
+	slices.SortFunc(order, Block.Compare)
+	return order, stats.Pooled(of, second)
 }
 
 // folders are those that blocks, or what is of a block, are in, each once.

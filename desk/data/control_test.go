@@ -125,3 +125,29 @@ func TestCalibrationsAreOfAHostAndMetric(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// The mean of bare metal and its control is what ratios divide by: where all rounds are complete, the two means give the ratio.
+func TestMeansGiveTheRatio(t *testing.T) {
+	s, err := data.Read([]string{places(3, 5, 0.03).Write(t)}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, r := range s.Rows {
+		b := s.Base(r)
+		if b == nil || b == r || r.Treatment.AA {
+			continue
+		}
+		seen++
+		both := s.MeanOfBoth(b)
+		if got := r.Mean / both.Value; math.Abs(got-r.Ratio) > 1e-9 || !(both.Low < both.Value) || !(both.Value < both.High) {
+			t.Errorf("%s: %g of %+v is %g, and the ratio %g", r.Treatment.ID, r.Mean, both, got, r.Ratio)
+		}
+		if own := s.MeanOfBoth(r); own.Value != r.Mean || own.Low != r.MeanLow || own.High != r.MeanHigh {
+			t.Errorf("%s has no control: %+v, want its own mean", r.Treatment.ID, own)
+		}
+	}
+	if seen != 3 {
+		t.Errorf("%d rows", seen)
+	}
+}

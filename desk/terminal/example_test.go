@@ -25,8 +25,7 @@ func ExampleAnswer() {
 	// lower is better.
 	//
 	//   environment                 mean          vs bare metal          at ±1 %
-	//   bare metal                  284 ± 419 ms  reference
-	//   bare metal, A/A control     342 ± 589 ms  part of it
+	//   bare metal                  313 ± 504 ms  reference
 	//   Docker, CPU quota (--cpus)  331 ± 521 ms  +5.6 % (no interval)
 	//   runc, CPU quota             321 ± 429 ms  +2.4 % (no interval)
 	//   runc, CPU set               147 ± 26 ms   −52.9 % (no interval)

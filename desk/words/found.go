@@ -63,8 +63,8 @@ func tableOf(s *data.Summary, rows []*data.Row, all bool) ResultTable {
 			continue
 		}
 		t.Lines = append(t.Lines, lineOf(s, r, scale, networks))
-		if c := r.Control(); c != nil && (HasRate(r) || math.Abs(c.Mean/r.Mean-1) > s.Margin()) { // ratios are to both, as is a rate's headline
-			t.Lines = append(t.Lines, ResultLine{Name: Environment(r.Treatment, networks) + ", A/A control", Value: valueOf(c, scale), Change: "part of it"})
+		if c := r.Control(); c != nil && HasRate(r) { // the reference is both
+			t.Lines = append(t.Lines, ResultLine{Name: Environment(r.Treatment, networks) + ", A/A control", Value: valueOf(s, c, scale), Change: "counts as well"})
 		}
 	}
 	return t
@@ -102,7 +102,7 @@ func lineOf(s *data.Summary, r *data.Row, in inUnit, networks bool) ResultLine {
 		}
 		return l
 	}
-	l.Value = valueOf(r, in)
+	l.Value = valueOf(s, r, in)
 	switch {
 	case r.Baseline == "":
 		l.Change = "no reference"
@@ -119,9 +119,10 @@ func lineOf(s *data.Summary, r *data.Row, in inUnit, networks bool) ResultLine {
 	return l
 }
 
-// valueOf is a row's mean with its interval: "445.5 ± 4.0 ms".
-func valueOf(r *data.Row, in inUnit) string {
-	mean, low, high := r.Mean*in.by, r.MeanLow*in.by, r.MeanHigh*in.by
+// valueOf is a row's mean with its interval, of bare metal with that of its A/A control: "445.5 ± 4.0 ms".
+func valueOf(s *data.Summary, r *data.Row, in inUnit) string {
+	e := s.MeanOfBoth(r)
+	mean, low, high := e.Value*in.by, e.Low*in.by, e.High*in.by
 	if rate := rateOf(r); rate != nil {
 		e := rate.Of(r)
 		mean, low, high, in.unit = e.Value, e.Low, e.High, "1/s"

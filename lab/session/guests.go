@@ -103,7 +103,7 @@ func (l *Lab) provision(ctx context.Context, w crowd.Want, shared string) (g gue
 	if s.Network, err = l.network(ctx, k, t, w.Work); err != nil {
 		return g, err
 	}
-	if s.Pull, err = l.pulls(ctx, e, t, &w.Work.Image.Tree); err != nil {
+	if s.Pull, err = l.pulls(ctx, e, t, w.Work.Image); err != nil {
 		return g, err
 	}
 	s.Shared, s.Moments = shared, w.Moments
@@ -456,12 +456,12 @@ func (l *Lab) Prepare(ctx context.Context, t notebook.Treatment, root *image.Ima
 }
 
 // pulls returns the reference of the image that the start of the treatment's guest pulls, which the engine has forgotten; "" where it pulls none.
-func (l *Lab) pulls(ctx context.Context, e engine.Driver, t notebook.Treatment, root *image.Tree) (string, error) {
+func (l *Lab) pulls(ctx context.Context, e engine.Driver, t notebook.Treatment, root *image.Image) (string, error) {
 	of := notebook.PullOf(t)
 	if of.None() {
 		return "", nil
 	}
-	reference, _, err := l.registry.Push(ctx, root, of) // Prepare has pushed it
+	reference, _, err := l.registry.Push(ctx, &root.Tree, of) // Prepare has pushed it
 	if err != nil {
 		return "", err
 	}
