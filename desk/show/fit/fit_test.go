@@ -101,3 +101,20 @@ func TestTheFindingHasTheMetricBesideTheLimit(t *testing.T) {
 		t.Errorf("%q, want %q in it", got, want)
 	}
 }
+
+// Where two searches found different numbers, the answer has what each number did, and an end that looks like the limit has another digit.
+func TestWhatEachNumberDid(t *testing.T) {
+	c := config{of: &kind.Config{Metric: "p95", Factor: 1.5}}
+	for want, f := range map[string]*fits{
+		" With 2, the p95 of shor is 1.15 to 1.49 times its value without neighbours, with 3 it is 1.2 to 1.9 times, and with 4 it is 1.8 to 2.3 times; the limit is 1.5 times.": {
+			least: 2, most: 3, tails: map[int]span{2: {1.15, 1.487}, 3: {1.2, 1.9}, 4: {1.8, 2.3}}},
+		" With 2, the p95 of shor is 1.1 times its value without neighbours, and with 3 it is 1.7 times; the limit is 1.5 times.": {
+			least: 2, most: 2, tails: map[int]span{2: {1.1, 1.1}, 3: {1.7, 1.7}}},
+		" With 1, the p95 of shor is 2.0 times its value without neighbours; the limit is 1.5 times.": {
+			tails: map[int]span{1: {2, 2}}},
+	} {
+		if got := c.limit(f, "shor"); got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+}

@@ -135,16 +135,28 @@ func (c config) limit(f *fits, work string) string {
 	if !tried {
 		return fmt.Sprintf(" With more, the %s of %s is at least %g times its value without neighbours.", metric, work, c.of.Factor)
 	}
-	said := fmt.Sprintf(" With %d, the %s of %s is %s times its value without neighbours", f.most+1, metric, work, over)
-	if under, has := f.tails[f.least]; has {
-		said = fmt.Sprintf(" With %d, the %s of %s is %s times its value without neighbours, and with %d it is %s times", f.least, metric, work, under, f.most+1, over)
+	var said []string
+	for _, n := range slices.Compact([]int{f.least, f.most}) {
+		if of, has := f.tails[n]; has {
+			said = append(said, fmt.Sprintf("with %d it is %s times", n, of.beside(c.of.Factor)))
+		}
 	}
-	return said + fmt.Sprintf("; the limit is %g times.", c.of.Factor)
+	said = append(said, fmt.Sprintf("with %d it is %s times", f.most+1, over.beside(c.of.Factor)))
+	said[0] = strings.Replace(said[0], " it is ", fmt.Sprintf(", the %s of %s is ", metric, work), 1) + " its value without neighbours"
+	if last := len(said) - 1; last > 0 {
+		said[last] = "and " + said[last]
+	}
+	return " " + words.Capital(strings.Join(said, ", ")) + fmt.Sprintf("; the limit is %g times.", c.of.Factor)
 }
 
-// String writes the span: "1.6 to 1.8", or one number where both ends look alike.
-func (s span) String() string {
-	least, most := words.Digits(s.least, 2), words.Digits(s.most, 2)
+// beside writes the span to stand beside a limit: "1.6 to 1.8", or one number where both ends look alike. An end that looks like the limit has another
+// digit.
+func (s span) beside(limit float64) string {
+	d := 2
+	if l := words.Digits(limit, 2); words.Digits(s.least, d) == l || words.Digits(s.most, d) == l {
+		d = 3
+	}
+	least, most := words.Digits(s.least, d), words.Digits(s.most, d)
 	if least == most {
 		return least
 	}
