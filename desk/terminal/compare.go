@@ -14,7 +14,7 @@ import (
 func Comparison(w io.Writer, c *compare.Comparison, on Screen) error {
 	t := &text{Screen: on}
 	t.wrap("", words.Compared(c))
-	t.list("What else differs", words.Doubts(c.Differences))
+	t.list("Differences between the runs", words.Doubts(c.Differences))
 	for _, s := range words.Changes(c) {
 		t.list(s.Head, s.Lines)
 	}
@@ -36,7 +36,7 @@ func Note(w io.Writer, c *compare.Comparison) error {
 			fmt.Fprintf(&b, "- %s\n", markdown(l))
 		}
 	}
-	write("What else differs", words.Doubts(c.Differences))
+	write("Differences between the runs", words.Doubts(c.Differences))
 	for _, s := range words.Changes(c) {
 		write(s.Head, s.Lines)
 	}

@@ -107,7 +107,7 @@ func ChangedWhere(c *compare.Comparison, x compare.Change) string {
 		of.Params, of.Factors = nil, nil
 	}
 	row := *x.Old
-	if row.Treatment.Kernel != x.New.Treatment.Kernel { // What else differs names both
+	if row.Treatment.Kernel != x.New.Treatment.Kernel { // Differences between the runs names both
 		row.Treatment.Kernel = ""
 	}
 	where := Work(of) + ", " + Label(c.Old, &row)
