@@ -121,24 +121,39 @@ func (g *guest) Diagnose() string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
-	state := "containerd: "
+	state, ended := "containerd: ", true
 	if task, err := g.made.Task(ctx, nil); err != nil {
 		state += err.Error()
 	} else if s, err := task.Status(ctx); err != nil {
 		state += err.Error()
 	} else {
 		state += fmt.Sprintf("%s, exit code %d", s.Status, s.ExitStatus)
+		ended = s.Status == client.Stopped
 	}
-	return state + whatItSaid(g.Folder)
+	return state + whatItSaid(ctx, g.Folder, ended)
 }
 
+// shimTime bounds the wait for what an ended container has printed: its shim passes it on after the end is known.
+const shimTime = time.Second
+
 // whatItSaid is what a container's ruler has printed, as the end of a sentence.
-func whatItSaid(folder string) string {
-	text, err := os.ReadFile(filepath.Join(folder, said))
-	if err != nil || len(text) == 0 {
-		return ""
+func whatItSaid(ctx context.Context, folder string, ended bool) string {
+	ctx, cancel := context.WithTimeout(ctx, shimTime)
+	defer cancel()
+	for {
+		text, err := os.ReadFile(filepath.Join(folder, said))
+		if err == nil && len(text) > 0 {
+			return "; it said: " + strings.TrimSpace(string(text[:min(len(text), mostSaid)]))
+		}
+		if !ended {
+			return ""
+		}
+		select {
+		case <-time.After(10 * time.Millisecond): // the shim gives no notice
+		case <-ctx.Done():
+			return ""
+		}
 	}
-	return "; it said: " + strings.TrimSpace(string(text[:min(len(text), mostSaid)]))
 }
 
 // mostSaid bounds what is shown of what a ruler printed, in bytes.

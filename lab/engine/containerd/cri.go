@@ -93,13 +93,14 @@ func (g *pod) Diagnose() string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
-	state := "containerd's CRI: "
+	state, ended := "containerd's CRI: ", true
 	if c, err := g.service.runtime.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: g.container}); err != nil {
 		state += err.Error()
 	} else {
 		state += strings.TrimSpace(fmt.Sprintf("%s, exit code %d %s %s", c.Status.State, c.Status.ExitCode, c.Status.Reason, c.Status.Message))
+		ended = c.Status.State == cri.ContainerState_CONTAINER_EXITED
 	}
-	return state + whatItSaid(g.Folder)
+	return state + whatItSaid(ctx, g.Folder, ended)
 }
 
 // Prepare implements engine.Preparer: it connects to containerd, and gives it the image.
