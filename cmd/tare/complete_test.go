@@ -74,7 +74,7 @@ func TestCompletion(t *testing.T) {
 		{"explain oth", "", thenFolders},
 		{"compare R R-2 ", "", thenSpace},
 		{"run quick --platforms vm-", "vm-container", thenMore},
-		{"run quick --platforms bm,container:cr", "bm,container:crun", thenMore},
+		{"run quick --platforms bm,container:cr", "bm,container:crun bm,container:cri", thenMore},
 		{"bench --platforms cn:do", "cn:docker", thenMore},
 		{"run quick --only plat", "platform=", thenMore},
 		{"run quick --only platform=v", "platform=vm platform=vmcn", thenMore},
