@@ -273,11 +273,9 @@ func orderOn(axis string, r *data.Row) [2]float64 {
 			return [2]float64{}
 		}
 		return [2]float64{1 + float64(n.PerCore), float64(n.CPU + n.IO + n.Work)}
-	}
-	if of := notebook.PullOf(t); axis == notebook.FactorPull.Name && !of.None() {
-		return [2]float64{1 + float64(slices.Index(notebook.Compressions, of.Compression)), float64(of.Layers)}
-	} else if axis == notebook.FactorPull.Name {
-		return [2]float64{} // nothing is pulled
+	case notebook.FactorPull.Name: // first what is not pulled, which has no compression
+		of := notebook.PullOf(t)
+		return [2]float64{float64(slices.Index(notebook.Compressions, of.Compression)), float64(of.Layers)}
 	}
 	v, _ := t.Value(axis)
 	f, _ := notebook.FactorNamed(axis)

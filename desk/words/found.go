@@ -169,7 +169,7 @@ func said(s *data.Summary, r *data.Row) string {
 			return string(v) + ", but not zero"
 		}
 	case stats.Inconclusive:
-		switch d := differs(s, r); {
+		switch d := direction(s, r); {
 		case r.Doubtful:
 			return string(v) + ": the A/A check failed"
 		case r.Unreliable():
@@ -318,7 +318,7 @@ func reliance(s *data.Summary) ResultBlock {
 	}
 	b.Lines = append(b.Lines, checked(s)...)
 	open := slices.DeleteFunc(slices.Clone(s.Rows), func(r *data.Row) bool {
-		return !r.Representative || r.Treatment.AA || s.Verdict(r) != stats.Inconclusive || differs(s, r) != ""
+		return !r.Representative || r.Treatment.AA || s.Verdict(r) != stats.Inconclusive || direction(s, r) != ""
 	})
 	if v := resolved(0, open); stats.Finite(s.Resolution()) && v > 0 {
 		mark, text := NoMark, "This run cannot resolve differences below "+upwards(v)+"."

@@ -201,11 +201,11 @@ func (p *spot) bounded() bool {
 // clear says whether a row is known to be better or worse than a reference other than bare metal, by whatever amount. Whoever names such a
 // reference chooses between the two, and needs to know which is better.
 func (p *spot) clear(r *data.Row) bool {
-	return len(p.s.Baseline) > 0 && differs(p.s, r) != ""
+	return len(p.s.Baseline) > 0 && direction(p.s, r) != ""
 }
 
-// differs is slower or faster where a row's interval excludes the reference, whatever the margin; otherwise "".
-func differs(s *data.Summary, r *data.Row) stats.Verdict {
+// direction is slower or faster where a row's interval excludes the reference, whatever the margin; otherwise "".
+func direction(s *data.Summary, r *data.Row) stats.Verdict {
 	c := r.Cost()
 	switch {
 	case s.Finding(r) == "" || r.Doubtful || r.Unreliable():
@@ -384,7 +384,7 @@ func (p *spot) each() (found, open []string) {
 				said = append(said, p.differs(r))
 			case v == stats.Equivalent:
 				small = append(small, "by at most "+upwards(max(worst(r), 0))+p.by(r))
-			case differs(p.s, r) != "":
+			case direction(p.s, r) != "":
 				said = append(said, p.differs(r)+", perhaps less than "+margin(p.s.Margin()))
 			default:
 				cannot, unsettled = append(cannot, p.couldBe(r)), append(unsettled, r)

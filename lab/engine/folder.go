@@ -37,21 +37,16 @@ func Undo() map[string]journal.Undo {
 // MakeShared makes an empty folder that several guests may share (Spec.Shared). Every user in a guest may write to it. Undoing the changes removes
 // it; do that after the last guest is gone.
 func MakeShared(j *journal.Journal, state, id string) (dir string, c *journal.Changes, err error) {
-	if dir, c, err = MakeFolder(j, state, id); err != nil {
-		return "", nil, err
-	}
-	if err = os.Chmod(dir, 0o777|os.ModeSticky); err != nil {
-		bounded, cancel := context.WithTimeout(context.Background(), undoTime)
-		defer cancel()
-		return "", nil, errors.Join(err, c.Undo(bounded))
-	}
-	return dir, c, nil
+	return MakeFolder(j, state, id, 0o777|os.ModeSticky)
 }
 
-// MakeFolder makes an empty folder for something beside the guests, which only root may enter. Undoing the changes removes it.
-func MakeFolder(j *journal.Journal, state, id string) (dir string, c *journal.Changes, err error) {
+// MakeFolder makes an empty folder with this mode for something beside the guests. Undoing the changes removes it.
+func MakeFolder(j *journal.Journal, state, id string, mode os.FileMode) (dir string, c *journal.Changes, err error) {
 	c = journal.NewChanges(j, Undo())
-	if dir, err = makeFolder(c, state, id, nil, nil); err != nil {
+	if dir, err = makeFolder(c, state, id, nil, nil); err == nil {
+		err = os.Chmod(dir, mode)
+	}
+	if err != nil {
 		bounded, cancel := context.WithTimeout(context.Background(), undoTime)
 		defer cancel()
 		return "", nil, errors.Join(err, c.Undo(bounded))

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"os"
 	"os/exec"
 
 	"tare/notebook"
@@ -11,6 +12,14 @@ import (
 type QuickProber interface {
 	// QuickProbe answers a capability. Inconclusive: the answer needs a guest, or root.
 	QuickProbe(ctx context.Context, capability string) notebook.Capability
+}
+
+// Unprivileged is a probe's answer without the verdict of a user who may only lack the permission to ask.
+func Unprivileged(c notebook.Capability) notebook.Capability {
+	if c.Answer == notebook.NotSupported && os.Geteuid() != 0 {
+		c.Answer, c.Do = notebook.Inconclusive, "sudo tare doctor"
+	}
+	return c
 }
 
 // QuickProbe answers one of the kind's capabilities for the engine d without a guest, as far as possible. Inconclusive: the answer

@@ -73,18 +73,24 @@ func (t *Tree) Split(n int) ([][]string, error) {
 	}
 	var parts [][]string
 	var seen map[string]bool // of the last part
+	var add func(name string)
+	add = func(name string) { // with the folders above it, the outermost first
+		if seen[name] {
+			return
+		}
+		seen[name] = true
+		if name != "." {
+			add(filepath.Dir(name))
+		}
+		last := &parts[len(parts)-1]
+		*last = append(*last, "./"+name)
+	}
 	var done int64
 	for _, f := range all {
 		if done >= total/int64(n)*int64(len(parts)) && len(parts) < n {
 			parts, seen = append(parts, nil), map[string]bool{}
 		}
-		last := &parts[len(parts)-1]
-		for _, name := range append(above(f.path), f.path) {
-			if !seen[name] {
-				seen[name] = true
-				*last = append(*last, "./"+name)
-			}
-		}
+		add(f.path)
 		done += f.size
 	}
 	if len(parts) < n {
@@ -93,13 +99,11 @@ func (t *Tree) Split(n int) ([][]string, error) {
 	return parts, nil
 }
 
-// above lists the folders above a relative path, the outermost first.
-func above(path string) (all []string) {
-	for at := filepath.Dir(path); path != "."; at = filepath.Dir(at) {
-		all = append([]string{at}, all...)
-		if at == "." {
-			break
-		}
+// Tag is the beginning of the folder's digest, for names of images. It returns an error for a digest that is not ALGORITHM:HEX.
+func (t *Tree) Tag() (string, error) {
+	_, hex, ok := strings.Cut(t.Digest, ":")
+	if !ok || len(hex) < 12 {
+		return "", fmt.Errorf("image digest %q: must be ALGORITHM:HEX", t.Digest)
 	}
-	return all
+	return hex[:12], nil
 }

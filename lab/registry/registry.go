@@ -16,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/compression"
@@ -79,7 +78,7 @@ func Start(ctx context.Context, j *journal.Journal, state string) (_ *Registry, 
 		return nil, err
 	}
 	r := &Registry{address: netip.AddrPortFrom(here, uint16(port)).String(), own: rand.Text(), pushed: map[string]pushed{}}
-	if r.dir, r.changes, err = engine.MakeFolder(j, state, fmt.Sprintf("tare-registry-%d", os.Getpid())); err != nil {
+	if r.dir, r.changes, err = engine.MakeFolder(j, state, fmt.Sprintf("tare-registry-%d", os.Getpid()), 0o700); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -174,8 +173,11 @@ func (r *Registry) Push(ctx context.Context, t *image.Tree, of notebook.Pull) (r
 func (r *Registry) push(ctx context.Context, t *image.Tree, of notebook.Pull) (p pushed, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pushTime)
 	defer cancel()
-	_, hex, _ := strings.Cut(t.Digest, ":")
-	to, err := name.NewTag(fmt.Sprintf("%s/%s:%s-%d-%s", r.address, engine.PulledRepository, of.Compression, of.Layers, hex[:min(len(hex), 12)]), name.Insecure)
+	tag, err := t.Tag()
+	if err != nil {
+		return p, err
+	}
+	to, err := name.NewTag(fmt.Sprintf("%s/%s:%s-%d-%s", r.address, engine.PulledRepository, of.Compression, of.Layers, tag), name.Insecure)
 	if err != nil {
 		return p, err
 	}

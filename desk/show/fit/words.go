@@ -136,13 +136,17 @@ func (c config) limit(f *fits, work string) string {
 		return fmt.Sprintf(" With more, the %s of %s is at least %g times its value without neighbours.", metric, work, c.of.Factor)
 	}
 	var said []string
+	is, of := fmt.Sprintf(", the %s of %s is", metric, work), " its value without neighbours"
+	say := func(n int, ratio span) {
+		said = append(said, fmt.Sprintf("with %d%s %s times%s", n, is, ratio.beside(c.of.Factor), of))
+		is, of = " it is", ""
+	}
 	for _, n := range slices.Compact([]int{f.least, f.most}) {
-		if of, has := f.tails[n]; has {
-			said = append(said, fmt.Sprintf("with %d it is %s times", n, of.beside(c.of.Factor)))
+		if ratio, has := f.tails[n]; has {
+			say(n, ratio)
 		}
 	}
-	said = append(said, fmt.Sprintf("with %d it is %s times", f.most+1, over.beside(c.of.Factor)))
-	said[0] = strings.Replace(said[0], " it is ", fmt.Sprintf(", the %s of %s is ", metric, work), 1) + " its value without neighbours"
+	say(f.most+1, over)
 	if last := len(said) - 1; last > 0 {
 		said[last] = "and " + said[last]
 	}

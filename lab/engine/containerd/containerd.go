@@ -60,8 +60,6 @@ const (
 	answerTime = 10 * time.Second
 	// createTime bounds making, starting or removing a container that the caller no longer waits for.
 	createTime = 30 * time.Second
-	// inFlight is how long after a request its container may still appear: a killed Tare may have died between the two.
-	inFlight = 3 * time.Second
 )
 
 // addresses are where containerd listens: by default, and where the Docker Engine has started it.
@@ -225,6 +223,11 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec) (*guest, engine.Reci
 	}, nil
 }
 
+// steadily is a context for a request that goes on when ctx is done.
+func steadily(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), createTime)
+}
+
 // create makes the container's record. A request goes on when ctx is done: if it were cut off, containerd would go on making what the
 // following removal did not find.
 func create(ctx context.Context, c *client.Client, s engine.Spec, name, root, run string) (client.Container, error) {
@@ -240,7 +243,7 @@ func create(ctx context.Context, c *client.Client, s engine.Spec, name, root, ru
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	steady, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
+	steady, cancel := steadily(ctx)
 	defer cancel()
 	made, err := c.NewContainer(steady, name, client.WithSpec(spec), client.WithContainerLabels(map[string]string{labelGuest: s.ID}))
 	if err != nil {
@@ -254,7 +257,7 @@ func start(ctx context.Context, g *guest, died chan<- struct{}) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	steady, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
+	steady, cancel := steadily(ctx)
 	defer cancel()
 	task, err := g.made.NewTask(steady, cio.LogFile(filepath.Join(g.Folder, said)))
 	if err != nil {
@@ -280,24 +283,19 @@ func undo() map[string]journal.Undo { return map[string]journal.Undo{kindContain
 
 // undoContainerd removes a container that another, dead process requested, and the shim that containerd may have left behind.
 func undoContainerd(ctx context.Context, e journal.Entry) error {
-	asked, err := time.Parse(time.RFC3339Nano, e.Detail["time"])
+	asked, err := engine.Asked(e)
 	if err != nil {
-		return fmt.Errorf("containerd: the journal's time %q: %w", e.Detail["time"], err)
+		return err
 	}
 	c, _, err := dial(ctx, e.Detail["address"], namespace)
 	if err != nil {
 		return fmt.Errorf("%w: %w", journal.ErrUnreachable, err)
 	}
 	defer c.Close()
-	if err := remove(ctx, c, e, appearing(asked)); err != nil {
+	if err := remove(ctx, c, e, engine.Appears(asked)); err != nil {
 		return err
 	}
 	return endShims(ctx, e.Target)
-}
-
-// appearing is until when a container that was requested then may still appear. A time in the future, by a clock that was set back, is as good as now.
-func appearing(asked time.Time) time.Time {
-	return time.Now().Add(min(inFlight, inFlight-time.Since(asked)))
 }
 
 // remove removes a container if it is Tare's, with its task. Until the given time it also waits for the container to appear, even
@@ -371,7 +369,7 @@ func isShim(pid int, name string) bool {
 // end kills the container's task and removes both. What is gone already counts as removed, and a task that has just appeared is left to the next
 // attempt. Like create, it goes on when ctx is done.
 func end(ctx context.Context, made client.Container) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
+	ctx, cancel := steadily(ctx)
 	defer cancel()
 	task, err := made.Task(ctx, nil)
 	if err == nil {
@@ -394,28 +392,28 @@ func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capabili
 	case err == nil:
 		c.Answer, c.Why = notebook.Supported, fmt.Sprintf("containerd %s at %s", d.version, d.address)
 		c.Versions = map[string]string{"containerd": d.version}
-	case errors.Is(err, fs.ErrPermission):
-		c.Answer, c.Why, c.Do = notebook.NotSupported, err.Error(), "run tare as root (sudo tare …)"
-	case ctx.Err() != nil:
-		c.Answer, c.Why = notebook.Inconclusive, err.Error()
 	default:
-		c.Answer, c.Why = notebook.NotSupported, err.Error()
-		if _, missing := exec.LookPath("containerd"); missing != nil {
-			c.Do = "apt-get install containerd runc, and start it"
-		}
+		c.Answer, c.Why, c.Do = unanswered(ctx, err, "apt-get install containerd runc, and start it")
 	}
 	return c
+}
+
+// unanswered is the answer of a probe for which containerd could not be asked. install is what to do where it is not installed.
+func unanswered(ctx context.Context, err error, install string) (answer notebook.Answer, why, do string) {
+	answer, why = notebook.NotSupported, err.Error()
+	_, missing := exec.LookPath("containerd")
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		do = "run tare as root (sudo tare …)"
+	case ctx.Err() != nil:
+		answer = notebook.Inconclusive
+	case missing != nil:
+		do = install
+	}
+	return answer, why, do
 }
 
 // QuickProbe implements engine.QuickProber: asking containerd makes no container.
 func (d *Driver) QuickProbe(ctx context.Context, capability string) notebook.Capability {
-	return quickly(d.Probe(ctx, capability))
-}
-
-// quickly is a probe's answer, without the verdict of a user who may only lack the permission.
-func quickly(c notebook.Capability) notebook.Capability {
-	if c.Answer == notebook.NotSupported && os.Geteuid() != 0 {
-		c.Answer, c.Do = notebook.Inconclusive, "sudo tare doctor"
-	}
-	return c
+	return engine.Unprivileged(d.Probe(ctx, capability))
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -239,7 +238,7 @@ func (g *pod) create(ctx context.Context, img, run string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	steady, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
+	steady, cancel := steadily(ctx)
 	defer cancel()
 	sandbox, err := g.service.runtime.RunPodSandbox(steady, &cri.RunPodSandboxRequest{Config: g.config})
 	if err != nil {
@@ -259,7 +258,7 @@ func (g *pod) create(ctx context.Context, img, run string) error {
 		return err
 	}
 	g.Spec.Moments.Mark(notebook.MomentImage)
-	steady, cancel = context.WithTimeout(context.WithoutCancel(ctx), createTime)
+	steady, cancel = steadily(ctx)
 	defer cancel()
 	c, err := g.service.runtime.CreateContainer(steady, &cri.CreateContainerRequest{PodSandboxId: g.sandbox, Config: made, SandboxConfig: g.config})
 	if err != nil {
@@ -348,7 +347,7 @@ func (g *pod) start(ctx context.Context, died chan<- struct{}) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	steady, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
+	steady, cancel := steadily(ctx)
 	defer cancel()
 	if _, err := g.service.runtime.StartContainer(steady, &cri.StartContainerRequest{ContainerId: g.container}); err != nil {
 		return fmt.Errorf("containerd did not start the pod's container: %w", err)
@@ -387,9 +386,9 @@ func undoPulled(ctx context.Context, e journal.Entry) error {
 
 // undoPod removes a pod that another, dead process requested.
 func undoPod(ctx context.Context, e journal.Entry) error {
-	asked, err := time.Parse(time.RFC3339Nano, e.Detail["time"])
+	asked, err := engine.Asked(e)
 	if err != nil {
-		return fmt.Errorf("a pod: the journal's time %q: %w", e.Detail["time"], err)
+		return err
 	}
 	if id := e.Detail["guest"]; id == "" || e.Target != engine.ContainerName(id) {
 		return nil // the entry does not say whose it is
@@ -402,7 +401,7 @@ func undoPod(ctx context.Context, e journal.Entry) error {
 		return fmt.Errorf("%w: %w", journal.ErrUnreachable, err)
 	}
 	defer s.Close()
-	return s.remove(ctx, e, appearing(asked))
+	return s.remove(ctx, e, engine.Appears(asked))
 }
 
 // gone reports whether containerd's own folder is gone, and all its pods and images with it.
@@ -447,7 +446,7 @@ func (s *service) remove(ctx context.Context, e journal.Entry, appears time.Time
 
 // end stops a sandbox, which kills its containers, and removes both. Like create, it goes on when ctx is done.
 func (s *service) end(ctx context.Context, sandbox string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
+	ctx, cancel := steadily(ctx)
 	defer cancel()
 	if _, err := s.runtime.StopPodSandbox(ctx, &cri.StopPodSandboxRequest{PodSandboxId: sandbox}); err != nil {
 		return err
@@ -470,18 +469,13 @@ func (d *podDriver) Probe(ctx context.Context, capability string) notebook.Capab
 		c.Versions = map[string]string{"containerd": s.version}
 	case errors.As(err, &cannot):
 		c.Answer, c.Why, c.Do = notebook.NotSupported, cannot.why, cannot.do
-	case ctx.Err() != nil:
-		c.Answer, c.Why = notebook.Inconclusive, err.Error()
 	default:
-		c.Answer, c.Why = notebook.NotSupported, err.Error()
-		if _, missing := exec.LookPath("containerd"); missing != nil {
-			c.Do = "apt-get install " + strings.Join(CRI.Packages, " ") + ", and start containerd"
-		}
+		c.Answer, c.Why, c.Do = unanswered(ctx, err, "apt-get install "+strings.Join(CRI.Packages, " ")+", and start containerd")
 	}
 	return c
 }
 
 // QuickProbe implements engine.QuickProber: asking containerd makes no pod.
 func (d *podDriver) QuickProbe(ctx context.Context, capability string) notebook.Capability {
-	return quickly(d.Probe(ctx, capability))
+	return engine.Unprivileged(d.Probe(ctx, capability))
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -156,10 +155,7 @@ func (s *service) ready(ctx context.Context) error {
 // running reports whether a program of this name runs on the host.
 func running(name string) bool {
 	pids, err := proc.All()
-	return err == nil && slices.ContainsFunc(pids, func(pid int) bool {
-		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-		return err == nil && strings.TrimSpace(string(comm)) == name
-	})
+	return err == nil && slices.ContainsFunc(pids, func(pid int) bool { return proc.Name(pid) == name })
 }
 
 // has reports whether the CRI has the image.
@@ -185,7 +181,7 @@ func (s *service) pull(ctx context.Context, reference string) error {
 
 // forget has containerd remove an image, its content and what was unpacked of it.
 func (s *service) forget(ctx context.Context, reference string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
+	ctx, cancel := steadily(ctx)
 	defer cancel()
 	if _, err := s.images.RemoveImage(ctx, &cri.RemoveImageRequest{Image: &cri.ImageSpec{Image: reference}}); err != nil {
 		return fmt.Errorf("containerd did not remove the image %s: %w", reference, err)
@@ -213,11 +209,11 @@ func (s *service) wait(ctx context.Context, id string) (<-chan client.ExitStatus
 
 // imageFor returns containerd's name of the image with the tree's content, and imports it where containerd lacks it. It stays there as a cache.
 func (s *service) imageFor(ctx context.Context, t *image.Tree) (string, error) {
-	_, hex, ok := strings.Cut(t.Digest, ":")
-	if !ok || len(hex) < 12 {
-		return "", fmt.Errorf("image digest %q: must be ALGORITHM:HEX", t.Digest)
+	tag, err := t.Tag()
+	if err != nil {
+		return "", err
 	}
-	name := imageRepository + ":" + hex[:12]
+	name := imageRepository + ":" + tag
 	have, err := s.GetImage(ctx, name)
 	if err == nil {
 		whole, err := have.IsUnpacked(ctx, s.configured.Containerd.Snapshotter)

@@ -104,14 +104,13 @@ func (d *Driver) Prepare(ctx context.Context, img *image.Image) error {
 
 // imageFor returns the engine's name of the image with the tree's content, and imports it where the engine lacks it.
 func (e *daemon) imageFor(ctx context.Context, t *image.Tree) (string, error) {
-	_, hex, ok := strings.Cut(t.Digest, ":")
-	if !ok || len(hex) < 12 {
-		return "", fmt.Errorf("image digest %q: must be ALGORITHM:HEX", t.Digest)
+	tag, err := t.Tag()
+	if err != nil {
+		return "", err
 	}
-	tag := hex[:12]
 	name := imageRepository + ":" + tag
 	var have imageState
-	err := e.do(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, &have)
+	err = e.do(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, &have)
 	if err == nil && have.Config.Labels[labelImage] == t.Digest {
 		return name, nil
 	}
@@ -493,15 +492,11 @@ func steadily(ctx context.Context, ask func(context.Context) error) error {
 	return ask(steady)
 }
 
-// inFlight is how long after the request a container may still appear: a killed Tare may have died between its request and the
-// engine's reaction.
-const inFlight = 3 * time.Second
-
 // undoDocker removes a container that another, dead process requested.
 func undoDocker(ctx context.Context, entry journal.Entry) error {
-	asked, err := time.Parse(time.RFC3339Nano, entry.Detail["time"])
+	asked, err := engine.Asked(entry)
 	if err != nil {
-		return fmt.Errorf("the journal's entry for %s: %w", entry.Target, err)
+		return err
 	}
 	e, err := dial(ctx, entry.Detail["host"])
 	if err != nil {
@@ -510,8 +505,7 @@ func undoDocker(ctx context.Context, entry journal.Entry) error {
 		}
 		return fmt.Errorf("%w: %w", journal.ErrUnreachable, err)
 	}
-	until := time.Now().Add(min(inFlight, inFlight-time.Since(asked)))
-	return e.remove(ctx, entry, until)
+	return e.remove(ctx, entry, engine.Appears(asked))
 }
 
 // removeDocker removes a container that this process requested.
