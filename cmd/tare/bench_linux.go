@@ -151,8 +151,8 @@ func (b *benching) spec(ctx context.Context, argv []string) (*studyfile.Spec, er
 }
 
 // serve makes the study one of a service: of its response times at a rate, of what its load prints, or of its capacity. Looking after each
-// of a few long rounds would make intervals several times as wide, so the number of rounds is fixed. With it bare metal and one container
-// take less than 3 minutes on two cores.
+// of a few long rounds would make intervals several times as wide, so the number of rounds is fixed: by default so that bare metal and one
+// container take less than 3 minutes on two cores, and with a time budget as many as fit into it.
 func (b *benching) serve(spec *studyfile.Spec) error {
 	spec.Title = "Your own service"
 	rounds := 5
@@ -172,6 +172,9 @@ func (b *benching) serve(spec *studyfile.Spec) error {
 		if err := spec.Measure("capacity", map[string]string{"objective": b.objective, "hold": "1s"}); err != nil {
 			return err
 		}
+	}
+	if b.set("time-budget") && !b.set("precision") && !b.set("decide") && !b.set("until") {
+		rounds = studyfile.UntilRounds
 	}
 	spec.Design.Rounds, spec.Design.Precision, spec.Design.Margin = studyfile.Rounds{Floor: rounds, Cap: rounds, Emulated: 1}, "", "5%"
 	return nil

@@ -56,6 +56,26 @@ func TestBenchSettingsOfAService(t *testing.T) {
 	}
 }
 
+// A service is measured in as many rounds as fit into a time budget, unless a rule ends the run.
+func TestRoundsOfAService(t *testing.T) {
+	for flags, want := range map[string]studyfile.Rounds{
+		"":                                {Floor: 6, Cap: 6, Emulated: 1},
+		"--rate 200":                      {Floor: 10, Cap: 10, Emulated: 1},
+		"--time-budget 5m":                {Floor: 200, Cap: 200, Emulated: 1},
+		"--time-budget 5m --rate 200":     {Floor: 200, Cap: 200, Emulated: 1},
+		"--time-budget 5m --precision 5%": {Floor: 6, Cap: 6, Emulated: 1},
+		"--time-budget 5m --decide 5%":    {Floor: 6, Cap: 6, Emulated: 1},
+	} {
+		spec, err := benchOf(append([]string{"--image", "web", "--service", "8080", "--load", "/"}, strings.Fields(flags)...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if spec.Design.Rounds != want {
+			t.Errorf("%q: %+v, want %+v", flags, spec.Design.Rounds, want)
+		}
+	}
+}
+
 // An error says what is wrong and what is allowed.
 func TestErrorsInFlagsOfBench(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "env")

@@ -220,6 +220,12 @@ func (d KernelChanged) InFolder(name func(string) string) Doubt { d.Dir = name(d
 func (d QuietDiffers) InFolder(name func(string) string) Doubt { d.Dir = name(d.Dir); return d }
 
 // InFolder implements FolderDoubt.
+// OutOfTime is whether nothing but the time budget decided how many rounds there are. It was set before the first of them, so their number
+// says nothing of their values.
+func (d FewRounds) OutOfTime() bool {
+	return !d.Begun && d.Floor == d.Cap && d.Ended.Reason.Is("time-budget")
+}
+
 func (d FewRounds) InFolder(name func(string) string) Doubt { d.Dir = name(d.Dir); return d }
 
 // InFolder implements FolderDoubt.

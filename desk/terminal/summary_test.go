@@ -440,6 +440,29 @@ func TestACutFolder(t *testing.T) {
 	}
 }
 
+// A time budget that was set before the first round is a fact about a run, and a doubt only where there are few rounds or a rule looks at them.
+func TestTheTimeBudgetEndsARun(t *testing.T) {
+	for _, c := range []struct {
+		rounds, floor, most int
+		want                string
+	}{
+		{5, 100, 100, "\n  %s: the time budget ended the run after 5 of 100 rounds.\n"},
+		{4, 100, 100, "\n  ! %s: the time budget ended the run after 4 of 100 rounds.\n"},
+		{5, 10, 20, "\n  ! %s: 5 of at least 10 rounds were run; its last session ended: time budget.\n"},
+	} {
+		l := newLab().add(treatmentOf("bm", "", "", "", large), 4).add(treatmentOf("cn", "crun", "", "pinned", large), 5)
+		l.rounds, l.ended, l.study.Design.Floor, l.study.Design.Cap = c.rounds, "time budget", c.floor, c.most
+		dir := l.write(t)
+		var got strings.Builder
+		if err := terminal.Answer(&got, read(t, data.Options{}, dir), false, terminal.Screen{Width: 200}); err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf(c.want, dir); !strings.Contains(got.String(), want) {
+			t.Errorf("%q is not in %s", want, got.String())
+		}
+	}
+}
+
 // A check that holds says what it could have missed.
 func TestUnseen(t *testing.T) {
 	for _, c := range []struct {

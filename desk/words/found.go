@@ -331,7 +331,13 @@ func reliance(s *data.Summary) ResultBlock {
 		switch d := d.(type) {
 		case data.StateFound:
 			add(Caution, Sentence(Doubt(d))+" Let the command remove what it leaves, or write it to {scratch}, which Tare empties before each run.")
-		case data.NarrowHost, data.FewRounds, data.Torn: // some begin with a folder's name
+		case data.FewRounds:
+			mark := Caution
+			if d.OutOfTime() && d.Rounds >= fewRounds {
+				mark = NoMark
+			}
+			add(mark, Doubt(d)+".")
+		case data.NarrowHost, data.Torn: // some begin with a folder's name
 			add(Caution, Doubt(d)+".")
 		}
 	}
@@ -438,6 +444,9 @@ func fromItself(a data.AACheck) string {
 	at := func(v float64) string { return Signed(Number(100*(v-1), d)) }
 	return "bare metal differs from itself by " + at(a.Ratio) + " % (" + at(a.Low) + " to " + at(a.High) + ")"
 }
+
+// fewRounds is how many rounds a run has at least that is not cautioned about for its time budget.
+const fewRounds = 5
 
 // vague is the least deviation from 1 of an end of an A/A control's interval that checks nothing.
 const vague = 0.25

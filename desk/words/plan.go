@@ -87,7 +87,13 @@ func Beginning(v notebook.Preview) (lines []string) {
 	if v.Guests.High == 0 {
 		return []string{"measures: nothing more, because the folder has all rounds of this study; another --out measures it again"}
 	}
-	lines = append(lines, fmt.Sprintf("measures: %s × %s, %s runs with warm-ups", Count(len(v.Treatments), "configuration"), Between(v.Rounds[0], v.Rounds[1], "round"), about(v.Trials)))
+	measures := "measures: " + Count(len(v.Treatments), "configuration") + " × "
+	if timeEnds(v) && v.Rounds[0] == v.Rounds[1] {
+		measures += fmt.Sprintf("at most %s, as many as fit into the time budget", Count(v.Rounds[1], "round"))
+	} else {
+		measures += fmt.Sprintf("%s, %s runs with warm-ups", Between(v.Rounds[0], v.Rounds[1], "round"), about(v.Trials))
+	}
+	lines = append(lines, measures)
 	if n := len(v.LeftOut); n > 0 {
 		lines = append(lines, "left out: "+Count(n, "configuration"))
 	} else {
@@ -138,7 +144,7 @@ func Lasting(v notebook.Preview) string {
 	if len(v.Unknown) > 0 {
 		text += " without " + about(v.More) + " runs of " + List(plain(v.Unknown)) + ", whose time is not known"
 	}
-	if v.BudgetS > 0 && v.Seconds.High >= v.BudgetS {
+	if timeEnds(v) {
 		text += ", which is limited by the time budget"
 	}
 	if v.Preparing.High > 5 {
@@ -153,6 +159,9 @@ func plain(all []string) (texts []string) {
 	}
 	return texts
 }
+
+// timeEnds is whether the time budget can end the run before its last round.
+func timeEnds(v notebook.Preview) bool { return v.BudgetS > 0 && v.Seconds.High >= v.BudgetS }
 
 // basis says what an estimate rests on.
 func basis(v notebook.Preview) string {

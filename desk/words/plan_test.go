@@ -46,6 +46,8 @@ func TestAPlanInWords(t *testing.T) {
 	v.Untried, v.LeftOut, v.HostCode, v.Roots = nil, nil, nil, 0
 	v.Unknown, v.More, v.BudgetS, v.Seconds = []string{"command"}, notebook.Span{Low: 80, High: 320}, 600, notebook.Span{Low: 130, High: 600}
 	show("a command in a time budget", v, 0, 0)
+	v.Rounds = [2]int{200, 200}
+	show("as many rounds as fit", v, 0, 0)
 	v = preview()
 	v.Measured, v.Done, v.Rounds, v.Guests, v.Trials = []string{"out/mine"}, 12, [2]int{20, 20}, notebook.Span{Low: 68, High: 68}, notebook.Span{Low: 136, High: 136}
 	v.Seconds, v.Preparing, v.Disk, v.Roots = notebook.Span{Low: 60, High: 70}, notebook.Span{}, notebook.Span{}, 0

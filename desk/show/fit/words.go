@@ -64,7 +64,7 @@ func (c config) finding(at words.Unranked) (all []string) {
 		switch {
 		case !is || r.Treatment.AA || r.Unreliable():
 		case !r.Representative:
-			emulated = append(emulated, c.fitting(f, r, at)+" VMs under KVM need far less CPU time, so this says nothing about them.")
+			emulated = append(emulated, c.fitting(f, r, at)+" VMs under KVM need far less CPU time, so the number of busy ones says nothing about them.")
 		default:
 			all = append(all, c.fitting(f, r, at))
 		}
@@ -89,13 +89,20 @@ func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
 	if !r.Representative {
 		noun = [2]string{"emulated " + noun[0], "emulated " + noun[1]}
 	}
-	count := func(n int) string {
-		if n == 1 {
-			return "1 " + noun[0] + " of " + words.Size(t.Instance) + " fits on " + at.Host
-		}
-		return fmt.Sprint(n, " ", noun[1], " of ", words.Size(t.Instance), " fit on ", at.Host)
+	full, busy := held(f, t), ""
+	if slices.Contains(f.ranOut, kind.OutOfMemory) {
+		full = 0
 	}
-	found, about := count(f.most), "about "
+	if slices.Contains(f.ranOut, kind.OutOfCPU) || slices.Contains(f.ranOut, kind.OutOfIO) {
+		busy = "busy "
+	}
+	count := func(n int, busy string) string {
+		if n == 1 {
+			return "1 " + busy + noun[0] + " of " + words.Size(t.Instance) + " fits on " + at.Host
+		}
+		return fmt.Sprint(n, " ", busy, noun[1], " of ", words.Size(t.Instance), " fit on ", at.Host)
+	}
+	found, about := count(f.most, busy), "about "
 	open := ""
 	if f.least < f.most {
 		found = fmt.Sprint(f.least, " to ", found)
@@ -115,17 +122,15 @@ func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
 	if f.ranOut == nil || slices.Contains(f.ranOut, kind.OutOfEngine) || slices.Contains(f.ranOut, kind.OutOfProcesses) {
 		limit = ""
 	}
-	full := held(f, t)
-	if slices.Contains(f.ranOut, kind.OutOfMemory) {
-		full = 0
-	}
-	if full == 0 {
+	switch {
+	case full == 0:
 		return words.Capital(about+found) + in + ": " + first + "." + limit + open
+	case full < f.least:
+		return words.Capital("about "+count(full, "")) + in + ": memory runs out first, if each uses all of its memory. With the memory that " + at.Work + " uses, " + about + found + ": " + first + "." + limit + open
+	case busy == "":
+		return words.Capital(about+found) + in + ": " + first + "." + limit + fmt.Sprintf(" If each used all of its memory, about %d would fit into the host's memory.", full) + open
 	}
-	if full < f.least {
-		return words.Capital("about "+count(full)) + in + ": memory runs out first, if each uses all of its memory. With the memory that " + at.Work + " uses, " + about + found + ": " + first + "." + limit + open
-	}
-	return words.Capital(about+found) + in + ": " + first + "." + limit + fmt.Sprintf(" If each used all of its memory, about %d would fit into the host's memory.", full) + open
+	return words.Capital(about+found) + fmt.Sprintf(", or about %d that mostly wait", full) + in + ": " + first + " for busy ones, and memory for the others, if each uses all of its memory." + limit + open
 }
 
 // limit says how the metric compares with the objective with as many guests as fit, and with one more.
