@@ -42,8 +42,10 @@ type PageTables struct {
 
 	Active          int64 `json:"active"` // the page is on the kernel's active list (KPF_ACTIVE; paper, section 2.4)
 	ActiveGroupable int64 `json:"active_groupable"`
+	Reused          int64 `json:"reused,omitempty"` // the processor used the entry in each half of HalvesS (paper, section 5.2.1: "accessed at least multiple times")
+	ReusedGroupable int64 `json:"reused_groupable,omitempty"`
 	Unlisted        int64 `json:"unlisted"` // the page is on no list, so that it is never active: the kernel's own, or just allocated
-	Accessed        int64 `json:"accessed"` // by the processor since it was mapped, as smaps says; bytes of the processes' resident sets
+	Accessed        int64 `json:"accessed"` // by the processor since it was mapped, by its accessed bits; bytes of the processes' resident sets
 	Resident        int64 `json:"resident"` // bytes
 
 	Huge          int64 `json:"huge"` // mapped as a whole huge page
@@ -56,9 +58,14 @@ type PageTables struct {
 	Data TablePart `json:"data,omitzero"` // other files, and memory that processes share
 	Own  TablePart `json:"own,omitzero"`  // no file: heap and stacks, and what the kernel gives each process, such as [vdso]
 
-	Changed int64   `json:"changed,omitempty"` // pages that were moving while they were read
-	AtS     float64 `json:"at_s"`              // seconds after the last guest began, or its service answered, when reading began
-	ScanS   float64 `json:"scan_s"`            // that it took
+	// Engine has the entries of the engine's own processes for the guests, such as a shim or conmon: the paper's "container infrastructure"
+	// (section 5.2.1). They are in no other number here. Zero where the engine has no such process, and in older records.
+	Engine TablePart `json:"engine,omitzero"`
+
+	Changed int64   `json:"changed,omitempty"`  // pages that were moving while they were read
+	HalvesS float64 `json:"halves_s,omitempty"` // seconds of the two halves of the time before, of which Reused is; 0: Reused is not known
+	AtS     float64 `json:"at_s"`               // seconds after the last guest began, or its service answered, when reading began
+	ScanS   float64 `json:"scan_s"`             // that it took
 }
 
 // TablePart counts page-table entries of one kind of mapping.

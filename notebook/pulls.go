@@ -12,10 +12,12 @@ const (
 	CompressionNone = "none"
 	CompressionGzip = "gzip"
 	CompressionZstd = "zstd"
+	// CompressionEstargz is gzip for each file, and a list of the files, so that a container can start before its layers are there.
+	CompressionEstargz = "estargz"
 )
 
 // Compressions are all of these.
-var Compressions = []string{CompressionNone, CompressionGzip, CompressionZstd}
+var Compressions = []string{CompressionNone, CompressionGzip, CompressionZstd, CompressionEstargz}
 
 // MostLayers is the greatest number of layers of an image: Docker takes no more than 127 (overlay2), of which it makes one itself.
 const MostLayers = 100

@@ -6,7 +6,7 @@ import (
 )
 
 func TestPulls(t *testing.T) {
-	for _, text := range []string{"no", "gzip:1", "none:8", "zstd:100"} {
+	for _, text := range []string{"no", "gzip:1", "none:8", "zstd:100", "estargz:8"} {
 		if p, err := ParsePull(text); err != nil || p.Text() != text || p.None() != (text == "no") {
 			t.Errorf("%q: %+v, %v", text, p, err)
 		}

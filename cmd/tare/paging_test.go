@@ -39,7 +39,10 @@ int main(int argc, char **argv) {
 	if (madvise(own, OWN, MADV_NOHUGEPAGE)) err(1, "madvise");
 	for (int i = 0; i < FILE_SIZE; i += PAGE) sum += file[i];
 	for (int i = 0; i < OWN; i += PAGE) own[i] = 1;
-	sleep(3); /* it is read meanwhile */
+	for (int n = 0; n < 60; n++) { /* for 3 s, in which it is read: uses every second page again and again */
+		for (int i = 0; i < OWN; i += 2 * PAGE) own[i]++;
+		usleep(50000);
+	}
 	return 0;
 }
 `
@@ -88,6 +91,14 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 		}
 		if n := f.Kinds[fault.Anonymous.String()]; n < 2*own || n > 2*own+500 || f.Lost != 0 || f.Kinds[fault.Unknown.String()] != 0 {
 			t.Errorf("%s: %+v, want %d anonymous faults and a few, none lost and none unknown", tr.Treatment, f, 2*own)
+		}
+		// Half of each guest's own pages are used in each half of the time, and few others.
+		if p.HalvesS != 0.5 || p.Reused < own || p.Reused > own+500 {
+			t.Errorf("%s: %d entries are used in each half of %g s, want %d and a few", tr.Treatment, p.Reused, 2*p.HalvesS, own)
+		}
+		// The runtime makes the second guest while it is watched; it forks, and so has write-protect faults.
+		if b := notebooktest.Seen[paging.Seen](&tr).BringUp; b == nil || b.Guests != 1 || b.Kinds[fault.WriteProtect.String()] < 10 || b.Kinds[fault.Read.String()] < 10 || b.Faults() > 20000 {
+			t.Errorf("%s: %+v, want the faults of making one guest", tr.Treatment, b)
 		}
 		// Which of them a fault maps around another is chance: lab/fault's tests count them to the fault.
 		if repeats, reads := f.Repeated[fault.Read.String()], f.Kinds[fault.Read.String()]; repeats < 1 || repeats >= reads {

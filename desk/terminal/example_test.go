@@ -18,8 +18,8 @@ func ExampleAnswer() {
 		log.Fatal(err)
 	}
 	// Output:
-	// Bare metal varied too much for any interval. Try `tare doctor --noise`, or a longer
-	// workload.
+	// Bare metal varied too much for an interval for FFmpeg. Try `tare doctor --noise`, or a
+	// longer workload.
 	//
 	// ffmpeg (frames=12, preset=ultrafast, segments=1, width=160), 1 CPU, 1 GB. Execution time;
 	// lower is better.

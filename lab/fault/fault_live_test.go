@@ -158,3 +158,39 @@ func TestAnotherGuestRepeatsTranslations(t *testing.T) {
 	}
 	t.Errorf("two guests made %d read faults more, %d of them like the other's; want %d and %d", more, again, 2*n, n)
 }
+
+// What a maker starts for a guest is that guest's, through processes that outlive their parents too. What it started before, and what others
+// start, is not.
+func TestFaultsOfMakingAGuest(t *testing.T) {
+	program, file := known(t)
+	const n = 200
+	var tally [2]Tally
+	w, err := BeginMaking([]int{os.Getpid()}, func(f Fault) { tally[f.Guest].Add(f) })
+	if err != nil {
+		require.That(t, false, "processes that can be followed: "+err.Error())
+	}
+	run := func(count int) {
+		t.Helper()
+		// The shell ends at once, and its child goes on as init's.
+		c := exec.Command("sh", "-c", `("$0" "$1" "$2" "$3"; echo "$?") & exit 0`, program, file, "read", fmt.Sprint(count))
+		said, err := c.Output() // until the child has closed it
+		if err != nil || string(said) != "0\n" {
+			t.Fatalf("%v: %s", err, said)
+		}
+	}
+	run(n) // for no guest
+	for guest, count := range []int{0, n} {
+		if err := w.Making(guest); err != nil {
+			t.Fatal(err)
+		}
+		run(count)
+	}
+	lost, err := w.Stop()
+	if err != nil || lost != (Lost{}) {
+		t.Fatalf("lost %+v: %v", lost, err)
+	}
+	// The addresses of the two runs differ, and with them how many pages a fault maps.
+	if got := tally[1].Of[Read] - tally[0].Of[Read]; tally[0].Faults() == 0 || got < n-20 || got > n+20 {
+		t.Errorf("the second guest has %d read faults more, want about %d", got, n)
+	}
+}

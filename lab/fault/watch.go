@@ -12,9 +12,11 @@ import (
 	"sync"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
 
+	"tare/lab/pagetable"
 	"tare/lab/proc"
 )
 
@@ -22,6 +24,7 @@ import (
 type Watch struct {
 	coll   *ebpf.Collection
 	events []int
+	forks  link.Link // nil: it does not follow what processes start
 	reader *ringbuf.Reader
 	done   sync.WaitGroup
 	err    error // of the reader
@@ -33,16 +36,9 @@ type Lost struct {
 	Unended int64 // faults that began but were not handled: bad accesses, or faults cut short by the thread's end
 }
 
-// calibration is bpf/fault.c's struct of that name.
-type calibration struct {
-	Address, Direct, Entry uint64
-	Levels, Size           uint32
-	PGD                    uint64
-}
-
 // Supported says why faults cannot be seen here; nil if they can. It tries.
 func Supported() error {
-	coll, err := load()
+	coll, err := load(true)
 	if err != nil {
 		return err
 	}
@@ -50,8 +46,8 @@ func Supported() error {
 	return nil
 }
 
-// load loads the programs for this kernel.
-func load() (*ebpf.Collection, error) {
+// load loads the programs for this kernel, with the one that follows what processes start where it is wanted.
+func load(forks bool) (*ebpf.Collection, error) {
 	if len(object) == 0 {
 		return nil, fmt.Errorf("page faults can only be seen on x86-64, and this host is %s", runtime.GOARCH)
 	}
@@ -59,14 +55,15 @@ func load() (*ebpf.Collection, error) {
 	if err != nil { // the object is embedded, so this is a defect of the program
 		panic(err)
 	}
-	direct, levels, err := calibrate(spec)
+	at, err := pagetable.Find()
 	if err != nil {
 		return nil, err
 	}
-	spec = spec.Copy()
-	delete(spec.Programs, "calibrate")
-	if err := errors.Join(spec.Variables["direct"].Set(direct), spec.Variables["levels"].Set(levels)); err != nil {
+	if err := errors.Join(spec.Variables["direct"].Set(at.Direct), spec.Variables["levels"].Set(at.Levels)); err != nil {
 		return nil, err
+	}
+	if !forks {
+		delete(spec.Programs, "forked")
 	}
 	coll, err := ebpf.NewCollection(spec)
 	if err != nil {
@@ -80,65 +77,59 @@ func refused(err error) error {
 	return fmt.Errorf("the kernel does not load the programs that see page faults (they need Linux 5.17 with BTF, and root with CAP_BPF and CAP_PERFMON): %s", why)
 }
 
-// calibrate finds where the kernel maps all of physical memory, which it does not publish, and how many levels its page tables
-// have. It uses the page table of this process and the frame of one of its pages.
-func calibrate(spec *ebpf.CollectionSpec) (direct uint64, levels uint32, err error) {
-	spec = spec.Copy()
-	for name := range spec.Programs {
-		if name != "calibrate" {
-			delete(spec.Programs, name)
-		}
-	}
-	coll, err := ebpf.NewCollection(spec)
-	if err != nil {
-		return 0, 0, refused(err)
-	}
-	defer coll.Close()
-	page, err := proc.NewPage()
-	if err != nil {
-		return 0, 0, err
-	}
-	defer page.Close()
-	if page.Frame == 0 {
-		return 0, 0, errors.New("the kernel hides the frames of pages; run tare as root on the host itself")
-	}
-	program := coll.Programs["calibrate"]
-	try := func(direct uint64, levels uint32) (c calibration, err error) {
-		c = calibration{Address: page.Address, Direct: direct, Levels: levels}
-		_, err = program.Run(&ebpf.RunOptions{Context: &c, ContextOut: &c})
-		return c, err
-	}
-	c, err := try(0, 0)
-	if err != nil {
-		return 0, 0, refused(err)
-	}
-	// The page table itself lies in the direct map.
-	direct, err = proc.FindDirectMap(c.PGD, func(direct uint64) (bool, error) {
-		for _, levels = range []uint32{4, 5} {
-			got, err := try(direct, levels)
-			if err != nil {
-				return false, refused(err)
-			}
-			if same := ^uint64(got.Size - 1); got.Size > 0 && got.Entry&present != 0 && (got.Entry&frameBits)>>pageShift&same == page.Frame&same {
-				return true, nil
-			}
-		}
-		return false, nil
-	})
-	if err != nil || direct != 0 {
-		return direct, levels, err
-	}
-	return 0, 0, errors.New("the kernel's page tables could not be found, so page faults cannot be classified here")
-}
-
 // Begin sees the faults of all descendants of each guest's ruler, without those of the rulers and launchers themselves. One
 // goroutine calls see for each fault, in the order of each CPU.
-func Begin(rulers []int, see func(Fault)) (w *Watch, err error) {
-	if len(rulers) > MostGuests {
-		return nil, fmt.Errorf("page faults of %d guests: must be at most %d", len(rulers), MostGuests)
+func Begin(rulers []int, see func(Fault)) (*Watch, error) {
+	if err := few(len(rulers)); err != nil {
+		return nil, err
 	}
+	return begin(see, false, func(w *Watch) error {
+		for i, pid := range rulers {
+			if err := w.coll.Maps["guests"].Put(uint32(pid), uint32(i+1)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// BeginMaking sees the faults of the processes that these makers start, directly or through others, for the guests of Making. It does not see
+// those of the makers themselves, and those of rulers.
+func BeginMaking(makers []int, see func(Fault)) (*Watch, error) {
+	return begin(see, true, func(w *Watch) error {
+		for _, pid := range makers {
+			if err := w.coll.Maps["makers"].Put(uint32(pid), uint32(1)); err != nil {
+				return err
+			}
+		}
+		forks, err := link.AttachTracing(link.TracingOptions{Program: w.coll.Programs["forked"]})
+		if err != nil {
+			return refused(err)
+		}
+		w.forks = forks
+		return nil
+	})
+}
+
+// Making says for which guest, from 0, the makers start processes from now on.
+func (w *Watch) Making(guest int) error {
+	if err := few(guest + 1); err != nil {
+		return err
+	}
+	return w.coll.Variables["making"].Set(uint32(guest + 1))
+}
+
+func few(guests int) error {
+	if guests > MostGuests {
+		return fmt.Errorf("page faults of %d guests: must be at most %d", guests, MostGuests)
+	}
+	return nil
+}
+
+// begin sees faults from when prepare has said of which processes.
+func begin(see func(Fault), forks bool, prepare func(*Watch) error) (w *Watch, err error) {
 	w = &Watch{}
-	if w.coll, err = load(); err != nil {
+	if w.coll, err = load(forks); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -146,10 +137,8 @@ func Begin(rulers []int, see func(Fault)) (w *Watch, err error) {
 			err = errors.Join(err, w.close())
 		}
 	}()
-	for i, pid := range rulers {
-		if err := w.coll.Maps["guests"].Put(uint32(pid), uint32(i+1)); err != nil {
-			return nil, err
-		}
+	if err := prepare(w); err != nil {
+		return nil, err
 	}
 	if w.reader, err = ringbuf.NewReader(w.coll.Maps["faults"]); err != nil {
 		return nil, err
@@ -223,6 +212,10 @@ func (w *Watch) detach() (err error) {
 		err = errors.Join(err, unix.Close(fd))
 	}
 	w.events = nil
+	if w.forks != nil {
+		err = errors.Join(err, w.forks.Close())
+		w.forks = nil
+	}
 	return err
 }
 

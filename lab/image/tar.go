@@ -22,7 +22,11 @@ func (t *Tree) Tar(ctx context.Context, w io.Writer) error {
 // same files differ.
 func (t *Tree) TarOf(ctx context.Context, w io.Writer, paths []string, comment string) error {
 	names := strings.NewReader(strings.Join(paths, "\x00"))
-	return t.tar(ctx, w, ",globexthdr.name=comment,comment="+comment, names, "--no-recursion", "--null", "--verbatim-files-from", "--files-from=-")
+	options := ""
+	if comment != "" {
+		options = ",globexthdr.name=comment,comment=" + comment
+	}
+	return t.tar(ctx, w, options, names, "--no-recursion", "--null", "--verbatim-files-from", "--files-from=-")
 }
 
 func (t *Tree) tar(ctx context.Context, w io.Writer, options string, stdin io.Reader, what ...string) error {

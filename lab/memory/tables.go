@@ -16,6 +16,15 @@ const (
 	kpfActive = 1 << 6
 )
 
+// Used is a set of page-table entries, each at an address of a process.
+type Used interface {
+	Has(pid int, address uint64) bool
+}
+
+// Uses are the entries that the processor used: repeatedly, in the paper's words "accessed at least multiple times", and ever since they
+// were made.
+type Uses struct{ Repeatedly, Ever Used }
+
 // Tables counts the page-table entries of guests' processes, by whether others have the same (paper "characterization", section
 // 5.2.1). An entry is a mapped page; a huge page counts as its 4 KiB pages. It does not count pages in swap, which have no frame,
 // and those of processes in no guest.
@@ -23,7 +32,9 @@ const (
 // An entry is groupable if a process of another guest has the same frame at the same address. The paper says "across multiple
 // processes", and its containers have one process each, except httpd's. Tables counts entries that only processes of one guest
 // share separately (Within).
-func (s *Snapshot) Tables(guests []Guest) (t notebook.PageTables) {
+//
+// uses are the entries that the processor used; nil: that is not known.
+func (s *Snapshot) Tables(guests []Guest, uses *Uses) (t notebook.PageTables) {
 	t.Guests = len(guests)
 	owner := make([]int, len(s.Processes)) // by process: the guest, from 1
 	for i, p := range s.Processes {
@@ -41,7 +52,12 @@ func (s *Snapshot) Tables(guests []Guest) (t notebook.PageTables) {
 			p := &g[i]
 			process := s.Region(p).Process
 			if owner[process] > 0 && p.flags&flagSwapped == 0 {
-				of = append(of, entry{s.Address(p), process, owner[process], parts[p.region], p})
+				e := entry{address: s.Address(p), process: process, guest: owner[process], part: parts[p.region], Page: p}
+				if uses != nil {
+					pid := s.Processes[process].PID
+					e.repeatedly, e.ever = uses.Repeatedly.Has(pid, e.address), uses.Ever.Has(pid, e.address)
+				}
+				of = append(of, e)
 			}
 		}
 		frame(&t, of)
@@ -51,9 +67,10 @@ func (s *Snapshot) Tables(guests []Guest) (t notebook.PageTables) {
 
 // entry is one page of one process.
 type entry struct {
-	address        uint64
-	process, guest int
-	part           *notebook.TablePart
+	address          uint64
+	process, guest   int
+	part             *notebook.TablePart
+	repeatedly, ever bool // whether it was used
 	*Page
 }
 
@@ -120,6 +137,11 @@ func frame(t *notebook.PageTables, of []entry) {
 			add(e.flags&kpfLRU == 0, &t.Unlisted)
 			add(guests, &t.Groupable, &e.part.Groupable)
 			add(guests && active, &t.ActiveGroupable)
+			add(e.repeatedly, &t.Reused)
+			add(e.repeatedly && guests, &t.ReusedGroupable)
+			if e.ever {
+				t.Accessed += int64(PageSize)
+			}
 			add(guests && e.Kind() == Zero, &t.Zero)
 			add(processes && !guests, &t.Within)
 			add(elsewhere && !guests, &t.Elsewhere)

@@ -3,6 +3,7 @@
 package memory
 
 import (
+	"slices"
 	"testing"
 
 	"tare/lab/proc"
@@ -15,6 +16,13 @@ type mapped struct {
 	address uint64
 	frame   uint64
 	flags   uint32
+}
+
+// used are entries that were used, by process and address.
+type used [][2]uint64
+
+func (u used) Has(pid int, address uint64) bool {
+	return slices.Contains(u, [2]uint64{uint64(pid), address})
 }
 
 // snapshotOf has so many processes, of numbers from 100, that map these pages and nothing else.
@@ -53,9 +61,9 @@ func TestTablesAreCountedByWhoElseHasThem(t *testing.T) {
 		{2, 0x9000, 60, active | kpfCompoundTail}, {3, 0x9000, 60, active | kpfCompoundTail},
 		{0, 0xa000, 70, kpfZeroPage}, {3, 0xa000, 70, kpfZeroPage},
 	})
-	got := s.Tables(guests)
+	got := s.Tables(guests, &Uses{used{{100, 0x1000}, {102, 0x1000}, {101, 0x7000}, {100, 0x5000}}, used{{100, 0x1000}, {103, 0x1000}, {104, 0x6000}}})
 	want := notebook.PageTables{
-		Guests: 3, Processes: 4, Entries: 16, Groupable: 7, Within: 2, Elsewhere: 3, Zero: 2, Active: 8, ActiveGroupable: 5, Unlisted: 2,
+		Guests: 3, Processes: 4, Entries: 16, Groupable: 7, Within: 2, Elsewhere: 3, Zero: 2, Active: 8, ActiveGroupable: 5, Reused: 4, ReusedGroupable: 2, Accessed: 2 * int64(PageSize), Unlisted: 2,
 		Huge: 1, ActiveHuge: 1, Large: 2, Own: notebook.TablePart{Entries: 16, Active: 8, Groupable: 7},
 	}
 	if got != want {
@@ -79,7 +87,7 @@ func TestGroupableAcrossManyGuests(t *testing.T) {
 				all = append(all, mapped{g, at, uint64(1000 + i), kpfLRU | flagFile})
 			}
 		}
-		got := snapshotOf(k, all).Tables(guests)
+		got := snapshotOf(k, all).Tables(guests, nil)
 		groupable, elsewhere := int64((k-1)*pages), int64(pages)
 		switch k {
 		case 1:
@@ -108,7 +116,7 @@ func TestTablesByWhatMapsThem(t *testing.T) {
 	add(0, "r--s", "08:02", 7, 3, file|kpfActive) // another device's file of the same number
 	add(1, "r--s", "08:01", 8, 4, file)
 	add(1, "rw-p", "00:00", 0, 5, kpfAnon|kpfLRU|kpfActive)
-	got := s.Tables([]Guest{{PIDs: []int{100}}, {PIDs: []int{101}}})
+	got := s.Tables([]Guest{{PIDs: []int{100}}, {PIDs: []int{101}}}, nil)
 	want := [3]notebook.TablePart{{Entries: 3, Active: 1, Groupable: 2}, {Entries: 2, Active: 1}, {Entries: 1, Active: 1}}
 	if parts := [3]notebook.TablePart{got.Code, got.Data, got.Own}; parts != want {
 		t.Errorf("code, data and own: %+v, want %+v", parts, want)

@@ -5,6 +5,7 @@
 package registry
 
 import (
+	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/containerd/stargz-snapshotter/estargz"
 	"github.com/google/go-containerregistry/pkg/compression"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -227,49 +229,121 @@ func (r *Registry) files(img v1.Image) (all []string, err error) {
 }
 
 // layer is a layer of an image, from a tar file.
-func layer(file, compressed string) (v1.Layer, error) {
+func layer(file, compressed string) (l mutate.Addendum, err error) {
 	switch compressed {
 	case notebook.CompressionGzip:
-		return tarball.LayerFromFile(file, tarball.WithCompression(compression.GZip), tarball.WithMediaType(types.OCILayer))
+		l.Layer, err = tarball.LayerFromFile(file, tarball.WithCompression(compression.GZip), tarball.WithMediaType(types.OCILayer))
 	case notebook.CompressionZstd:
-		return tarball.LayerFromFile(file, tarball.WithCompression(compression.ZStd), tarball.WithMediaType(types.OCILayerZStd))
+		l.Layer, err = tarball.LayerFromFile(file, tarball.WithCompression(compression.ZStd), tarball.WithMediaType(types.OCILayerZStd))
+	case notebook.CompressionEstargz:
+		return lazy(file)
+	default:
+		l.Layer, err = uncompressed(file)
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	l := plain{file: file}
-	l.digest, l.size, err = v1.SHA256(f)
 	return l, err
 }
 
-// plain is a layer without compression. (The package tarball compresses every layer, whatever its options say.)
-type plain struct {
-	file   string
-	digest v1.Hash
-	size   int64
+// uncompressed is a layer that is the tar file itself.
+func uncompressed(file string) (v1.Layer, error) {
+	var err error
+	l := filed{file: file, media: types.OCIUncompressedLayer}
+	l.diffID, err = l.read()
+	return l, err
+}
+
+// filed is a layer in a file as it is pushed: one without compression, or one in the format eStargz. (The package tarball compresses every
+// layer by itself, whatever its options say.)
+type filed struct {
+	file           string
+	media          types.MediaType
+	digest, diffID v1.Hash
+	size           int64
+}
+
+// read reads the file's size and digest.
+func (l *filed) read() (v1.Hash, error) {
+	f, err := os.Open(l.file)
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	defer f.Close()
+	l.digest, l.size, err = v1.SHA256(f)
+	return l.digest, err
 }
 
 // These methods implement v1.Layer.
-func (l plain) Digest() (v1.Hash, error)             { return l.digest, nil }
-func (l plain) DiffID() (v1.Hash, error)             { return l.digest, nil }
-func (l plain) Size() (int64, error)                 { return l.size, nil }
-func (l plain) MediaType() (types.MediaType, error)  { return types.OCIUncompressedLayer, nil }
-func (l plain) Compressed() (io.ReadCloser, error)   { return os.Open(l.file) }
-func (l plain) Uncompressed() (io.ReadCloser, error) { return os.Open(l.file) }
+func (l filed) Digest() (v1.Hash, error)            { return l.digest, nil }
+func (l filed) DiffID() (v1.Hash, error)            { return l.diffID, nil }
+func (l filed) Size() (int64, error)                { return l.size, nil }
+func (l filed) MediaType() (types.MediaType, error) { return l.media, nil }
+func (l filed) Compressed() (io.ReadCloser, error)  { return os.Open(l.file) }
+
+// Uncompressed implements v1.Layer.
+func (l filed) Uncompressed() (io.ReadCloser, error) {
+	f, err := os.Open(l.file)
+	if err != nil || l.media == types.OCIUncompressedLayer {
+		return f, err
+	}
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{z, f}, nil
+}
+
+// lazy is a layer in the format eStargz, from a tar file, with the annotation by which it is pulled lazily: the digest of its list of files.
+func lazy(file string) (a mutate.Addendum, err error) {
+	from, err := os.Open(file)
+	if err != nil {
+		return a, err
+	}
+	defer from.Close()
+	size, err := from.Seek(0, io.SeekEnd)
+	if err != nil {
+		return a, err
+	}
+	// As strongly as the package tarball compresses by gzip.
+	blob, err := estargz.Build(io.NewSectionReader(from, 0, size), estargz.WithCompressionLevel(gzip.BestSpeed))
+	if err != nil {
+		return a, err
+	}
+	defer func() { err = errors.Join(err, blob.Close()) }()
+	l := filed{file: file + ".estargz", media: types.OCILayer}
+	to, err := os.OpenFile(l.file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return a, err
+	}
+	_, err = io.Copy(to, blob)
+	if err = errors.Join(err, to.Close()); err != nil {
+		return a, err
+	}
+	if l.diffID, err = v1.NewHash(blob.DiffID().String()); err != nil {
+		return a, err
+	}
+	if _, err = l.read(); err != nil {
+		return a, err
+	}
+	return mutate.Addendum{Layer: l, MediaType: l.media, Annotations: map[string]string{estargz.TOCJSONDigestAnnotation: blob.TOCDigest().String()}}, nil
+}
 
 // layered makes an image of a tree, with its layers in the folder. No layer has the digest of another image's, even if it unpacks to the same files:
-// an engine that has the other one would not pull it.
+// an engine that has the other one would not pull it. (Layers in the format eStargz are the same from one registry to the next.)
 func (r *Registry) layered(ctx context.Context, dir string, t *image.Tree, of notebook.Pull) (v1.Image, error) {
 	parts, err := t.Split(of.Layers)
 	if err != nil {
 		return nil, err
 	}
-	var layers []v1.Layer
+	var layers []mutate.Addendum
 	for i, paths := range parts {
 		file := filepath.Join(dir, fmt.Sprint(i))
-		if err := writeTar(ctx, file, t, paths, fmt.Sprintf("tare %s %s %d", r.own, of.Text(), i)); err != nil {
+		comment := fmt.Sprintf("tare %s %s %d", r.own, of.Text(), i)
+		if of.Compression == notebook.CompressionEstargz { // it has no place for one
+			comment = ""
+		}
+		if err := writeTar(ctx, file, t, paths, comment); err != nil {
 			return nil, err
 		}
 		l, err := layer(file, of.Compression)
@@ -282,7 +356,7 @@ func (r *Registry) layered(ctx context.Context, dir string, t *image.Tree, of no
 	if img, err = mutate.ConfigFile(img, &v1.ConfigFile{Architecture: runtime.GOARCH, OS: "linux", RootFS: v1.RootFS{Type: "layers"}}); err != nil {
 		return nil, err
 	}
-	return mutate.AppendLayers(img, layers...)
+	return mutate.Append(img, layers...)
 }
 
 func writeTar(ctx context.Context, file string, t *image.Tree, paths []string, comment string) (err error) {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/containerd/stargz-snapshotter/estargz"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -68,7 +69,7 @@ func TestPush(t *testing.T) {
 	r, state := start(t)
 	root := tree(t)
 	seen := map[v1.Hash]string{}
-	for text, media := range map[string]types.MediaType{"gzip:1": types.OCILayer, "none:3": types.OCIUncompressedLayer, "zstd:3": types.OCILayerZStd} {
+	for text, media := range map[string]types.MediaType{"gzip:1": types.OCILayer, "none:3": types.OCIUncompressedLayer, "zstd:3": types.OCILayerZStd, "estargz:3": types.OCILayer} {
 		of, err := notebook.ParsePull(text)
 		if err != nil {
 			t.Fatal(err)
@@ -103,6 +104,15 @@ func TestPush(t *testing.T) {
 			seen[id] = text
 			if digest, err := l.Digest(); err != nil || (digest == id) != (of.Compression == notebook.CompressionNone) {
 				t.Errorf("%s: a layer with digest %s unpacks to %s, %v", text, digest, id, err)
+			}
+		}
+		manifest, err := img.Manifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range manifest.Layers {
+			if lazy := l.Annotations[estargz.TOCJSONDigestAnnotation] != ""; lazy != (of.Compression == notebook.CompressionEstargz) {
+				t.Errorf("%s: a layer with the annotations %v", text, l.Annotations)
 			}
 		}
 		same(t, text, img, root.Dir)
@@ -141,6 +151,9 @@ func same(t *testing.T, text string, img v1.Image, dir string) {
 			continue
 		}
 		path := filepath.Clean(h.Name)
+		if path == estargz.TOCTarName || path == estargz.NoPrefetchLandmark { // the format's own, which a lazy pull hides
+			continue
+		}
 		got[path] = h.FileInfo().Mode()
 		want, err := os.Lstat(filepath.Join(dir, path))
 		if err != nil {

@@ -13,10 +13,34 @@ import (
 func TestMetricsHaveKeysAndCaptions(t *testing.T) {
 	first, also := kind.Config{Tables: true, SteadyS: 1, FaultsS: 1}.Metrics(false)
 	newer := map[string]string{ // than format 1
-		"page_faults_per_million_instructions": "page faults per million instructions",
-		"page_faults_common":                   "page faults on common translations",
+		"page_faults_per_million_instructions":       "page faults per million instructions",
+		"page_faults_common":                         "page faults on common translations",
+		"page_faults_later_per_cpu_second":           "page faults per CPU second, later",
+		"page_faults_later_per_million_instructions": "page faults per million instructions, later",
+		"page_faults_later_repeated":                 "repeated page faults, later",
+		"page_faults_later_common":                   "page faults on common translations, later",
+		"page_faults_later_read":                     "read faults, later",
+		"page_faults_later_copy_on_write":            "copy-on-write faults, later",
+		"page_faults_later_shared":                   "shared faults, later",
+		"page_faults_later_anonymous":                "anonymous faults, later",
+		"page_faults_later_swap":                     "swap faults, later",
+		"page_faults_later_write_protect":            "write-protect faults, later",
+		"page_faults_later_unknown":                  "unknown faults, later",
+		"page_faults_bring_up":                       "page faults of a bring-up",
+		"page_faults_whole_repeated":                 "repeated page faults, with the bring-up",
+		"page_faults_whole_read":                     "read faults, with the bring-up",
+		"page_faults_whole_copy_on_write":            "copy-on-write faults, with the bring-up",
+		"page_faults_whole_shared":                   "shared faults, with the bring-up",
+		"page_faults_whole_anonymous":                "anonymous faults, with the bring-up",
+		"page_faults_whole_swap":                     "swap faults, with the bring-up",
+		"page_faults_whole_write_protect":            "write-protect faults, with the bring-up",
+		"page_faults_whole_unknown":                  "unknown faults, with the bring-up",
 	}
 	for _, state := range []string{kind.Initial, kind.Steady} {
+		newer["entries_engine_"+state] = "entries of the engine's processes, " + state
+		newer["entries_engine_groupable_"+state] = "groupable entries of the engine's processes, " + state
+		newer["entries_reused_"+state] = "entries used repeatedly, " + state
+		newer["entries_reused_groupable_"+state] = "groupable entries used repeatedly, " + state
 		newer["entries_code_"+state] = "entries of programs and libraries, " + state
 		newer["entries_data_"+state] = "entries of data files, " + state
 		newer["entries_active_code_"+state] = "active entries of programs and libraries, " + state

@@ -35,7 +35,7 @@ func pagesRead() *notebooktest.Folder {
 			seen.PageTables = append(seen.PageTables, notebook.PageTables{State: state, Guests: 4, Processes: 4, Entries: 400, Groupable: 4 * n, Active: 200, ActiveGroupable: 2 * n, Elsewhere: 4 * (62 - n)})
 		}
 		seen.PageFaults = &notebook.PageFaults{Guests: 4, OfS: 10, CPUS: 2, Kinds: map[string]int64{"read": 600, "copy-on-write": 10, "anonymous": 350, "write-protect": 40}, Repeated: map[string]int64{"read": 5 * n}}
-		x.Seen, x.Figures = seen, p.Figures(seen.PageTables, seen.PageFaults)
+		x.Seen, x.Figures = seen, p.Figures(seen)
 		x.Value = x.Figures[kind.Metric(kind.Exclusive, kind.Steady).Name]
 	}
 	return f

@@ -5,6 +5,7 @@ import (
 	"tare/desk/show"
 	"tare/desk/words"
 	"tare/notebook"
+	"tare/stats"
 )
 
 // counted is a row's faults by kind.
@@ -22,11 +23,18 @@ func parts(id, title string, rows []*data.Row, s *data.Summary) []show.Part {
 		if of == nil || r.Treatment.AA {
 			continue
 		}
-		line := counted{Row: show.Row{Name: words.Sized(s, r.Treatment), Muted: !r.Representative || r.Doubtful}}
-		for _, k := range of.Kinds {
-			line.values = append(line.values, show.Halved(k))
+		add := func(name string, kinds []stats.Estimate) {
+			line := counted{Row: show.Row{Name: name, Muted: !r.Representative || r.Doubtful}}
+			for _, k := range kinds {
+				line.values = append(line.values, show.Halved(k))
+			}
+			lines = append(lines, line)
 		}
-		lines = append(lines, line)
+		name := words.Sized(s, r.Treatment)
+		add(name, of.Kinds)
+		if of.Whole != nil {
+			add(withBringUp(name), of.Whole)
+		}
 	}
 	if lines == nil {
 		return nil

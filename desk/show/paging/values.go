@@ -36,6 +36,7 @@ func pageStates(r *data.Row) (all []pageState) {
 // faultShares are the page faults of a row's guests, in percent (Figures 5.9 to 5.11, Table 5.1); never without counted faults.
 type faultShares struct {
 	Kinds    []stats.Estimate // in the order of notebook.FaultKinds
+	Whole    []stats.Estimate // the same from bring-up to finish; nil: that is not known
 	Repeated stats.Estimate
 	PerCPU   stats.Estimate // page faults per CPU second
 }
@@ -48,6 +49,11 @@ func faults(r *data.Row) *faultShares {
 	}
 	if !stats.Finite(f.Repeated.Value) {
 		return nil
+	}
+	if stats.Finite(r.Known(kind.FaultsBringUp.Name).Value) {
+		for _, k := range notebook.FaultKinds {
+			f.Whole = append(f.Whole, r.Known(kind.WholeShare(k).Name))
+		}
 	}
 	return f
 }

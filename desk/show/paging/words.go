@@ -19,21 +19,41 @@ var _ = words.AddMessages(messages)
 
 // The captions of the metrics.
 var _ = words.AddCaptions(notebook.MetricNames{
-	"page_faults_per_cpu_second":           "page faults per CPU second",
-	"page_faults_repeated":                 "repeated page faults",
-	"page_faults_common":                   "page faults on common translations",
-	"page_faults_per_million_instructions": "page faults per million instructions",
-	"page_faults_major":                    "major page faults",
-	"page_faults_per_guest":                "page faults of a guest",
-	"guest_cpu":                            "CPU time of a guest",
-	"page_faults_file_repeated":            "repeated file faults",
-	"page_faults_read":                     "read faults",
-	"page_faults_copy_on_write":            "copy-on-write faults",
-	"page_faults_shared":                   "shared faults",
-	"page_faults_anonymous":                "anonymous faults",
-	"page_faults_swap":                     "swap faults",
-	"page_faults_write_protect":            "write-protect faults",
-	"page_faults_unknown":                  "unknown faults",
+	"page_faults_per_cpu_second":                 "page faults per CPU second",
+	"page_faults_repeated":                       "repeated page faults",
+	"page_faults_common":                         "page faults on common translations",
+	"page_faults_per_million_instructions":       "page faults per million instructions",
+	"page_faults_major":                          "major page faults",
+	"page_faults_per_guest":                      "page faults of a guest",
+	"guest_cpu":                                  "CPU time of a guest",
+	"page_faults_file_repeated":                  "repeated file faults",
+	"page_faults_read":                           "read faults",
+	"page_faults_copy_on_write":                  "copy-on-write faults",
+	"page_faults_shared":                         "shared faults",
+	"page_faults_anonymous":                      "anonymous faults",
+	"page_faults_swap":                           "swap faults",
+	"page_faults_write_protect":                  "write-protect faults",
+	"page_faults_unknown":                        "unknown faults",
+	"page_faults_later_per_cpu_second":           "page faults per CPU second, later",
+	"page_faults_later_per_million_instructions": "page faults per million instructions, later",
+	"page_faults_later_repeated":                 "repeated page faults, later",
+	"page_faults_later_common":                   "page faults on common translations, later",
+	"page_faults_later_read":                     "read faults, later",
+	"page_faults_later_copy_on_write":            "copy-on-write faults, later",
+	"page_faults_later_shared":                   "shared faults, later",
+	"page_faults_later_anonymous":                "anonymous faults, later",
+	"page_faults_later_swap":                     "swap faults, later",
+	"page_faults_later_write_protect":            "write-protect faults, later",
+	"page_faults_later_unknown":                  "unknown faults, later",
+	"page_faults_bring_up":                       "page faults of a bring-up",
+	"page_faults_whole_repeated":                 "repeated page faults, with the bring-up",
+	"page_faults_whole_read":                     "read faults, with the bring-up",
+	"page_faults_whole_copy_on_write":            "copy-on-write faults, with the bring-up",
+	"page_faults_whole_shared":                   "shared faults, with the bring-up",
+	"page_faults_whole_anonymous":                "anonymous faults, with the bring-up",
+	"page_faults_whole_swap":                     "swap faults, with the bring-up",
+	"page_faults_whole_write_protect":            "write-protect faults, with the bring-up",
+	"page_faults_whole_unknown":                  "unknown faults, with the bring-up",
 }) && words.AddCaptions(inStates(map[string]string{
 	kind.Entries:         "page-table entries",
 	kind.Exclusive:       "exclusive entries",
@@ -42,6 +62,8 @@ var _ = words.AddCaptions(notebook.MetricNames{
 	kind.Elsewhere:       "same frame, other address",
 	kind.Active:          "active entries",
 	kind.ActiveGroupable: "active and groupable entries",
+	kind.Reused:          "entries used repeatedly",
+	kind.ReusedGroupable: "groupable entries used repeatedly",
 	kind.Accessed:        "accessed memory",
 	kind.Huge:            "active entries of huge pages",
 	kind.GroupableHuge:   "groupable entries of huge pages",
@@ -50,6 +72,8 @@ var _ = words.AddCaptions(notebook.MetricNames{
 	kind.Data:            "entries of data files",
 	kind.ActiveCode:      "active entries of programs and libraries",
 	kind.ActiveData:      "active entries of data files",
+	kind.Engine:          "entries of the engine's processes",
+	kind.EngineGroupable: "groupable entries of the engine's processes",
 }))
 
 // inStates are the captions of what is read in each state of page tables.
@@ -118,6 +142,9 @@ func stateName(state string) string {
 	}
 	return "at the initial state"
 }
+
+// withBringUp names the faults of a guest from bring-up to finish.
+func withBringUp(guest string) string { return guest + ", with the bring-up" }
 
 // faultKind is a kind of page fault in a heading, as in Table 5.1.
 func faultKind(kind string) string {

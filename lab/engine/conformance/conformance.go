@@ -293,6 +293,11 @@ func NoHello(t *testing.T, s Subject, provisioning string) {
 	}
 }
 
+// Pulled checks guests whose starts pull their image in this form, with an engine that supports it.
+func Pulled(t *testing.T, s Subject, e Expectations, of notebook.Pull) {
+	newSuite(t, s, e).pulls(t, of)
+}
+
 // spec is a guest of this many cores under a new name.
 func (r *suite) spec(t *testing.T, provisioning string, cores float64) engine.Spec {
 	t.Helper()

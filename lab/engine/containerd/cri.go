@@ -112,6 +112,21 @@ func (d *podDriver) Prepare(ctx context.Context, img *image.Image) error {
 	return err
 }
 
+// lazySnapshotter is the snapshotter that pulls images in the format eStargz lazily.
+const lazySnapshotter = "stargz"
+
+// Supports implements engine.Chooser: only one snapshotter pulls lazily.
+func (d *podDriver) Supports(ctx context.Context, t notebook.Treatment) error {
+	if notebook.PullOf(t).Compression != notebook.CompressionEstargz {
+		return nil
+	}
+	s, err := d.connected(ctx)
+	if err != nil || s.configured.Containerd.Snapshotter == lazySnapshotter {
+		return err
+	}
+	return CRI.Unsupported("images that are pulled lazily", fmt.Sprintf("this containerd has the snapshotter %s, and lazy pulls need %s; start one that has it (sudo scripts/containerd start FOLDER %[2]s)", s.configured.Containerd.Snapshotter, lazySnapshotter))
+}
+
 // Forget implements engine.Puller. containerd removes the image's content and what was unpacked of it before it answers.
 func (d *podDriver) Forget(ctx context.Context, reference string) error {
 	s, err := d.connected(ctx)

@@ -4,6 +4,7 @@ package containerd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,12 +12,15 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"tare/internal/require"
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
 	"tare/lab/image"
+	"tare/lab/proc"
+	"tare/lab/registry"
 	"tare/notebook"
 )
 
@@ -61,41 +65,135 @@ func sandboxes(ctx context.Context, id string) (found []string, err error) {
 func TestPods(t *testing.T) {
 	s := pods
 	s.Disk = conformance.Disk(t)
-	startPods(t, s.Disk)
+	startPods(t, s.Disk, "")
 	conformance.Run(t, s, conformance.Containers)
 	t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, s, notebook.Vanilla) })
 }
 
-// startPods starts a containerd of the test's own on a disk, which makes pods, and has CONTAINERD_ADDRESS name it.
-func startPods(t *testing.T, disk string) {
+// startPods starts a containerd of the test's own on a disk, which makes pods, and has CONTAINERD_ADDRESS name it. It has the usual snapshotter, or
+// another.
+func startPods(t *testing.T, disk, snapshotter string) (dir string) {
 	t.Helper()
 	require.That(t, os.Geteuid() == 0, "root, to start containerd")
 	for _, tool := range []string{"containerd", "ctr", "runc", "gcc", "/usr/lib/cni/ptp"} {
 		_, err := exec.LookPath(tool)
 		require.That(t, err == nil, tool+" (apt-get install "+strings.Join(CRI.Packages, " ")+" gcc)")
 	}
-	dir := filepath.Join(disk, "pods")
-	script := func(what string) error {
-		out, err := exec.Command("../../../scripts/containerd", what, dir).CombinedOutput()
+	dir = filepath.Join(disk, "pods")
+	script := func(what ...string) error {
+		out, err := exec.Command("../../../scripts/containerd", what...).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("scripts/containerd %s: %w: %s", what, err, out)
 		}
 		return nil
 	}
 	t.Cleanup(func() {
-		if err := script("stop"); err != nil {
+		if err := script("stop", dir); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := script("start"); err != nil {
+	if err := script("start", dir, snapshotter); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("CONTAINERD_ADDRESS", filepath.Join(dir, "containerd.sock"))
+	return dir
+}
+
+// lazily is how a start pulls an image of three layers lazily.
+var lazily = notebook.Pull{Compression: notebook.CompressionEstargz, Layers: 3}
+
+// wants is a treatment whose start pulls so.
+func wants(p notebook.Pull) notebook.Treatment {
+	return notebook.Treatment{Factors: map[string]string{notebook.FactorPull.Name: p.Text()}}
+}
+
+// Where containerd's snapshotter pulls lazily, a pod's root is that of the image, and its layers are mounted from the registry. They are gone with
+// the pod.
+func TestPodsThatPullLazily(t *testing.T) {
+	_, err := exec.LookPath("containerd-stargz-grpc")
+	require.That(t, err == nil, "containerd-stargz-grpc (scripts/stargz/build)")
+	if _, err := os.Stat("/dev/fuse"); err != nil {
+		t.Skipf("the host has no FUSE: %v", err)
+	}
+	require.That(t, registry.Find() == nil, "docker-registry (apt-get install docker-registry)")
+	s := pods
+	s.Disk = conformance.Disk(t)
+	dir := startPods(t, s.Disk, lazySnapshotter)
+	env := conformance.NewLab(t)
+	d := CRI.New(env).(*podDriver)
+	if err := d.Supports(t.Context(), wants(lazily)); err != nil {
+		t.Fatal(err)
+	}
+	conformance.Pulled(t, s, conformance.Containers, lazily)
+
+	root := image.Tree{Dir: t.TempDir(), Digest: "sha256:" + strings.Repeat("1", 64)}
+	for _, name := range []string{"a", "b", "c"} {
+		if err := os.WriteFile(filepath.Join(root.Dir, name), []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from, err := registry.Start(t.Context(), env.Journal, env.State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close(context.Background())
+	spec := engine.Spec{
+		ID: "lazily", Provisioning: notebook.Vanilla, Instance: notebook.Instance{Name: "small", Cores: 1, Memory: 128 * notebook.MiB},
+		Image: &image.Image{Tree: root},
+	}
+	if spec.Pull, _, err = from.Push(t.Context(), &root, lazily); err != nil {
+		t.Fatal(err)
+	}
+	g, err := d.Provision(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := fuseMounts(t, dir); n != lazily.Layers {
+		t.Errorf("%d layers are mounted from the registry, want %d", n, lazily.Layers)
+	}
+	if err := g.Destroy(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if n := fuseMounts(t, dir); n != 0 {
+		t.Errorf("%d layers are mounted after the pod's end", n)
+	}
+}
+
+// fuseMounts counts the mounts of FUSE below a folder.
+func fuseMounts(t *testing.T, dir string) (n int) {
+	t.Helper()
+	all, err := proc.MountsBelow(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range all {
+		var fs unix.Statfs_t
+		if err := unix.Statfs(at, &fs); err != nil {
+			t.Fatal(err)
+		}
+		if fs.Type == unix.FUSE_SUPER_MAGIC {
+			n++
+		}
+	}
+	return n
+}
+
+// A containerd with the usual snapshotter would pull such images as any other, so it is refused.
+func TestPodsThatDoNotPullLazily(t *testing.T) {
+	startPods(t, conformance.Disk(t), "")
+	d := CRI.New(conformance.NewLab(t)).(*podDriver)
+	if err := d.Supports(t.Context(), wants(notebook.Pull{Compression: notebook.CompressionZstd, Layers: 1})); err != nil {
+		t.Error(err)
+	}
+	err := d.Supports(t.Context(), wants(lazily))
+	if _, refused := errors.AsType[*engine.UnsupportedError](err); !refused || !strings.Contains(err.Error(), "snapshotter overlayfs") {
+		t.Error(err)
+	}
 }
 
 // A pod's start has its parts: the sandbox, the image, the container and its start.
 func TestPodsMoments(t *testing.T) {
-	startPods(t, conformance.Disk(t))
+	startPods(t, conformance.Disk(t), "")
 	env := conformance.NewLab(t)
 	d := CRI.New(env)
 	c := CRI.Probe(t.Context(), env, d, CRI.Name)

@@ -293,11 +293,11 @@ func TestAnotherFileSystemIsNoted(t *testing.T) {
 	}
 }
 
-// Docker unpacks zstd from version 23.0 (API 1.42) on. Every version unpacks the other layers.
+// Docker unpacks zstd from version 23.0 (API 1.42) on. Every version unpacks the other layers, and none pulls lazily.
 func TestZstdNeedsANewerEngine(t *testing.T) {
 	for version, newer := range map[string]bool{"1.41": false, "1.42": true, "1.47": true} {
 		d := &Driver{Host: fake(t, pong(version, nil))}
-		for text, can := range map[string]bool{"no": true, "gzip:8": true, "none:1": true, "zstd:8": newer} {
+		for text, can := range map[string]bool{"no": true, "gzip:8": true, "none:1": true, "zstd:8": newer, "estargz:8": false} {
 			err := d.Supports(t.Context(), notebook.Treatment{Factors: map[string]string{notebook.FactorPull.Name: text}})
 			if _, refused := errors.AsType[*engine.UnsupportedError](err); refused == can || can && err != nil {
 				t.Errorf("API %s, %s: %v", version, text, err)

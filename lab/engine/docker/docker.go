@@ -138,9 +138,13 @@ func (e *daemon) imageFor(ctx context.Context, t *image.Tree) (string, error) {
 // zstdAPI is the API of the first engine that unpacks layers compressed by zstd (Docker 23.0).
 const zstdAPI = "1.42"
 
-// Supports implements engine.Chooser: only a newer engine pulls every image.
+// Supports implements engine.Chooser: only a newer engine pulls every image, and none pulls lazily.
 func (d *Driver) Supports(ctx context.Context, t notebook.Treatment) error {
-	if notebook.PullOf(t).Compression != notebook.CompressionZstd {
+	switch notebook.PullOf(t).Compression {
+	case notebook.CompressionEstargz:
+		return Kind.Unsupported("images that are pulled lazily", "it pulls a whole image before a container starts; the engine cri pulls lazily")
+	case notebook.CompressionZstd:
+	default:
 		return nil
 	}
 	e, err := d.daemon(ctx)

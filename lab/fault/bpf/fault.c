@@ -1,14 +1,7 @@
-// Records each page fault of some processes and their descendants: the page table's entry before the kernel handled the fault, the
+// Records each page fault of some processes and their descendants, or of what other processes start: the page table's entry before the kernel handled the fault, the
 // mapping, and the entry after it. `make generate` compiles it; CO-RE fits it to the kernel that it is loaded into. It works only on
 // x86-64, because it walks the page table itself.
-#include <linux/types.h>
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_core_read.h>
-
-typedef __u64 u64;
-typedef __u32 u32;
-typedef __u8 u8;
+#include "../../pagetable/bpf/walk.h"
 
 // Only those fields of the kernel's structures that are read here.
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -22,8 +15,7 @@ struct vm_area_struct { u64 vm_flags; struct pgprot vm_page_prot; void *vm_ops; 
 struct bpf_perf_event_data { u64 registers[21], period, addr; };
 
 // FROM is the greatest number of generations between a process and the first one of its guest.
-enum { FROM = 16, PAGE = 4096, PRESENT = 1, LARGE = 1 << 7, VM_SHARED = 8, WRITABLE = 2 };
-#define FRAME 0x000ffffffffff000ul
+enum { FROM = 16, VM_SHARED = 8, WRITABLE = 2 };
 
 // The same as on the Go side.
 enum { FOUND = 1, ANONYMOUS = 2, SHARED = 4, PROTECTION_WRITES = 8, SEEN_BEFORE = 16, MAJOR = 32 };
@@ -47,47 +39,42 @@ struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 4096); __type(key,
 struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 8192); __type(key, u32); __type(value, struct fault); } pending SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 16 << 20); } faults SEC(".maps");
 
-// walk returns the entry that maps an address, or the first entry on the way to it that is not present.
-static __always_inline u64 walk(u64 *pgd, u64 base, u32 depth, u64 address, u32 *size)
-{
-	u64 table = (u64)pgd, entry = 0;
-	u32 shift = depth == 5 ? 48 : 39;
-
-	*size = 0;
-	for (int i = 0; i < 5; i++) {
-		u64 at = table + ((address >> (shift & 63)) & 511) * 8;
-		if (bpf_probe_read_kernel(&entry, 8, (void *)at))
-			return 0;
-		if (shift == 12 || !(entry & PRESENT) || (shift < 39 && entry & LARGE)) {
-			*size = 1u << ((shift - 12) & 31);
-			return entry;
-		}
-		table = base + (entry & FRAME);
-		shift -= 9;
-	}
-	return 0;
-}
-
-struct calibration { u64 address, direct, entry; u32 levels, size; u64 pgd; };
-
-// calibrate walks the caller's own page table.
-SEC("syscall") int calibrate(struct calibration *c)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	u32 size;
-	u64 *pgd = BPF_CORE_READ(task, mm, pgd);
-
-	c->pgd = (u64)pgd;
-	c->entry = c->direct ? walk(pgd, c->direct, c->levels, c->address, &size) : 0;
-	c->size = c->direct ? size : 0;
-	return 0;
-}
-
 static __always_inline int launches(struct task_struct *task)
 {
 	char comm[16] = {};
 	bpf_core_read(comm, sizeof(comm), &task->comm);
 	return *(u64 *)comm == *(u64 *)"launcher" && !comm[8];
+}
+
+static __always_inline int rules(struct task_struct *task)
+{
+	char comm[16] = {};
+	bpf_core_read(comm, sizeof(comm), &task->comm);
+	return *(u32 *)comm == *(u32 *)"rule" && comm[4] == 'r' && !comm[5];
+}
+
+u32 making; // the guest that is made now; 0: none
+struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 1024); __type(key, u32); __type(value, u32); } makers SEC(".maps");     // processes that make guests
+struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 65536); __type(key, u32); __type(value, u32); } started SEC(".maps"); // by process: the guest for which it was started
+
+// forked notes for which guest a process is started: for the one for which its parent was started, or the one that is made now.
+SEC("tp_btf/sched_process_fork") int forked(u64 *c)
+{
+	struct task_struct *parent = (void *)c[0], *child = (void *)c[1];
+	u32 from = parent->tgid, to = child->tgid, *of, guest = 0;
+
+	if (from == to) // a thread
+		return 0;
+	of = bpf_map_lookup_elem(&started, &from);
+	if (of)
+		guest = *of;
+	else if (bpf_map_lookup_elem(&makers, &from))
+		guest = making;
+	if (guest)
+		bpf_map_update_elem(&started, &to, &guest, BPF_ANY);
+	else
+		bpf_map_delete_elem(&started, &to); // of an earlier process with the same number
+	return 0;
 }
 
 // guest is the number of a task's guest, from 1; 0: the task is in no guest, or is the ruler or the launcher that starts the work.
@@ -104,6 +91,14 @@ static __always_inline u32 guest(struct task_struct *task)
 		t = BPF_CORE_READ(t, real_parent);
 	}
 	return 0;
+}
+
+// maker is the number of the guest for which a task was started, from 1; 0: for none, or the task is the ruler, which is Tare's own.
+static __always_inline u32 maker(struct task_struct *task)
+{
+	u32 tgid = task->tgid, *of = bpf_map_lookup_elem(&started, &tgid);
+
+	return of && !rules(task) ? *of : 0;
 }
 
 static long look(struct task_struct *task, struct vm_area_struct *vma, void *context)
@@ -126,7 +121,7 @@ SEC("perf_event") int before(struct bpf_perf_event_data *c)
 	u32 tid = task->pid;
 	struct fault f = { .address = c->addr & -(u64)PAGE, .tgid = task->tgid };
 
-	f.guest = guest(task);
+	f.guest = guest(task) ?: maker(task);
 	if (!f.guest)
 		return 0;
 	f.before = walk(BPF_CORE_READ(task, mm, pgd), direct, levels, f.address, &f.size_before);
@@ -149,7 +144,7 @@ static __always_inline int end(struct bpf_perf_event_data *c, u32 major)
 		f = *seen;
 		f.flags |= SEEN_BEFORE;
 	} else {
-		f.guest = guest(task);
+		f.guest = guest(task) ?: maker(task);
 	}
 	if (seen)
 		bpf_map_delete_elem(&pending, &tid);

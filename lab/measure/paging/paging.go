@@ -13,6 +13,8 @@ import (
 	"tare/lab/crowd"
 	"tare/lab/engine"
 	"tare/lab/measure"
+	"tare/lab/memory"
+	"tare/lab/pagetable"
 	"tare/lab/workload"
 	"tare/notebook"
 	record "tare/notebook/kinds/paging"
@@ -34,6 +36,7 @@ type file struct {
 	Initial   string   `yaml:"initial,omitempty"`    // a time: how long the last guest has worked when the initial state is read; default 1s
 	Steady    string   `yaml:"steady,omitempty"`     // page tables are read in the initial state, and after this time under load; 0s: only in the initial state
 	Faults    string   `yaml:"faults,omitempty"`     // page faults are counted for this time under load; for work that ends by itself, from its beginning to its end
+	Later     string   `yaml:"later,omitempty"`      // after faults:, so much later under load, page faults are counted for as long once more
 	Addresses []string `yaml:"addresses,omitempty"`  // each makes a treatment
 	HugePages []string `yaml:"huge_pages,omitempty"` // each makes a treatment
 }
@@ -61,11 +64,14 @@ func (f file) config() (measure.Config, error) {
 	if f.Steady == "" && f.Faults == "" {
 		return nil, errors.New("steady: and faults: are missing: write steady: 2m to read page tables, or faults: 10s to count page faults")
 	}
+	if f.Later != "" && (f.Faults == "" || f.Steady != "") {
+		return nil, measure.Wrong("later", "%q: page faults are counted once more only in a study with faults: and without steady:", f.Later)
+	}
 	for _, t := range []struct {
 		name, text string
 		least      time.Duration
 		to         *float64
-	}{{"initial", f.Initial, 0, &out.InitialS}, {"steady", f.Steady, 0, &out.SteadyS}, {"faults", f.Faults, time.Second / 10, &out.FaultsS}} {
+	}{{"initial", f.Initial, 0, &out.InitialS}, {"steady", f.Steady, 0, &out.SteadyS}, {"faults", f.Faults, time.Second / 10, &out.FaultsS}, {"later", f.Later, 0, &out.LaterS}} {
 		if t.text == "" {
 			continue
 		}
@@ -88,8 +94,26 @@ type config struct {
 
 // eyes see the pages of guests.
 type eyes interface {
-	tables(ctx context.Context, guests []crowd.Guest, t notebook.Treatment, system bool) (notebook.PageTables, error)
+	tables(ctx context.Context, guests []crowd.Guest, t notebook.Treatment, system bool, uses *memory.Uses) (notebook.PageTables, error)
+	// uses begins to see which page-table entries the processor uses. An error says why this host does not show it.
+	uses() (uses, error)
 	faults(guests []crowd.Guest, t notebook.Treatment, system bool) (faulting, error)
+	// making begins to see the page faults of the processes with which an engine makes guests.
+	making(k engine.Kind) (making, error)
+}
+
+// making is a running observation of the page faults of what makes guests.
+type making interface {
+	faulting
+	// Making says which guest, from 0, is made from now on.
+	Making(guest int) error
+}
+
+// uses see which page-table entries of guests the processor uses.
+type uses interface {
+	// Since returns the entries that were used since the last call, or since they were made.
+	Since(guests []crowd.Guest, t notebook.Treatment, system bool) (pagetable.Used, error)
+	Close()
 }
 
 // faulting is a running observation of guests' page faults.
@@ -175,11 +199,20 @@ func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Tri
 		tr.HostS, tr.Seen = time.Since(tr.Start).Seconds(), of.kept
 		err = errors.Join(err, group.Leave(ctx))
 	}()
+	if ends(s.Ready.Workload) && p.FaultsS > 0 && p.Guests > 1 && s.Treatment.Platform == notebook.CN {
+		of.watchMaking(s.Engine)
+	}
 	for len(group.Guests) < p.Guests {
+		if err := of.next(len(group.Guests)); err != nil {
+			return tr, true, err
+		}
 		if g, cause := group.Another(ctx, 0); g == nil {
 			tr.Failure = notebook.Say("of-guest-of", "guest", len(group.Guests)+1, "of", p.Guests, "cause", cause)
 			return tr, true, nil
 		}
+	}
+	if err := of.made(); err != nil {
+		return tr, true, err
 	}
 	if ends(s.Ready.Workload) && p.FaultsS > 0 {
 		if tr.Failure = of.watch(); tr.Failure != nil {
@@ -196,7 +229,7 @@ func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Tri
 		return tr, true, nil
 	}
 	metric, _ := p.Metrics(ends(s.Ready.Workload))
-	tr.Figures = p.Figures(of.kept.PageTables, of.kept.PageFaults)
+	tr.Figures = p.Figures(of.kept)
 	value, known := tr.Figures[metric.Name]
 	if !known && step.Counts() {
 		tr.Failure = notebook.Say("nothing-read", "metric", metric.Name)

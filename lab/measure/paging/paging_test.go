@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,8 +16,11 @@ import (
 	"time"
 
 	"tare/lab/crowd"
+	"tare/lab/engine"
 	"tare/lab/measure"
 	"tare/lab/measure/measuretest"
+	"tare/lab/memory"
+	"tare/lab/pagetable"
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -33,6 +37,11 @@ type pager struct {
 	refuses int           // this guest, counted from 1, cannot be made; 0: all can
 	blind   error         // why no faults are seen
 	after   func()        // called when tables are read
+	unused  error         // why no uses of entries are seen
+	uncount error         // why they cannot be read
+	asked   []time.Time   // when they were read
+	unmade  error         // why faults of making guests are not seen
+	built   []int         // the guests that were made while they were seen
 
 	mu                   sync.Mutex // guards what the guests' work changes
 	working, mostWorking int
@@ -51,7 +60,7 @@ func (l *pager) Provision(ctx context.Context, w crowd.Want) (crowd.Guest, error
 	return l.Lab.Provision(ctx, w)
 }
 
-func (l *pager) tables(_ context.Context, guests []crowd.Guest, _ notebook.Treatment, _ bool) (notebook.PageTables, error) {
+func (l *pager) tables(_ context.Context, guests []crowd.Guest, _ notebook.Treatment, _ bool, uses *memory.Uses) (notebook.PageTables, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := int64(len(guests))
@@ -59,11 +68,59 @@ func (l *pager) tables(_ context.Context, guests []crowd.Guest, _ notebook.Treat
 		return notebook.PageTables{}, fmt.Errorf("%d of %d guests work", l.working, n)
 	}
 	groupable := int64(time.Since(l.began).Seconds()) * n
+	reused, reusedGroupable := int64(0), int64(0)
+	if uses != nil {
+		reused, reusedGroupable = 40*n, n
+	}
 	if l.after != nil {
 		l.after()
 	}
-	return notebook.PageTables{Guests: int(n), Entries: 100 * n, Groupable: groupable, Active: 50 * n, ActiveGroupable: groupable / 2,
-		Code: notebook.TablePart{Entries: 30 * n, Active: 10 * n}, Data: notebook.TablePart{Entries: 50 * n, Active: 30 * n}, Own: notebook.TablePart{Entries: 20 * n, Active: 10 * n}}, nil
+	return notebook.PageTables{Guests: int(n), Entries: 100 * n, Groupable: groupable, Active: 50 * n, ActiveGroupable: groupable / 2, Reused: reused, ReusedGroupable: reusedGroupable,
+		Code: notebook.TablePart{Entries: 30 * n, Active: 10 * n}, Data: notebook.TablePart{Entries: 50 * n, Active: 30 * n}, Own: notebook.TablePart{Entries: 20 * n, Active: 10 * n},
+		Engine: notebook.TablePart{Entries: 300 * n, Groupable: 75 * n}}, nil
+}
+
+func (l *pager) uses() (uses, error) {
+	if l.unused != nil {
+		return nil, l.unused
+	}
+	return (*used)(l), nil
+}
+
+// used are uses that are seen at known times.
+type used pager
+
+func (u *used) Since([]crowd.Guest, notebook.Treatment, bool) (pagetable.Used, error) {
+	u.asked = append(u.asked, time.Now())
+	return pagetable.Used{}, u.uncount
+}
+
+func (*used) Close() {}
+
+func (l *pager) making(engine.Kind) (making, error) {
+	if l.unmade != nil {
+		return nil, l.unmade
+	}
+	l.watches++
+	return &builds{l: l}, nil
+}
+
+// builds sees ten faults for each guest that is made.
+type builds struct {
+	l      *pager
+	guests []int
+}
+
+func (b *builds) Making(guest int) error {
+	b.guests = append(b.guests, guest)
+	return nil
+}
+
+func (b *builds) Stop() (notebook.PageFaults, error) {
+	b.l.watches--
+	b.l.built = b.guests
+	n := int64(len(b.guests))
+	return notebook.PageFaults{Guests: int(n), Kinds: map[string]int64{"read": 6 * n, "write-protect": 2 * n, "unknown": 2 * n}, Repeated: map[string]int64{"read": 4 * n}}, nil
 }
 
 func (l *pager) faults(guests []crowd.Guest, _ notebook.Treatment, _ bool) (faulting, error) {
@@ -165,6 +222,8 @@ func TestGuestsOfKnownPages(t *testing.T) {
 		"entries_initial": 100, "entries_groupable_initial": 2, "entries_active_initial": 50, "entries_active_groupable_initial": 1,
 		"entries_groupable_steady": 20, "entries_exclusive_steady": 80, "page_faults_repeated": 50, "page_faults_read": 50, "page_faults_anonymous": 50, "page_faults_unknown": 0,
 		"page_faults_per_cpu_second": 4, "page_faults_per_guest": 10, "page_faults_per_million_instructions": 1, "page_faults_common": 50,
+		"entries_engine_initial": 300, "entries_engine_groupable_steady": 25,
+		"entries_reused_initial": 40, "entries_reused_groupable_initial": 1, "entries_reused_steady": 40,
 		"entries_code_steady": 30, "entries_data_steady": 50, "entries_active_code_steady": 20, "entries_active_data_steady": 60,
 	}
 	for name, v := range want {
@@ -187,6 +246,68 @@ func TestGuestsOfKnownPages(t *testing.T) {
 	}
 }
 
+// Page faults are counted once more, so much later.
+func TestFaultsAreCountedOnceMore(t *testing.T) {
+	l := &pager{}
+	tr, took := l.trial(t, record.Config{Guests: 2, FaultsS: 10, LaterS: 30}, nil, measure.Measured)
+	seen := notebooktest.Seen[record.Seen](&tr)
+	if tr.Failure != nil || took != 50*time.Second || seen.Later == nil || seen.PageFaults.OfS != 10 || seen.Later.OfS != 10 {
+		t.Fatalf("%q after %v: %+v", tr.Failure, took, seen)
+	}
+	for name, want := range map[string]float64{"page_faults_later_per_cpu_second": 4, "page_faults_later_repeated": 50, "page_faults_later_read": 50, "page_faults_per_cpu_second": 4} {
+		if got, has := tr.Figures[name]; !has || got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	_, also := config{Config: record.Config{FaultsS: 10, LaterS: 30}}.Metrics(&workload.Workload{Stays: true}, nil)
+	for _, m := range also {
+		if _, has := tr.Figures[m.Name]; !has && m.Name != record.FaultsRepeatable.Name {
+			t.Errorf("%s is one of the study's metrics, and the trial does not have it", m.Name)
+		}
+	}
+}
+
+// Which entries the processor used is read at the beginning, the middle and the end of the time before each state.
+func TestEntriesAreUsedInEachHalf(t *testing.T) {
+	l := &pager{}
+	p := record.Config{Guests: 2, Tables: true, InitialS: 2, SteadyS: 18}
+	tr, _ := l.trial(t, p, nil, measure.Measured)
+	if tr.Failure != nil {
+		t.Fatal(tr.Failure)
+	}
+	var at []float64
+	for _, x := range l.asked {
+		at = append(at, x.Sub(l.began).Seconds())
+	}
+	if want := []float64{0, 1, 2, 2, 11, 20}; !slices.Equal(at, want) {
+		t.Errorf("read after %v s, want %v", at, want)
+	}
+	if tables := notebooktest.Seen[record.Seen](&tr).PageTables; tables[0].HalvesS != 1 || tables[1].HalvesS != 9 {
+		t.Errorf("halves of %v and %v s", tables[0].HalvesS, tables[1].HalvesS)
+	}
+}
+
+// A host that does not show them has all other figures, and a warning says why.
+func TestEntriesWhoseUseIsNotSeen(t *testing.T) {
+	l := &pager{unused: errors.New("no BPF")}
+	tr, _ := l.trial(t, record.Config{Guests: 2, Tables: true, InitialS: 2}, nil, measure.Measured)
+	if _, has := tr.Figures["entries_reused_initial"]; has || tr.Failure != nil || tr.Figures["entries_active_initial"] != 50 {
+		t.Errorf("%q, %v", tr.Failure, tr.Figures)
+	}
+	if want := notebook.Say("uses-unseen", "cause", "no BPF"); len(tr.Warnings) != 1 || !tr.Warnings[0].Equal(want) {
+		t.Errorf("%q, want %q", tr.Warnings, want)
+	}
+	l = &pager{unmade: errors.New("no BPF"), length: 30 * time.Second}
+	tr, _ = l.trial(t, record.Config{Guests: 2, FaultsS: 10}, nil, measure.Measured)
+	if _, has := tr.Figures["page_faults_whole_read"]; has || tr.Failure != nil || len(tr.Warnings) != 1 || !tr.Warnings[0].Equal(notebook.Say("making-unseen", "cause", "no BPF")) {
+		t.Errorf("%q, %q, %v", tr.Failure, tr.Warnings, tr.Figures)
+	}
+	l = &pager{uncount: errors.New("it ended")}
+	if tr, _ = l.trial(t, record.Config{Guests: 2, Tables: true, InitialS: 2}, nil, measure.Measured); !tr.Failure.Equal(notebook.Say("tables-unread", "cause", "it ended")) {
+		t.Errorf("%q", tr.Failure)
+	}
+}
+
 // Work that ends by itself has no steady state, and its faults are counted from its beginning to its end.
 func TestFunctionsAreReadToTheirEnd(t *testing.T) {
 	l := &pager{length: 30 * time.Second}
@@ -200,6 +321,22 @@ func TestFunctionsAreReadToTheirEnd(t *testing.T) {
 	}
 	if _, ok := tr.Figures["entries_groupable_steady"]; ok {
 		t.Error("it has a steady state")
+	}
+	// A guest has 30 faults of its own, 15 of them repeated, and ten of its bring-up. The first guest was made before.
+	if want := []int{1, 2, 3}; !slices.Equal(l.built, want) {
+		t.Errorf("made while watched: %v, want %v", l.built, want)
+	}
+	for name, want := range map[string]float64{
+		"page_faults_per_guest": 30, "page_faults_bring_up": 10, "page_faults_whole_repeated": 100 * 19 / 40., "page_faults_whole_read": 100 * 21 / 38.,
+		"page_faults_whole_write_protect": 100 * 2 / 38., "page_faults_whole_unknown": 100 * 2 / 40., "page_faults_write_protect": 0,
+	} {
+		if got, ok := tr.Figures[name]; !ok || math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	_, also := config{Config: record.Config{FaultsS: 10}}.Metrics(&workload.Workload{}, nil)
+	if !slices.ContainsFunc(also, func(m notebook.Metric) bool { return m.Name == "page_faults_whole_write_protect" }) {
+		t.Errorf("the metrics of a function: %v", also)
 	}
 }
 
@@ -265,9 +402,12 @@ func TestPagingOfAFile(t *testing.T) {
 		in   file
 		want string // in the error; otherwise the value
 	}{
-		{file{Steady: "2m"}, "{4 true 1 120 0}"},
-		{file{Guests: 2, Initial: "100ms", Faults: "10s"}, "{2 false 0.1 0 10}"},
-		{file{Steady: "0s", Faults: "1s"}, "{4 true 1 0 1}"},
+		{file{Steady: "2m"}, "{4 true 1 120 0 0}"},
+		{file{Guests: 2, Initial: "100ms", Faults: "10s"}, "{2 false 0.1 0 10 0}"},
+		{file{Steady: "0s", Faults: "1s"}, "{4 true 1 0 1 0}"},
+		{file{Faults: "10s", Later: "30s"}, "{4 false 1 0 10 30}"},
+		{file{Steady: "10s", Faults: "10s", Later: "30s"}, `later: "30s": page faults are counted once more only`},
+		{file{Steady: "10s", Later: "30s"}, `later: "30s": `},
 		{file{}, "steady: and faults: are missing"},
 		{file{Guests: 65, Steady: "2m"}, "guests: 65: must be from 1 to 64"},
 		{file{Guests: -1, Steady: "2m"}, "guests: -1: "},

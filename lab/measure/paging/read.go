@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 
 	"tare/lab/crowd"
 	"tare/lab/engine"
 	"tare/lab/fault"
 	"tare/lab/memory"
+	"tare/lab/pagetable"
 	"tare/lab/proc"
 	"tare/lab/programs"
 	"tare/lab/trace"
@@ -35,35 +38,79 @@ func rulerOf(nth int, g crowd.Guest) (pid int, err error) {
 	return pids[0], nil
 }
 
-// tables reads the page tables of all guests' work together.
-func (host) tables(ctx context.Context, guests []crowd.Guest, of notebook.Treatment, system bool) (t notebook.PageTables, err error) {
-	var groups []memory.Guest
-	var all []int
+// partsOf are the processes of each guest: those of its work, and those of its engine.
+func partsOf(guests []crowd.Guest, of notebook.Treatment, system bool) (work, engines []memory.Guest, err error) {
 	for i, g := range guests {
 		if _, err := rulerOf(i+1, g); err != nil {
-			return t, err
+			return nil, nil, err
 		}
 		p, err := crowd.PartsOf(g, of, system)
 		if err != nil {
-			return t, &notebook.Error{Says: notebook.Say("of-guest", "guest", i+1, "cause", err)}
+			return nil, nil, &notebook.Error{Says: notebook.Say("of-guest", "guest", i+1, "cause", err)}
 		}
-		groups, all = append(groups, memory.Guest{Name: fmt.Sprintf("guest %d", i+1), Kind: notebook.MemoryContainer, PIDs: p.Work}), append(all, p.Work...)
+		name := fmt.Sprintf("guest %d", i+1)
+		work = append(work, memory.Guest{Name: name, Kind: notebook.MemoryContainer, PIDs: p.Work})
+		engines = append(engines, memory.Guest{Name: name, Kind: notebook.MemoryContainer, PIDs: p.Engine})
+	}
+	return work, engines, nil
+}
+
+// pidsOf are all processes of the groups.
+func pidsOf(groups []memory.Guest) (all []int) {
+	for _, g := range groups {
+		all = append(all, g.PIDs...)
+	}
+	return all
+}
+
+// using sees the uses of page-table entries on this host.
+type using struct{ *pagetable.Reader }
+
+// uses implements eyes.
+func (host) uses() (uses, error) {
+	r, err := pagetable.Open()
+	if err != nil {
+		return nil, err
+	}
+	return using{r}, nil
+}
+
+// Since implements uses.
+func (u using) Since(guests []crowd.Guest, of notebook.Treatment, system bool) (pagetable.Used, error) {
+	work, _, err := partsOf(guests, of, system)
+	if err != nil {
+		return nil, err
+	}
+	return u.Reader.Since(pidsOf(work))
+}
+
+// tables reads the page tables of all guests' work together, and of the engine's processes for the guests.
+func (host) tables(ctx context.Context, guests []crowd.Guest, of notebook.Treatment, system bool, uses *memory.Uses) (t notebook.PageTables, err error) {
+	work, engines, err := partsOf(guests, of, system)
+	if err != nil {
+		return t, err
 	}
 	var resident, accessed int64
-	for _, pid := range all { // before the scan, which accesses only the kernel's own memory
+	for _, pid := range pidsOf(work) { // before the scan, which accesses only the kernel's own memory
 		r, err := proc.RollupOf(pid)
 		if err != nil && !proc.Ended(err) {
 			return t, err
 		}
 		resident, accessed = resident+r.RSS, accessed+r.Referenced
 	}
-	s, err := memory.Scan(ctx, all, memory.Options{})
+	s, err := memory.Scan(ctx, append(pidsOf(work), pidsOf(engines)...), memory.Options{})
 	if err != nil {
 		return t, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	t = s.Tables(groups)
-	t.Resident, t.Accessed, t.Changed = resident, accessed, s.Changed
+	t = s.Tables(work, uses)
+	e := s.Tables(engines, nil)
+	t.Engine = notebook.TablePart{Entries: e.Entries, Active: e.Active, Groupable: e.Groupable}
+	t.Resident, t.Changed = resident, s.Changed
+	if uses == nil {
+		t.Accessed = accessed
+	}
+	t.Accessed = min(t.Accessed, resident) // of which some pages of the kernel's are no part
 	return t, nil
 }
 
@@ -91,7 +138,7 @@ func (host) faults(guests []crowd.Guest, of notebook.Treatment, system bool) (fa
 		return nil, err
 	}
 	f := watched{tally: &fault.Tally{}, guests: len(guests)}
-	if err := made(f.tally, guests, of, system); err != nil {
+	if err := held(f.tally, guests, of, system); err != nil {
 		return nil, err
 	}
 	if f.Watch, err = fault.Begin(rulers, f.tally.Add); err != nil {
@@ -99,6 +146,37 @@ func (host) faults(guests []crowd.Guest, of notebook.Treatment, system bool) (fa
 	}
 	f.instructions = counted(threads)
 	return f, nil
+}
+
+// made observes what makes guests, and counts its faults for each guest but the first.
+type made struct {
+	*fault.Watch
+	tally  *fault.Tally
+	guests int
+}
+
+// making implements eyes. What makes a guest is started by Tare or by one of the engine's daemons.
+func (host) making(k engine.Kind) (making, error) {
+	makers, err := proc.All()
+	if err != nil {
+		return nil, err
+	}
+	makers = slices.DeleteFunc(makers, func(pid int) bool { return !slices.Contains(k.Daemons, proc.Name(pid)) })
+	m := &made{tally: &fault.Tally{}}
+	m.Watch, err = fault.BeginMaking(append(makers, os.Getpid()), m.tally.Add)
+	return m, err
+}
+
+// Making implements making.
+func (m *made) Making(guest int) error {
+	m.guests++
+	return m.Watch.Making(guest)
+}
+
+// Stop implements faulting.
+func (m *made) Stop() (notebook.PageFaults, error) {
+	lost, err := m.Watch.Stop()
+	return counts(m.tally, m.guests, lost), err
 }
 
 // threadsOf are the threads of all processes of the guests.
@@ -127,8 +205,8 @@ func counted(threads []engine.Thread) *trace.Instructions {
 	return c
 }
 
-// made tells the tally what the guests' page tables hold.
-func made(tally *fault.Tally, guests []crowd.Guest, of notebook.Treatment, system bool) (err error) {
+// held tells the tally what the guests' page tables hold.
+func held(tally *fault.Tally, guests []crowd.Guest, of notebook.Treatment, system bool) (err error) {
 	owner := map[int]int{}
 	var all []int
 	for i, g := range guests {
@@ -167,17 +245,23 @@ func (f watched) Stop() (notebook.PageFaults, error) {
 		instructions, cerr = f.instructions.Stop()
 		err = errors.Join(err, cerr)
 	}
+	p := counts(f.tally, f.guests, lost)
+	p.Common, p.Instructions = f.tally.Common(), instructions
+	return p, err
+}
+
+// counts is what a tally of so many guests has counted.
+func counts(tally *fault.Tally, guests int, lost fault.Lost) notebook.PageFaults {
 	p := notebook.PageFaults{
-		Guests: f.guests, Kinds: map[string]int64{}, Repeated: map[string]int64{}, Major: f.tally.Major, Lost: lost.Faults, Unended: lost.Unended, Untold: f.tally.Untold,
-		Common: f.tally.Common(), Instructions: instructions,
+		Guests: guests, Kinds: map[string]int64{}, Repeated: map[string]int64{}, Major: tally.Major, Lost: lost.Faults, Unended: lost.Unended, Untold: tally.Untold,
 	}
 	for k := range fault.Kinds {
-		if n := f.tally.Of[k]; n > 0 {
+		if n := tally.Of[k]; n > 0 {
 			p.Kinds[k.String()] = n
 		}
-		if n := f.tally.Repeated[k]; n > 0 {
+		if n := tally.Repeated[k]; n > 0 {
 			p.Repeated[k.String()] = n
 		}
 	}
-	return p, err
+	return p
 }

@@ -4,10 +4,14 @@ package paging
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"tare/lab/crowd"
+	"tare/lab/engine"
+	"tare/lab/memory"
+	"tare/lab/pagetable"
 	"tare/lab/workload"
 	"tare/notebook"
 	record "tare/notebook/kinds/paging"
@@ -21,19 +25,18 @@ type reading struct {
 	trial    *notebook.Trial
 	kept     record.Seen
 	began    time.Time
+	making   making
 	faulting faulting
 	used     time.Duration // CPU time of the guests when counting began
 	watched  time.Time
+	ever     pagetable.Used // what the guests used until the last state
 }
 
 // read does what the study asks for, from the moment when all guests work; cause says why it cannot.
 func (p *reading) read(ctx context.Context) (cause *notebook.Message) {
 	function := ends(p.group.Ready.Workload)
 	if p.of.Tables {
-		if cause := p.wait(ctx, p.of.InitialS, record.Initial); cause != nil {
-			return cause
-		}
-		if cause := p.tables(ctx, record.Initial); cause != nil {
+		if cause := p.state(ctx, p.of.InitialS, record.Initial); cause != nil {
 			return cause
 		}
 	}
@@ -58,10 +61,7 @@ func (p *reading) read(ctx context.Context) (cause *notebook.Message) {
 		}
 	}()
 	if settled {
-		if cause := p.wait(ctx, p.of.SteadyS, record.Steady); cause != nil {
-			return cause
-		}
-		if cause := p.tables(ctx, record.Steady); cause != nil {
+		if cause := p.state(ctx, p.of.SteadyS, record.Steady); cause != nil {
 			return cause
 		}
 	}
@@ -74,9 +74,26 @@ func (p *reading) read(ctx context.Context) (cause *notebook.Message) {
 		if cause := p.wait(ctx, p.of.FaultsS, inFaults); cause != nil {
 			return cause
 		}
-		return p.seen(nil)
+		if cause := p.seen(nil, &p.kept.PageFaults); cause != nil || p.of.LaterS == 0 {
+			return cause
+		}
+		return p.later(ctx)
 	}
 	return nil
+}
+
+// later counts page faults once more, when most of what the load touches is mapped.
+func (p *reading) later(ctx context.Context) (cause *notebook.Message) {
+	if cause := p.wait(ctx, p.of.LaterS, inFaults); cause != nil {
+		return cause
+	}
+	if cause := p.watch(); cause != nil {
+		return cause
+	}
+	if cause := p.wait(ctx, p.of.FaultsS, inFaults); cause != nil {
+		return cause
+	}
+	return p.seen(nil, &p.kept.Later)
 }
 
 // The ends until which a guest must work, in addition to the states of its page tables.
@@ -117,19 +134,82 @@ func (p *reading) ended(until string) *notebook.Message {
 	return notebook.Say("work-ended", "guest", i+1, "until", until, "after_s", time.Since(p.began), "cause", how)
 }
 
-// tables reads page tables.
-func (p *reading) tables(ctx context.Context, state string) *notebook.Message {
+// state lets the guests work for a time, and reads their page tables at its end, with the entries that the processor used in each half of it.
+func (p *reading) state(ctx context.Context, seconds float64, state string) *notebook.Message {
+	uses, err := p.eyes.uses()
+	if err != nil {
+		p.trial.Warnings = append(p.trial.Warnings, notebook.Say("uses-unseen", "cause", err))
+	} else {
+		defer uses.Close()
+	}
+	if err != nil || seconds == 0 {
+		if cause := p.wait(ctx, seconds, state); cause != nil {
+			return cause
+		}
+		return p.tables(ctx, state, nil, 0)
+	}
+	if p.ever == nil {
+		p.ever = pagetable.Used{}
+	}
+	var half [3]pagetable.Used // the first is what was used before the time
+	for i := range half {
+		if i > 0 {
+			if cause := p.wait(ctx, seconds/2, state); cause != nil {
+				return cause
+			}
+		}
+		if half[i], err = uses.Since(p.group.Guests, p.group.Treatment, p.group.Ready.Workload.System); err != nil {
+			return notebook.Say("tables-unread", "cause", err)
+		}
+		p.ever.Add(half[i])
+	}
+	return p.tables(ctx, state, &memory.Uses{Repeatedly: half[1].And(half[2]), Ever: p.ever}, seconds/2)
+}
+
+// tables reads page tables. Of uses, Repeatedly is in each of two halves of so many seconds.
+func (p *reading) tables(ctx context.Context, state string, uses *memory.Uses, halves float64) *notebook.Message {
 	at := time.Since(p.began)
-	t, err := p.eyes.tables(ctx, p.group.Guests, p.group.Treatment, p.group.Ready.Workload.System)
+	t, err := p.eyes.tables(ctx, p.group.Guests, p.group.Treatment, p.group.Ready.Workload.System, uses)
 	if err != nil {
 		return notebook.Say("tables-unread", "cause", err)
 	}
-	t.State, t.AtS, t.ScanS = state, at.Seconds(), (time.Since(p.began) - at).Seconds()
+	t.State, t.HalvesS, t.AtS, t.ScanS = state, halves, at.Seconds(), (time.Since(p.began) - at).Seconds()
 	if cause := p.ended(inTables); cause != nil {
 		return cause
 	}
 	p.kept.PageTables = append(p.kept.PageTables, t)
 	return nil
+}
+
+// watchMaking starts counting the faults of what makes the guests. Where the host does not show them, a warning says why.
+func (p *reading) watchMaking(k engine.Kind) {
+	m, err := p.eyes.making(k)
+	if err != nil {
+		p.trial.Warnings = append(p.trial.Warnings, notebook.Say("making-unseen", "cause", err))
+		return
+	}
+	p.making = m
+}
+
+// next says which guest, from 0, is made next.
+func (p *reading) next(guest int) error {
+	if p.making == nil || guest == 0 { // the first exists
+		return nil
+	}
+	return p.making.Making(guest)
+}
+
+// made ends the counting of the faults of what made the guests.
+func (p *reading) made() error {
+	if p.making == nil {
+		return nil
+	}
+	f, err := p.making.Stop()
+	p.making = nil
+	if err == nil {
+		p.kept.BringUp = &f
+	}
+	return err
 }
 
 // watch starts counting faults.
@@ -145,8 +225,9 @@ func (p *reading) watch() (cause *notebook.Message) {
 	return nil
 }
 
-// seen ends the counting. cpu is the CPU time of work that has ended; nil: the CPU time that the guests used since counting began.
-func (p *reading) seen(cpu *time.Duration) (cause *notebook.Message) {
+// seen ends the counting, and keeps the faults. cpu is the CPU time of work that has ended; nil: the CPU time that the guests used since
+// counting began.
+func (p *reading) seen(cpu *time.Duration, kept **notebook.PageFaults) (cause *notebook.Message) {
 	took := time.Since(p.watched)
 	if cpu == nil {
 		now, err := crowd.Used(p.group.Guests)
@@ -162,7 +243,7 @@ func (p *reading) seen(cpu *time.Duration) (cause *notebook.Message) {
 		return notebook.Say("faults-uncounted", "cause", err)
 	}
 	f.OfS, f.CPUS = took.Seconds(), cpu.Seconds()
-	p.kept.PageFaults = &f
+	*kept = &f
 	if f.Lost > 0 {
 		p.trial.Warnings = append(p.trial.Warnings, notebook.Say("faults-lost", "faults", f.Lost))
 	}
@@ -194,7 +275,7 @@ func (p *reading) toTheEnd(ctx context.Context) (cause *notebook.Message) {
 	if p.faulting == nil {
 		return nil
 	}
-	return p.seen(&cpu)
+	return p.seen(&cpu, &p.kept.PageFaults)
 }
 
 // load asks the guests' services again and again until ctx ends. The function it returns then says which load failed before that.
@@ -220,9 +301,13 @@ func (p *reading) load(ctx context.Context) (failed func() *notebook.Message) {
 
 // stop ends an observation that was not ended in the usual way.
 func (p *reading) stop() error {
-	if p.faulting == nil {
-		return nil
+	var err error
+	if p.making != nil {
+		_, err = p.making.Stop()
 	}
-	_, err := p.faulting.Stop()
-	return err
+	if p.faulting == nil {
+		return err
+	}
+	_, ended := p.faulting.Stop()
+	return errors.Join(err, ended)
 }

@@ -15,6 +15,8 @@ const Name = "paging"
 type Seen struct {
 	PageTables []notebook.PageTables `json:"page_tables,omitempty"` // in the order in which they were read
 	PageFaults *notebook.PageFaults  `json:"page_faults,omitempty"` // nil: none were counted
+	Later      *notebook.PageFaults  `json:"later,omitempty"`       // after Config.LaterS under load; nil: none were counted
+	BringUp    *notebook.PageFaults  `json:"bring_up,omitempty"`    // of the processes that made the guests, all but the first; nil: none were counted
 }
 
 // Config is how a study reads the page tables and counts the page faults of guests of one image (paper "characterization", section
@@ -25,6 +27,7 @@ type Config struct {
 	InitialS float64 `json:"initial_s"`          // seconds until the initial state of the tables: from when the last guest's work has begun, or its service answers
 	SteadyS  float64 `json:"steady_s,omitempty"` // for work that does not end by itself: seconds under load until the tables are in the steady state; 0: that state is not read
 	FaultsS  float64 `json:"faults_s,omitempty"` // seconds under load in which faults are counted, or for work that ends by itself from its beginning to its end; 0: faults are not counted
+	LaterS   float64 `json:"later_s,omitempty"`  // for work that does not end by itself: seconds under load, after FaultsS, until faults are counted for FaultsS once more; 0: they are not
 }
 
 // States of page tables.
@@ -47,14 +50,18 @@ const (
 	Elsewhere       = "entries_elsewhere"
 	Active          = "entries_active"
 	ActiveGroupable = "entries_active_groupable"
+	Reused          = "entries_reused" // in each half of the time before the state
+	ReusedGroupable = "entries_reused_groupable"
 	Accessed        = "memory_accessed"
 	Huge            = "entries_active_huge"    // of the active ones
 	GroupableHuge   = "entries_groupable_huge" // of the groupable ones
 	Large           = "entries_large"
 	Code            = "entries_code"
 	Data            = "entries_data"
-	ActiveCode      = "entries_active_code" // of the active ones
-	ActiveData      = "entries_active_data" // of the active ones
+	ActiveCode      = "entries_active_code"      // of the active ones
+	ActiveData      = "entries_active_data"      // of the active ones
+	Engine          = "entries_engine"           // of the engine's processes for a guest, in addition to Entries; a number per guest
+	EngineGroupable = "entries_engine_groupable" // of these
 )
 
 // Metrics of page faults.
@@ -69,6 +76,36 @@ var (
 	FaultsPerInstructions = notebook.Metric{Name: "page_faults_per_million_instructions", Unit: ""}
 	FaultsRepeatable      = notebook.Metric{Name: "page_faults_file_repeated", Unit: "%"} // of faults that are neither anonymous nor make a private copy
 )
+
+// Metrics of the page faults of work that ends by itself, "from bring-up to finish" (section 5.2.2). Those of the bring-up are of the
+// engine's processes that made the guest, such as a runtime; those of the whole are these and the work's own.
+var (
+	FaultsBringUp       = notebook.Metric{Name: "page_faults_bring_up", Unit: ""} // of a guest
+	FaultsWholeRepeated = notebook.Metric{Name: "page_faults_whole_repeated", Unit: "%"}
+)
+
+// WholeShare is the metric of a kind of page faults from bring-up to finish: its share of those whose kind is known.
+func WholeShare(kind string) notebook.Metric {
+	return notebook.Metric{Name: "page_faults_whole_" + strings.ReplaceAll(kind, "-", "_"), Unit: "%"}
+}
+
+// Later is a metric of page faults for those that are counted once more, after Config.LaterS.
+func Later(m notebook.Metric) notebook.Metric {
+	m.Name = "page_faults_later_" + strings.TrimPrefix(m.Name, "page_faults_")
+	return m
+}
+
+// later are the metrics that such faults have, of all of Metrics.
+func later() (all []notebook.Metric) {
+	of := []notebook.Metric{FaultsPerCPU, FaultsPerInstructions, FaultsRepeated, FaultsCommon}
+	for _, k := range notebook.FaultKinds {
+		of = append(of, FaultShare(k))
+	}
+	for _, m := range of {
+		all = append(all, Later(m))
+	}
+	return all
+}
 
 // FaultShare is the metric of a kind of page faults: its share of the faults whose kind is known. For unknown faults it is the
 // share of all.
@@ -89,9 +126,9 @@ func (p Config) Metrics(ends bool) (first notebook.Metric, also []notebook.Metri
 	if p.Tables {
 		states := p.states(ends)
 		for _, state := range states {
-			also = append(also, notebook.Metric{Name: Entries + "_" + state, Unit: ""})
+			also = append(also, notebook.Metric{Name: Entries + "_" + state, Unit: ""}, notebook.Metric{Name: Engine + "_" + state, Unit: ""}, Metric(EngineGroupable, state))
 			for _, what := range []string{
-				Groupable, Within, Elsewhere, Active, ActiveGroupable, Accessed, Huge, GroupableHuge, Large, Code, Data, ActiveCode, ActiveData,
+				Groupable, Within, Elsewhere, Active, ActiveGroupable, Reused, ReusedGroupable, Accessed, Huge, GroupableHuge, Large, Code, Data, ActiveCode, ActiveData,
 			} {
 				also = append(also, Metric(what, state))
 			}
@@ -104,6 +141,15 @@ func (p Config) Metrics(ends bool) (first notebook.Metric, also []notebook.Metri
 			also = append(also, FaultShare(k))
 		}
 		also = append(also, FaultsMajor)
+		if p.LaterS > 0 && !ends {
+			also = append(also, later()...)
+		}
+		if ends {
+			also = append(also, FaultsBringUp, FaultsWholeRepeated)
+			for _, k := range notebook.FaultKinds {
+				also = append(also, WholeShare(k))
+			}
+		}
 		if !p.Tables {
 			first = FaultsPerCPU
 		}
@@ -117,8 +163,18 @@ func (p Config) Metrics(ends bool) (first notebook.Metric, also []notebook.Metri
 }
 
 // Figures are the values of all these metrics, as far as they are known.
-func (p Config) Figures(tables []notebook.PageTables, faults *notebook.PageFaults) map[string]float64 {
+func (p Config) Figures(seen Seen) map[string]float64 {
 	f := map[string]float64{}
+	whole(f, seen.BringUp, seen.PageFaults)
+	if seen.Later != nil {
+		of := p.Figures(Seen{PageFaults: seen.Later})
+		for _, m := range later() {
+			if v, known := of["page_faults_"+strings.TrimPrefix(m.Name, "page_faults_later_")]; known {
+				f[m.Name] = v
+			}
+		}
+	}
+	tables, faults := seen.PageTables, seen.PageFaults
 	share := func(m notebook.Metric, part, of int64) {
 		if of > 0 {
 			f[m.Name] = 100 * float64(part) / float64(of)
@@ -139,6 +195,14 @@ func (p Config) Figures(tables []notebook.PageTables, faults *notebook.PageFault
 			share(Metric(Data, t.State), t.Data.Entries, t.Entries)
 			share(Metric(ActiveCode, t.State), t.Code.Active, t.Active)
 			share(Metric(ActiveData, t.State), t.Data.Active, t.Active)
+		}
+		if t.Engine.Entries > 0 && t.Guests > 0 {
+			f[Engine+"_"+t.State] = float64(t.Engine.Entries) / float64(t.Guests)
+			share(Metric(EngineGroupable, t.State), t.Engine.Groupable, t.Engine.Entries)
+		}
+		if t.HalvesS > 0 {
+			share(Metric(Reused, t.State), t.Reused, t.Entries)
+			share(Metric(ReusedGroupable, t.State), t.ReusedGroupable, t.Entries)
 		}
 		share(Metric(Huge, t.State), t.ActiveHuge, t.Active)
 		share(Metric(GroupableHuge, t.State), t.GroupableHuge, t.Groupable)
@@ -172,4 +236,31 @@ func (p Config) Figures(tables []notebook.PageTables, faults *notebook.PageFault
 		f[FaultsCPU.Name] = faults.CPUS / float64(faults.Guests)
 	}
 	return f
+}
+
+// whole adds the figures of the faults from bring-up to finish. Each part is of its own number of guests.
+func whole(f map[string]float64, parts ...*notebook.PageFaults) {
+	all, known, repeated := 0.0, 0.0, 0.0
+	kinds := map[string]float64{}
+	for _, p := range parts {
+		if p == nil || p.Guests == 0 {
+			return
+		}
+		each := func(n int64) float64 { return float64(n) / float64(p.Guests) }
+		all, repeated = all+each(p.Faults()), repeated+each(p.Repeats())
+		known += each(p.Faults() - p.Kinds["unknown"])
+		for k, n := range p.Kinds {
+			kinds[k] += each(n)
+		}
+	}
+	f[FaultsBringUp.Name] = float64(parts[0].Faults()) / float64(parts[0].Guests)
+	if all > 0 {
+		f[FaultsWholeRepeated.Name] = 100 * repeated / all
+		f[WholeShare("unknown").Name] = 100 * kinds["unknown"] / all
+	}
+	for _, k := range notebook.FaultKinds {
+		if k != "unknown" && known > 0 {
+			f[WholeShare(k).Name] = 100 * kinds[k] / known
+		}
+	}
 }

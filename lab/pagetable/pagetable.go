@@ -1,0 +1,108 @@
+//go:build linux
+
+// Package pagetable reads the page tables of processes with programs in the kernel: where the tables lie, and which of their entries the
+// processor has used (paper "characterization", section 5.2.1).
+package pagetable
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/cilium/ebpf"
+
+	"tare/lab/proc"
+)
+
+// Map is where the kernel has its page tables.
+type Map struct {
+	Direct uint64 // where the kernel maps all of physical memory
+	Levels uint32 // of page tables
+}
+
+// Bits of an entry of x86-64's page tables.
+const (
+	present   = 1 << 0
+	frameBits = 0x000f_ffff_ffff_f000
+	pageShift = 12
+)
+
+// calibration is bpf/pagetable.c's struct of that name.
+type calibration struct {
+	Address, Direct, Entry uint64
+	Levels, Size           uint32
+	PGD                    uint64
+}
+
+// specOf reads the programs, of which only those of these names stay.
+func specOf(programs ...string) (*ebpf.CollectionSpec, error) {
+	if len(object) == 0 {
+		return nil, fmt.Errorf("page tables can only be read on x86-64, and this host is %s", runtime.GOARCH)
+	}
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
+	if err != nil { // the object is embedded, so this is a defect of the program
+		panic(err)
+	}
+	kept := map[string]*ebpf.ProgramSpec{}
+	for _, name := range programs {
+		kept[name] = spec.Programs[name]
+	}
+	spec.Programs = kept
+	return spec, nil
+}
+
+func refused(err error) error {
+	why, _, _ := strings.Cut(err.Error(), "\n")
+	return fmt.Errorf("the kernel does not load the programs that read page tables (they need Linux 5.17 with BTF, and root with CAP_BPF and CAP_PERFMON): %s", why)
+}
+
+// Find finds where the kernel maps all of physical memory, which it does not publish, and how many levels its page tables have. It uses
+// the page table of this process and the frame of one of its pages. An error says why this host does not support it.
+func Find() (m Map, err error) {
+	spec, err := specOf("calibrate")
+	if err != nil {
+		return m, err
+	}
+	coll, err := ebpf.NewCollection(spec)
+	if err != nil {
+		return m, refused(err)
+	}
+	defer coll.Close()
+	page, err := proc.NewPage()
+	if err != nil {
+		return m, err
+	}
+	defer page.Close()
+	if page.Frame == 0 {
+		return m, errors.New("the kernel hides the frames of pages; run tare as root on the host itself")
+	}
+	program := coll.Programs["calibrate"]
+	try := func(at Map) (c calibration, err error) {
+		c = calibration{Address: page.Address, Direct: at.Direct, Levels: at.Levels}
+		_, err = program.Run(&ebpf.RunOptions{Context: &c, ContextOut: &c})
+		return c, err
+	}
+	c, err := try(Map{})
+	if err != nil {
+		return m, refused(err)
+	}
+	// The page table itself lies in the direct map.
+	m.Direct, err = proc.FindDirectMap(c.PGD, func(direct uint64) (bool, error) {
+		for _, m.Levels = range []uint32{4, 5} {
+			got, err := try(Map{direct, m.Levels})
+			if err != nil {
+				return false, refused(err)
+			}
+			if same := ^uint64(got.Size - 1); got.Size > 0 && got.Entry&present != 0 && (got.Entry&frameBits)>>pageShift&same == page.Frame&same {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	if err == nil && m.Direct == 0 {
+		err = errors.New("the kernel's page tables could not be found here")
+	}
+	return m, err
+}

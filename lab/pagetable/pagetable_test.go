@@ -1,0 +1,119 @@
+//go:build linux
+
+package pagetable
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// opened is a reader; the test is skipped where this host does not support one.
+func opened(t *testing.T) *Reader {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	r, err := Open()
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+// Since sees which pages a process has touched since the last call, and nothing else.
+func TestPagesThatWereUsed(t *testing.T) {
+	r := opened(t)
+	const pages = 3 * blockPages / 2
+	page := os.Getpagesize()
+	memory, err := unix.Mmap(-1, 0, pages*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(memory)
+	if err := unix.Madvise(memory, unix.MADV_NOHUGEPAGE); err != nil {
+		t.Fatal(err)
+	}
+	self := []int{os.Getpid()}
+	start := uint64(uintptr(unsafe.Pointer(&memory[0])))
+	touch := func(every int) {
+		for i := 0; i < pages-100; i += every {
+			memory[i*page]++
+		}
+	}
+	check := func(what string, used Used, want func(i int) bool) {
+		t.Helper()
+		for i := range pages {
+			if got := used.Has(self[0], start+uint64(i*page)); got != want(i) {
+				t.Fatalf("%s: page %d used: %v", what, i, got)
+			}
+		}
+	}
+	since := func() Used {
+		t.Helper()
+		used, err := r.Since(self)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return used
+	}
+	touch(1)
+	check("mapped", since(), func(i int) bool { return i < pages-100 })
+	check("idle", since(), func(int) bool { return false })
+	touch(2)
+	evens := since()
+	check("every second page", evens, func(i int) bool { return i < pages-100 && i%2 == 0 })
+	touch(3)
+	check("both", since().And(evens), func(i int) bool { return i < pages-100 && i%6 == 0 })
+}
+
+// A process that has ended, or that never was, has no used pages, and is no error.
+func TestPagesOfAProcessThatHasEnded(t *testing.T) {
+	r := opened(t)
+	c := exec.Command("/proc/self/exe", "-test.run=^$")
+	if err := c.Run(); err != nil {
+		t.Fatal(err)
+	}
+	used, err := r.Since([]int{c.ProcessState.Pid(), 1 << 22})
+	if err != nil || len(used) != 0 {
+		t.Errorf("%v, %v", used, err)
+	}
+}
+
+// Kernel threads have no page table of their own.
+func TestPagesOfAKernelThread(t *testing.T) {
+	r := opened(t)
+	if used, err := r.Since([]int{2}); err != nil || len(used) != 0 {
+		t.Errorf("%v, %v", used, err)
+	}
+}
+
+// Reading is quick enough to stand beside what is measured.
+func BenchmarkSince(b *testing.B) {
+	if os.Geteuid() != 0 {
+		b.Skip("needs root")
+	}
+	r, err := Open()
+	if err != nil {
+		b.Skip(err)
+	}
+	defer r.Close()
+	const mib = 256
+	memory, err := unix.Mmap(-1, 0, mib<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer unix.Munmap(memory)
+	began := time.Now()
+	for b.Loop() {
+		if _, err := r.Since([]int{os.Getpid()}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(time.Since(began).Seconds()*1000/float64(b.N)/mib, "ms/MiB")
+}

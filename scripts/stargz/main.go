@@ -1,0 +1,54 @@
+// Command containerd-stargz-grpc serves the snapshotter of containerd that pulls images in the format eStargz lazily. It is the daemon of the
+// stargz-snapshotter, whose own command has no version in Go's module proxy: its service, and a socket. It has a Go module of its own, so that
+// Tare contains no part of it. The script build in this folder builds it.
+//
+// It forgets a layer one second after its last use, and not after two minutes as its default is: else the next pull of the same image would find
+// what the last one has fetched.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+
+	snapshots "github.com/containerd/containerd/api/services/snapshots/v1"
+	"github.com/containerd/containerd/v2/contrib/snapshotservice"
+	"github.com/containerd/stargz-snapshotter/service"
+	"google.golang.org/grpc"
+)
+
+func main() {
+	address := flag.String("address", "/run/containerd-stargz-grpc/containerd-stargz-grpc.sock", "the socket")
+	root := flag.String("root", "/var/lib/containerd-stargz-grpc", "the folder of its files")
+	flag.Parse()
+	if err := serve(*address, *root); err != nil {
+		fmt.Fprintf(os.Stderr, "containerd-stargz-grpc: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// serve serves until SIGINT or SIGTERM.
+func serve(address, root string) (err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var config service.Config
+	config.ResolveResultEntryTTLSec, config.NoPrometheus = 1, true
+	snapshotter, err := service.NewStargzSnapshotterService(ctx, root, &config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, snapshotter.Close()) }()
+	socket, err := net.Listen("unix", address)
+	if err != nil {
+		return err
+	}
+	server := grpc.NewServer()
+	snapshots.RegisterSnapshotsServer(server, snapshotservice.FromSnapshotter(snapshotter))
+	context.AfterFunc(ctx, server.Stop)
+	return server.Serve(socket)
+}
