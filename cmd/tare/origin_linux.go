@@ -154,6 +154,21 @@ func (b *benching) adopt(o *origin.Origin, use *studyfile.Use) (left []string, e
 	return left, nil
 }
 
+// taken says what a fresh copy of the container gets, in a line.
+func (b *benching) taken(use *studyfile.Use) string {
+	text := "taken over: image " + use.Image + ", size " + b.sizes
+	switch b.provisioning {
+	case "quota":
+		text += ", a CPU quota (--cpus)"
+	case "set":
+		text += ", a CPU set (--cpuset-cpus)"
+	}
+	if b.service != 0 {
+		text += fmt.Sprintf(", port %d", b.service)
+	}
+	return text + "; fresh copies are measured, and not the container itself"
+}
+
 // named is the text before the port in --service.
 func (b *benching) named() string {
 	if b.compose == "" {

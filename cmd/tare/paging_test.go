@@ -112,3 +112,34 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 	}
 	h.nothingLeft()
 }
+
+// A real database maps one file in all guests: what they search is in the same frames for all of them, and is used again and again.
+func TestADatabaseThatAllGuestsMap(t *testing.T) {
+	h := newHost(t)
+	need(t, has("crun"), "crun")
+	need(t, has("mmdebstrap"), "mmdebstrap")
+	h.write("study.yaml", `name: database
+workloads: [{name: slapd, params: {entries: 2000, operations: 500}}]
+platforms: [{platform: cn, engines: [crun], provisioning: [pinned]}]
+instances: [1/512MB]
+paging: {guests: 3, initial: 250ms, steady: 3s, addresses: [fixed], huge_pages: [never]}
+design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
+`)
+	h.must("run", "./study.yaml", "--out", "R")
+	trials := h.trials("R")
+	if len(trials) != 1 || trials[0].Failure != nil {
+		t.Fatalf("%d trials, %v", len(trials), trials)
+	}
+	tables := notebooktest.Seen[paging.Seen](&trials[0]).PageTables
+	if len(tables) != 2 || tables[1].State != paging.Steady {
+		t.Fatalf("%d readings", len(tables))
+	}
+	p := tables[1]
+	if of := float64(p.Entries); p.Guests != 3 || p.Processes < 3 || float64(p.Groupable) < 0.3*of || p.Data.Groupable < 300 || p.Engine.Entries == 0 {
+		t.Errorf("%+v, want the database's file in all guests", p)
+	}
+	if p.HalvesS > 0 && p.ReusedGroupable < 300 {
+		t.Errorf("%d groupable entries are used repeatedly; a search uses some hundred", p.ReusedGroupable)
+	}
+	h.nothingLeft()
+}

@@ -44,6 +44,7 @@ func (p pagesOf) real() bool {
 // reads, because Figure 5.9 needs them; with the bring-up they are those of Table 5.1.
 var asTable51Says = map[string]pagesOf{
 	"httpd":                 {[2]float64{50, 79}, [2]float64{70, 90}, [2]float64{45, 78}, 26.3, 0, 46, 4732, []float64{61.598, 0.857, 0.034, 33.484, 0, 4.028}, nil},
+	"slapd":                 {[2]float64{40, 60}, [2]float64{20, 60}, [2]float64{15, 50}, 0, 0, 15, 500, []float64{50, 0.730, 0.029, 43, 0, 3}, nil},
 	"mapped-store":          {[2]float64{60, 98}, [2]float64{20, 90}, [2]float64{15, 88}, 0, 0, 15, 500, []float64{95, 0.730, 0.029, 3, 0, 1}, nil},
 	"fio-mapped does=mixed": {[2]float64{2.63, 55.3}, [2]float64{10, 60}, [2]float64{2, 50}, 0, 0, 20, 3000, []float64{14.652, 0.223, 81.925, 1.722, 0, 1.478}, nil},
 	"pagerank":              {[2]float64{20, 25.3}, [2]float64{60, 70}, [2]float64{15, 20}, 0, 0.069, 7.5, 300, []float64{3.127, 0.365, 7.401, 85.166, 0, 3.940}, nil},

@@ -219,13 +219,13 @@ func (d KernelChanged) InFolder(name func(string) string) Doubt { d.Dir = name(d
 // InFolder implements FolderDoubt.
 func (d QuietDiffers) InFolder(name func(string) string) Doubt { d.Dir = name(d.Dir); return d }
 
-// InFolder implements FolderDoubt.
-// OutOfTime is whether nothing but the time budget decided how many rounds there are. It was set before the first of them, so their number
+// OutOfTime reports whether nothing but the time budget decided how many rounds there are. It was set before the first of them, so their number
 // says nothing of their values.
 func (d FewRounds) OutOfTime() bool {
-	return !d.Begun && d.Floor == d.Cap && d.Ended.Reason.Is("time-budget")
+	return d.Floor == d.Cap && d.Ended.Reason.Is("time-budget")
 }
 
+// InFolder implements FolderDoubt.
 func (d FewRounds) InFolder(name func(string) string) Doubt { d.Dir = name(d.Dir); return d }
 
 // InFolder implements FolderDoubt.

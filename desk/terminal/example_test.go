@@ -18,7 +18,7 @@ func ExampleAnswer() {
 		log.Fatal(err)
 	}
 	// Output:
-	// Bare metal varied too much for an interval for FFmpeg. Try `tare doctor --noise`, or a
+	// Bare metal varied too much to give an interval for FFmpeg. Try `tare doctor --noise`, or a
 	// longer workload.
 	//
 	// ffmpeg (frames=12, preset=ultrafast, segments=1, width=160), 1 CPU, 1 GB. Execution time;

@@ -69,7 +69,7 @@ func TestSentence(t *testing.T) {
 		{"fails", ranked(pinned, failing), "FFmpeg in Docker is 10.0 % slower with --cpuset-cpus (8.0 to 12.0). 1 treatment is not ranked: too many runs failed."},
 		{"bare metal fails", baseFails, "FFmpeg in Docker is 10.0 % slower with --cpuset-cpus (8.0 to 12.0)."},
 		{"nothing to rank", ranked(emulated), "Nothing is compared: the VMs were emulated, because this host has no hardware virtualization. VMs were emulated here, so their figures do not represent a VM's cost."},
-		{"unsteady bare metal", ranked(unbounded), "Bare metal varied too much for an interval for FFmpeg. Try `tare doctor --noise`, or a longer workload."},
+		{"unsteady bare metal", ranked(unbounded), "Bare metal varied too much to give an interval for FFmpeg. Try `tare doctor --noise`, or a longer workload."},
 		{"bare metal alone", ranked(), "Only bare metal was measured for FFmpeg: there is nothing to compare with it."},
 		{"expensive ones", ranked(pinned, vanilla, vm, vmcn, cost("vm", "qemu", "kvm", "vanilla", 2.5, 0.1), cost("vmcn", "crun", "kvm", "vanilla", 3, 0.1)),
 			"FFmpeg in crun in a VM takes 3.00 times as long (2.90 to 3.10), and is 90 % slower with a CPU set (80 to 100). FFmpeg in a VM takes 2.50 times as long (2.40 to 2.60), and is 50 % slower with a CPU set (40 to 60). FFmpeg in Docker is 31 % slower with --cpus (27 to 35), and is 10.0 % slower with --cpuset-cpus (8.0 to 12.0)."},

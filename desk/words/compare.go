@@ -75,12 +75,34 @@ func outcome(c *compare.Comparison, v stats.Verdict, n int) string {
 	return verb[1] + what
 }
 
-// folder is the name of the first or the second of the folders.
+// folder is the name of the first or the second folder. It includes the VMs' kernel if the two folders differ in it.
 func folder(c *compare.Comparison, second bool) string {
-	if second {
-		return Plain(c.New.Folders[0].Dir)
+	name := func(dir, kernel, other string) string {
+		if kernel == other || kernel == "" || other == "" {
+			return Plain(dir)
+		}
+		release, _, _ := strings.Cut(kernel, "@")
+		return Plain(dir) + " (kernel " + Plain(release) + ")"
 	}
-	return Plain(c.Old.Folders[0].Dir)
+	before, after := kernelOf(c.Changes, false), kernelOf(c.Changes, true)
+	if second {
+		return name(c.New.Folders[0].Dir, after, before)
+	}
+	return name(c.Old.Folders[0].Dir, before, after)
+}
+
+// kernelOf is the kernel that was named for the VMs of all changes, before or after; empty: none was, or several were.
+func kernelOf(changes []compare.Change, after bool) string {
+	all := data.Distinct(changes, func(x compare.Change) string {
+		if after {
+			return x.New.Treatment.Kernel
+		}
+		return x.Old.Treatment.Kernel
+	})
+	if len(all) != 1 {
+		return ""
+	}
+	return all[0]
 }
 
 // Changed says what changed for a treatment: "ffmpeg (segments=1), Docker, CPU set (--cpuset-cpus), 1/1GB: 5.1 % more (4.2 to 6.0)".

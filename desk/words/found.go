@@ -321,9 +321,9 @@ func reliance(s *data.Summary) ResultBlock {
 		return !r.Representative || r.Treatment.AA || s.Verdict(r) != stats.Inconclusive || direction(s, r) != ""
 	})
 	if v := resolved(0, open); stats.Finite(s.Resolution()) && v > 0 {
-		mark, text := NoMark, "This run cannot resolve differences below "+upwards(v)+"."
+		mark, text := NoMark, "The inconclusive ratios are known to within ±"+upwards(v)+"."
 		if v > s.Margin() {
-			mark, text = Caution, "This run cannot resolve differences below "+upwards(v)+", which is more than the margin of "+margin(s.Margin())+"."
+			mark, text = Caution, "The inconclusive ratios are known only to within ±"+upwards(v)+", which is more than the margin of "+margin(s.Margin())+"."
 		}
 		add(mark, text)
 	}
@@ -385,7 +385,7 @@ func disturbances(s *data.Summary) []ResultItem {
 	case n*10 < total:
 		return []ResultItem{{Text: fmt.Sprintf("Other programs disturbed %d of %s; all rounds count.", n, Count(total, "round"))}}
 	default:
-		return []ResultItem{{Mark: Caution, Text: fmt.Sprintf("Other programs used more than 5 %% of the CPU in %d of %s, which may explain the result.", n, Count(total, "round"))}}
+		return []ResultItem{{Mark: Caution, Text: fmt.Sprintf("Other programs or the hypervisor below used more than 5 %% of the CPU in %d of %s, which may explain the result.", n, Count(total, "round"))}}
 	}
 }
 
@@ -445,7 +445,7 @@ func fromItself(a data.AACheck) string {
 	return "bare metal differs from itself by " + at(a.Ratio) + " % (" + at(a.Low) + " to " + at(a.High) + ")"
 }
 
-// fewRounds is how many rounds a run has at least that is not cautioned about for its time budget.
+// fewRounds is the least number of rounds at which a run that its time budget ended gets no caution.
 const fewRounds = 5
 
 // vague is the least deviation from 1 of an end of an A/A control's interval that checks nothing.

@@ -575,7 +575,7 @@ func (p *spot) unanswered() string {
 	case t.unbounded && len(p.s.Folders) > 0 && p.s.Folders[0].Rounds <= 3:
 		return Count(p.s.Folders[0].Rounds, "round") + " are too few for an interval for " + p.work + ": " + p.reference() + " varied too much between them." + again(p.s)
 	case t.unbounded:
-		return Capital(p.reference()) + " varied too much for an interval for " + p.work + width(check) + ". Try `tare doctor --noise`, or a longer workload."
+		return Capital(p.reference()) + " varied too much to give an interval for " + p.work + width(check) + ". Try `tare doctor --noise`, or a longer workload."
 	case t.open > 0:
 		return "One round gives no interval for " + p.work + ": at least two are needed." + again(p.s)
 	}

@@ -160,7 +160,7 @@ func plain(all []string) (texts []string) {
 	return texts
 }
 
-// timeEnds is whether the time budget can end the run before its last round.
+// timeEnds reports whether the time budget can end the run before its last round.
 func timeEnds(v notebook.Preview) bool { return v.BudgetS > 0 && v.Seconds.High >= v.BudgetS }
 
 // basis says what an estimate rests on.

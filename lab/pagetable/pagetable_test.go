@@ -72,7 +72,7 @@ func TestPagesThatWereUsed(t *testing.T) {
 	check("both", since().And(evens), func(i int) bool { return i < pages-100 && i%6 == 0 })
 }
 
-// A process that has ended, or that never was, has no used pages, and is no error.
+// A process that has ended, or that never was, has no used pages and causes no error.
 func TestPagesOfAProcessThatHasEnded(t *testing.T) {
 	r := opened(t)
 	c := exec.Command("/proc/self/exe", "-test.run=^$")
@@ -93,7 +93,7 @@ func TestPagesOfAKernelThread(t *testing.T) {
 	}
 }
 
-// Reading is quick enough to stand beside what is measured.
+// Reading must be quick, because the guests go on with their work.
 func BenchmarkSince(b *testing.B) {
 	if os.Geteuid() != 0 {
 		b.Skip("needs root")

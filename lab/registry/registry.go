@@ -294,7 +294,7 @@ func (l filed) Uncompressed() (io.ReadCloser, error) {
 	}{z, f}, nil
 }
 
-// lazy is a layer in the format eStargz, from a tar file, with the annotation by which it is pulled lazily: the digest of its list of files.
+// lazy is a layer in the format eStargz, from a tar file. Its annotation is the digest of its list of files, without which nothing pulls it lazily.
 func lazy(file string) (a mutate.Addendum, err error) {
 	from, err := os.Open(file)
 	if err != nil {

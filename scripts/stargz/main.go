@@ -1,9 +1,9 @@
-// Command containerd-stargz-grpc serves the snapshotter of containerd that pulls images in the format eStargz lazily. It is the daemon of the
-// stargz-snapshotter, whose own command has no version in Go's module proxy: its service, and a socket. It has a Go module of its own, so that
+// Command containerd-stargz-grpc is the stargz-snapshotter's daemon, which pulls eStargz images lazily for containerd. It serves the
+// snapshotter's service on a socket, because Go's module proxy has no version of the snapshotter's own command. It has its own Go module, so
 // Tare contains no part of it. The script build in this folder builds it.
 //
-// It forgets a layer one second after its last use, and not after two minutes as its default is: else the next pull of the same image would find
-// what the last one has fetched.
+// It forgets a layer one second after its last use; the default is two minutes. Otherwise the next pull of the same image would find what the
+// last pull fetched.
 package main
 
 import (

@@ -1,5 +1,5 @@
 #!/bin/sh
-# prepare.sh ENTRIES: makes the database and leaves data.mdb, of which guests start with a copy.
+# prepare.sh ENTRIES: makes the database data.mdb, which the first guest copies to the folder that all guests share.
 set -eu
 sed "s|FOLDER|$TARE_SCRATCH|" "$TARE_WORK/slapd.conf" >"$TARE_SCRATCH/slapd.conf"
 awk -v n="$1" 'BEGIN {

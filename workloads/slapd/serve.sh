@@ -7,8 +7,8 @@ if [ ! -e "$TARE_SHARED/data.mdb" ]; then
 	ln "$own" "$TARE_SHARED/data.mdb" || [ -e "$TARE_SHARED/data.mdb" ] # another guest may have been first
 	rm "$own"
 fi
-# LMDB tells the processes that have a file open by their numbers, and two containers may give their servers the same one. The shell's number is
-# the server's: if another guest has it, another shell tries.
+# LMDB distinguishes the processes that have a file open by their process IDs, and servers in two containers may have the same ID. exec keeps the
+# shell's ID for the server. If another guest uses this ID, a new shell tries again with another one.
 if ! mkdir "$TARE_SHARED/process.$$" 2>/dev/null; then
 	sh "$0" "$@"
 	exit

@@ -2,6 +2,8 @@ package capacity
 
 import (
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,10 +21,16 @@ func knownServices(t *testing.T) *data.Summary { return noisyServices(t, 0.005) 
 
 func noisyServices(t *testing.T, noise float64) *data.Summary {
 	t.Helper()
+	return servicesOf(t, noise, 920)
+}
+
+// servicesOf is the same with this capacity of the container with a CPU set.
+func servicesOf(t *testing.T, noise, pinned float64) *data.Summary {
+	t.Helper()
 	f := notebooktest.New(8)
 	f.Study.Name, f.Study.Kind, f.Study.Config = "capacity", kind.Name, &kind.Config{Metric: "p99", Bound: 0.05, From: 100, To: 10000, Raise: 1, HoldS: 10}
 	f.Study.Design.Trials, f.Noise = 1, noise
-	limits := map[string]float64{"shop bm large": 1000, "shop bm aa large": 1000, "shop cn docker pinned large": 920, "shop cn docker vanilla large": 600}
+	limits := map[string]float64{"shop bm large": 1000, "shop bm aa large": 1000, "shop cn docker pinned large": pinned, "shop cn docker vanilla large": 600}
 	for _, name := range []string{"shop bm large", "shop bm aa large", "shop cn docker pinned large", "shop cn docker vanilla large"} {
 		f.Add(name, 1/limits[name])
 	}
@@ -97,6 +105,16 @@ func TestAWideCapacityIsNotAFinding(t *testing.T) {
 	said := strings.Join(words.Headline(noisyServices(t, 0.3)), " ")
 	if !strings.Contains(said, "This run cannot tell what Docker with --cpuset-cpus handles at p99 ≤ 50 ms: ") || strings.Contains(said, "--cpuset-cpus handles 9") {
 		t.Errorf("%s", said)
+	}
+}
+
+// An interval that includes bare metal's capacity says how much less it may be at most.
+func TestACapacityThatIsHardlyLess(t *testing.T) {
+	said := strings.Join(words.Headline(servicesOf(t, 0.02, 990)), " ")
+	if m := regexp.MustCompile(`--cpuset-cpus handles \d+ % \((\d+) to 1\d+\) of [^:]*: at most (\d+) % fewer, if any\.`).FindStringSubmatch(said); m == nil {
+		t.Error(said)
+	} else if from, _ := strconv.Atoi(m[1]); m[2] != strconv.Itoa(100-from) {
+		t.Errorf("%s: at most %s %% fewer", said, m[2])
 	}
 }
 

@@ -105,13 +105,22 @@ func carries(at words.Ranked) (all []string) {
 			continue
 		}
 		doubt := ""
-		if from < 90 && to > 100 {
+		switch {
+		case from < 90 && to > 100:
 			doubt = ", perhaps as many"
+		case from < 100 && to > 100:
+			doubt = ": at most " + words.Number(100-shown(from, d), d) + " % fewer, if any"
 		}
 		all = append(all, fmt.Sprintf("%s handles %s %% (%s) of %s's%s requests/s at %s%s.", words.Capital(at.Named(r)), words.Number(share, d), bounds, at.To, of,
 			objective(curve), doubt))
 	}
 	return all
+}
+
+// shown is a number as it is written with so many decimals.
+func shown(v float64, decimals int) float64 {
+	by := math.Pow(10, float64(decimals))
+	return math.Round(v*by) / by
 }
 
 // bound writes an objective's time as somebody chose it: "50 ms".

@@ -48,6 +48,7 @@ func TestWhatWasFoundIsSaid(t *testing.T) {
 func TestTheFindingIsHowManyFit(t *testing.T) {
 	const alone = " With more, the p95 of FFmpeg is at least 1.5 times its value without neighbours."
 	const open = " The runs are too few to be sure of this number at 95 %: a longer --time-budget may be enough."
+	const waiting = " About 20 that mostly wait fit: memory runs out first, if each uses all of its memory."
 	for want, c := range map[string]struct {
 		guests  [2]int
 		left    int64 // bytes
@@ -55,14 +56,14 @@ func TestTheFindingIsHowManyFit(t *testing.T) {
 		ranOut  string
 		id      string
 	}{
-		"4 busy containers of 1 CPU, 1 GB fit on this host, or about 20 that mostly wait (crun, CPU set): CPU runs out first for busy ones, and memory for the others, if each uses all of its memory." + alone: {[2]int{4, 4}, 20 << 30, true, kind.OutOfCPU, "cn crun pinned 1/1GB"},
-		"About 3 to 4 busy VMs of 1 CPU, 1 GB fit on this host (VM, CPU set): CPU runs out first." + alone + open:                                                                                               {[2]int{4, 3}, 0, false, kind.OutOfCPU, "vm qemu kvm pinned 1/1GB"},
+		"4 busy containers of 1 CPU, 1 GB fit on this host (crun, CPU set): CPU runs out first." + alone + waiting: {[2]int{4, 4}, 20 << 30, true, kind.OutOfCPU, "cn crun pinned 1/1GB"},
+		"About 3 to 4 busy VMs of 1 CPU, 1 GB fit on this host (VM, CPU set): CPU runs out first." + alone + open:  {[2]int{4, 3}, 0, false, kind.OutOfCPU, "vm qemu kvm pinned 1/1GB"},
 		"About 2 VMs of 1 CPU, 1 GB fit on this host (VM, CPU set): memory runs out first, if each uses all of its memory. " +
 			"With the memory that FFmpeg uses, about 30 busy VMs of 1 CPU, 1 GB fit on this host: CPU runs out first." + alone + open: {[2]int{30, 30}, 2<<30 + 5, false, kind.OutOfCPU, "vm qemu kvm pinned 1/1GB"},
-		"About 512 containers of 1 CPU, 1 GB fit on this host (crun, CPU set): nothing ran out, and Tare tried no more.":                                                                                                                                                                                                 {[2]int{512, 512}, 0, false, "", "cn crun pinned 1/1GB"},
-		"1 container of 1 CPU, 1 GB fits on this host (crun, CPU set): the engine runs out first. If each used all of its memory, about 3 would fit into the host's memory.":                                                                                                                                             {[2]int{1, 1}, 3 << 30, true, kind.OutOfEngine, "cn crun pinned 1/1GB"},
-		"About 4 VMs of 1 CPU, 1 GB fit on this host (VM, CPU set): memory runs out first." + alone + open:                                                                                                                                                                                                               {[2]int{4, 4}, 2 << 30, false, kind.OutOfMemory, "vm qemu kvm pinned 1/1GB"},
-		"4 busy emulated VMs of 1 CPU, 1 GB fit on this host, or about 20 that mostly wait (VM, CPU set, emulated): CPU runs out first for busy ones, and memory for the others, if each uses all of its memory." + alone + " VMs under KVM need far less CPU time, so the number of busy ones says nothing about them.": {[2]int{4, 4}, 20 << 30, true, kind.OutOfCPU, "vm qemu tcg pinned 1/1GB"},
+		"About 512 containers of 1 CPU, 1 GB fit on this host (crun, CPU set): nothing ran out, and Tare tried no more.":                                                                                                   {[2]int{512, 512}, 0, false, "", "cn crun pinned 1/1GB"},
+		"1 container of 1 CPU, 1 GB fits on this host (crun, CPU set): the engine runs out first. If each used all of its memory, about 3 would fit into the host's memory.":                                               {[2]int{1, 1}, 3 << 30, true, kind.OutOfEngine, "cn crun pinned 1/1GB"},
+		"About 4 VMs of 1 CPU, 1 GB fit on this host (VM, CPU set): memory runs out first." + alone + open:                                                                                                                 {[2]int{4, 4}, 2 << 30, false, kind.OutOfMemory, "vm qemu kvm pinned 1/1GB"},
+		"4 busy emulated VMs of 1 CPU, 1 GB fit on this host (VM, CPU set, emulated): CPU runs out first." + alone + waiting + " VMs under KVM need far less CPU time, so the number of busy ones does not hold for them.": {[2]int{4, 4}, 20 << 30, true, kind.OutOfCPU, "vm qemu tcg pinned 1/1GB"},
 	} {
 		f := notebooktest.New(2).Add(c.id, 0.25)
 		f.Study.Design.Trials, f.Study.Kind, f.Study.Config = 1, kind.Name, &kind.Config{Metric: "p95", Factor: 1.5, To: 512}

@@ -64,7 +64,7 @@ func (c config) finding(at words.Unranked) (all []string) {
 		switch {
 		case !is || r.Treatment.AA || r.Unreliable():
 		case !r.Representative:
-			emulated = append(emulated, c.fitting(f, r, at)+" VMs under KVM need far less CPU time, so the number of busy ones says nothing about them.")
+			emulated = append(emulated, c.fitting(f, r, at)+" VMs under KVM need far less CPU time, so the number of busy ones does not hold for them.")
 		default:
 			all = append(all, c.fitting(f, r, at))
 		}
@@ -130,7 +130,7 @@ func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
 	case busy == "":
 		return words.Capital(about+found) + in + ": " + first + "." + limit + fmt.Sprintf(" If each used all of its memory, about %d would fit into the host's memory.", full) + open
 	}
-	return words.Capital(about+found) + fmt.Sprintf(", or about %d that mostly wait", full) + in + ": " + first + " for busy ones, and memory for the others, if each uses all of its memory." + limit + open
+	return words.Capital(about+found) + in + ": " + first + "." + limit + open + fmt.Sprintf(" About %d that mostly wait fit: memory runs out first, if each uses all of its memory.", full)
 }
 
 // limit says how the metric compares with the objective with as many guests as fit, and with one more.

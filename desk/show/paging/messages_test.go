@@ -23,8 +23,8 @@ func TestSentencesOfMessages(t *testing.T) {
 		showtest.Sentence{Of: say("work-not-ended", "guest", 1, "after", 10*time.Minute), Want: "the work in guest 1 had not ended after 10m0s"},
 		showtest.Sentence{Of: say("tables-unread", "cause", say("no-processes")), Want: "page tables: it has no processes"},
 		showtest.Sentence{Of: say("faults-uncounted", "cause", say("processes-hidden", "first", "sentry")), Want: "page faults: the host does not see the processes in it: its first process is sentry"},
-		showtest.Sentence{Of: say("uses-unseen", "cause", say("no-processes")), Want: "which page-table entries were used repeatedly is not known: it has no processes"},
-		showtest.Sentence{Of: say("making-unseen", "cause", say("no-processes")), Want: "page faults of the bring-up are not known: it has no processes"},
+		showtest.Sentence{Of: say("uses-unseen", "cause", say("no-processes")), Want: "Tare cannot tell which page-table entries were used repeatedly: it has no processes"},
+		showtest.Sentence{Of: say("making-unseen", "cause", say("no-processes")), Want: "Tare cannot count the page faults of the bring-up: it has no processes"},
 		showtest.Sentence{Of: say("nothing-read", "metric", "groupable"), Want: "Tare read no value of the study's metric: groupable"},
 	)
 }

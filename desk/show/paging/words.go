@@ -34,26 +34,26 @@ var _ = words.AddCaptions(notebook.MetricNames{
 	"page_faults_swap":                           "swap faults",
 	"page_faults_write_protect":                  "write-protect faults",
 	"page_faults_unknown":                        "unknown faults",
-	"page_faults_later_per_cpu_second":           "page faults per CPU second, later",
-	"page_faults_later_per_million_instructions": "page faults per million instructions, later",
-	"page_faults_later_repeated":                 "repeated page faults, later",
-	"page_faults_later_common":                   "page faults on common translations, later",
-	"page_faults_later_read":                     "read faults, later",
-	"page_faults_later_copy_on_write":            "copy-on-write faults, later",
-	"page_faults_later_shared":                   "shared faults, later",
-	"page_faults_later_anonymous":                "anonymous faults, later",
-	"page_faults_later_swap":                     "swap faults, later",
-	"page_faults_later_write_protect":            "write-protect faults, later",
-	"page_faults_later_unknown":                  "unknown faults, later",
-	"page_faults_bring_up":                       "page faults of a bring-up",
-	"page_faults_whole_repeated":                 "repeated page faults, with the bring-up",
-	"page_faults_whole_read":                     "read faults, with the bring-up",
-	"page_faults_whole_copy_on_write":            "copy-on-write faults, with the bring-up",
-	"page_faults_whole_shared":                   "shared faults, with the bring-up",
-	"page_faults_whole_anonymous":                "anonymous faults, with the bring-up",
-	"page_faults_whole_swap":                     "swap faults, with the bring-up",
-	"page_faults_whole_write_protect":            "write-protect faults, with the bring-up",
-	"page_faults_whole_unknown":                  "unknown faults, with the bring-up",
+	"page_faults_later_per_cpu_second":           "page faults per CPU second, second count",
+	"page_faults_later_per_million_instructions": "page faults per million instructions, second count",
+	"page_faults_later_repeated":                 "repeated page faults, second count",
+	"page_faults_later_common":                   "page faults on common translations, second count",
+	"page_faults_later_read":                     "read faults, second count",
+	"page_faults_later_copy_on_write":            "copy-on-write faults, second count",
+	"page_faults_later_shared":                   "shared faults, second count",
+	"page_faults_later_anonymous":                "anonymous faults, second count",
+	"page_faults_later_swap":                     "swap faults, second count",
+	"page_faults_later_write_protect":            "write-protect faults, second count",
+	"page_faults_later_unknown":                  "unknown faults, second count",
+	"page_faults_bring_up":                       "page faults of the bring-up",
+	"page_faults_whole_repeated":                 "repeated page faults, including bring-up",
+	"page_faults_whole_read":                     "read faults, including bring-up",
+	"page_faults_whole_copy_on_write":            "copy-on-write faults, including bring-up",
+	"page_faults_whole_shared":                   "shared faults, including bring-up",
+	"page_faults_whole_anonymous":                "anonymous faults, including bring-up",
+	"page_faults_whole_swap":                     "swap faults, including bring-up",
+	"page_faults_whole_write_protect":            "write-protect faults, including bring-up",
+	"page_faults_whole_unknown":                  "unknown faults, including bring-up",
 }) && words.AddCaptions(inStates(map[string]string{
 	kind.Entries:         "page-table entries",
 	kind.Exclusive:       "exclusive entries",
@@ -144,7 +144,7 @@ func stateName(state string) string {
 }
 
 // withBringUp names the faults of a guest from bring-up to finish.
-func withBringUp(guest string) string { return guest + ", with the bring-up" }
+func withBringUp(guest string) string { return guest + ", including bring-up" }
 
 // faultKind is a kind of page fault in a heading, as in Table 5.1.
 func faultKind(kind string) string {
