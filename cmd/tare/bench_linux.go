@@ -198,7 +198,7 @@ func (b *benching) use(ctx context.Context, argv []string) (*studyfile.Use, erro
 		if err != nil {
 			return nil, fmt.Errorf("bench: %w", err)
 		}
-		for _, line := range append([]string{b.taken(use)}, left...) {
+		for _, line := range append([]string{taken(of)}, left...) {
 			fmt.Fprintf(os.Stderr, "%s: %s\n", plain(of.Name), plain(line))
 		}
 	}

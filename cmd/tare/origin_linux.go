@@ -154,19 +154,22 @@ func (b *benching) adopt(o *origin.Origin, use *studyfile.Use) (left []string, e
 	return left, nil
 }
 
-// taken says what a fresh copy of the container gets, in a line.
-func (b *benching) taken(use *studyfile.Use) string {
-	text := "taken over: image " + use.Image + ", size " + b.sizes
-	switch b.provisioning {
-	case "quota":
-		text += ", a CPU quota (--cpus)"
-	case "set":
-		text += ", a CPU set (--cpuset-cpus)"
+// taken says in a line what a fresh copy of the container has of it.
+func taken(o *origin.Origin) string {
+	parts := []string{"image " + o.Image}
+	if o.Cores > 0 {
+		parts = append(parts, fmt.Sprintf("%g CPUs (--cpus)", o.Cores))
 	}
-	if b.service != 0 {
-		text += fmt.Sprintf(", port %d", b.service)
+	if o.CPUSet != "" {
+		parts = append(parts, "CPUs "+o.CPUSet+" (--cpuset-cpus)")
 	}
-	return text + "; fresh copies are measured, and not the container itself"
+	if o.Memory > 0 {
+		parts = append(parts, fmt.Sprintf("%d MB", o.Memory/notebook.MiB))
+	}
+	if len(o.Ports) > 0 {
+		parts = append(parts, "port "+strings.Trim(fmt.Sprint(o.Ports), "[]"))
+	}
+	return "taken over unless a flag says otherwise: " + strings.Join(parts, ", ") + "; fresh copies are measured, and not the container itself"
 }
 
 // named is the text before the port in --service.

@@ -147,6 +147,7 @@ type (
 		Rounds, Floor, Cap int
 		Begun              bool // the last of them is not whole
 		Ended              End  // of its last session
+		Sessions           int
 	}
 	// Torn: a folder's last record was cut off.
 	Torn struct{ Dir string }
@@ -220,9 +221,9 @@ func (d KernelChanged) InFolder(name func(string) string) Doubt { d.Dir = name(d
 func (d QuietDiffers) InFolder(name func(string) string) Doubt { d.Dir = name(d.Dir); return d }
 
 // OutOfTime reports whether nothing but the time budget decided how many rounds there are. It was set before the first of them, so their number
-// says nothing of their values.
+// says nothing of their values. Whoever goes on with a folder may have done so for what it said.
 func (d FewRounds) OutOfTime() bool {
-	return d.Floor == d.Cap && d.Ended.Reason.Is("time-budget")
+	return d.Floor == d.Cap && d.Sessions == 1 && d.Ended.Reason.Is("time-budget")
 }
 
 // InFolder implements FolderDoubt.

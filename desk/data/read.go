@@ -852,7 +852,7 @@ func (r *reader) doubts() (all []Doubt) {
 			all = append(all, l)
 		}
 		if least := f.Study.Least(); f.Rounds < least {
-			all = append(all, FewRounds{Dir: f.Dir, Rounds: f.Rounds, Floor: least, Cap: d.Cap, Begun: f.Begun, Ended: f.Ended()})
+			all = append(all, FewRounds{Dir: f.Dir, Rounds: f.Rounds, Floor: least, Cap: d.Cap, Begun: f.Begun, Ended: f.Ended(), Sessions: len(f.Ends)})
 		}
 		if f.Torn {
 			all = append(all, Torn{f.Dir})

@@ -38,7 +38,7 @@ type Lost struct {
 
 // Supported says why faults cannot be seen here; nil if they can. It tries.
 func Supported() error {
-	coll, err := load(true)
+	coll, err := load(false)
 	if err != nil {
 		return err
 	}

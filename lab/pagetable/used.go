@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -83,6 +84,9 @@ type Reader struct {
 
 // Open loads the programs. An error says why this host does not support them. Close the reader.
 func Open() (*Reader, error) {
+	if _, err := os.Stat("/proc/self/clear_refs"); err != nil {
+		return nil, fmt.Errorf("the kernel does not clear the accessed bits of pages (CONFIG_PROC_PAGE_MONITOR): %w", err)
+	}
 	at, err := Find()
 	if err != nil {
 		return nil, err
@@ -97,7 +101,30 @@ func Open() (*Reader, error) {
 	if err != nil {
 		return nil, refused(err)
 	}
-	return &Reader{at, coll}, nil
+	r := &Reader{at, coll}
+	if err := r.usable(); err != nil {
+		coll.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// usable says why what this reader reads would be wrong here; nil if it would not.
+func (r *Reader) usable() error {
+	flags, err := proc.Host.CPUFlags()
+	if err != nil {
+		return err
+	}
+	// With it Linux 6.15 gives a process on many CPUs translations that no other process displaces (renew).
+	if slices.Contains(flags, "invlpgb") {
+		return errors.New("the CPU can keep a process's translations while others run (invlpgb), and sets no accessed bit for them")
+	}
+	self := os.Getpid()
+	roots, err := r.roots([]int{self})
+	if err == nil && roots[self] == 0 {
+		err = errors.New("the kernel does not know processes by their numbers: tare is in its own PID namespace; run it on the host itself")
+	}
+	return err
 }
 
 // Close releases the programs.

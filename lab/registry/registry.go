@@ -28,6 +28,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/opencontainers/go-digest"
 
 	"tare/lab/engine"
 	"tare/lab/image"
@@ -301,32 +302,27 @@ func lazy(file string) (a mutate.Addendum, err error) {
 		return a, err
 	}
 	defer from.Close()
-	size, err := from.Seek(0, io.SeekEnd)
-	if err != nil {
-		return a, err
-	}
-	// As strongly as the package tarball compresses by gzip.
-	blob, err := estargz.Build(io.NewSectionReader(from, 0, size), estargz.WithCompressionLevel(gzip.BestSpeed))
-	if err != nil {
-		return a, err
-	}
-	defer func() { err = errors.Join(err, blob.Close()) }()
 	l := filed{file: file + ".estargz", media: types.OCILayer}
 	to, err := os.OpenFile(l.file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return a, err
 	}
-	_, err = io.Copy(to, blob)
+	w := estargz.NewWriterLevel(to, gzip.BestSpeed) // as strongly as the package tarball compresses by gzip
+	err = w.AppendTar(from)
+	var list digest.Digest
+	if err == nil {
+		list, err = w.Close()
+	}
 	if err = errors.Join(err, to.Close()); err != nil {
 		return a, err
 	}
-	if l.diffID, err = v1.NewHash(blob.DiffID().String()); err != nil {
+	if l.diffID, err = v1.NewHash(w.DiffID()); err != nil {
 		return a, err
 	}
 	if _, err = l.read(); err != nil {
 		return a, err
 	}
-	return mutate.Addendum{Layer: l, MediaType: l.media, Annotations: map[string]string{estargz.TOCJSONDigestAnnotation: blob.TOCDigest().String()}}, nil
+	return mutate.Addendum{Layer: l, MediaType: l.media, Annotations: map[string]string{estargz.TOCJSONDigestAnnotation: list.String()}}, nil
 }
 
 // layered makes an image of a tree, with its layers in the folder. No layer has the digest of another image's, even if it unpacks to the same files:

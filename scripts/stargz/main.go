@@ -1,8 +1,8 @@
-// Command containerd-stargz-grpc is the stargz-snapshotter's daemon, which pulls eStargz images lazily for containerd. It serves the
+// Command tare-stargz is a daemon of the stargz-snapshotter, which pulls eStargz images lazily for containerd. It serves the
 // snapshotter's service on a socket, because Go's module proxy has no version of the snapshotter's own command. It has its own Go module, so
 // Tare contains no part of it. The script build in this folder builds it.
 //
-// It forgets a layer one second after its last use; the default is two minutes. Otherwise the next pull of the same image would find what the
+// It forgets an unused layer one second after it was resolved; the default is two minutes. Otherwise the next pull of the same image would find what the
 // last pull fetched.
 package main
 
@@ -23,11 +23,11 @@ import (
 )
 
 func main() {
-	address := flag.String("address", "/run/containerd-stargz-grpc/containerd-stargz-grpc.sock", "the socket")
-	root := flag.String("root", "/var/lib/containerd-stargz-grpc", "the folder of its files")
+	address := flag.String("address", "/run/tare-stargz.sock", "the socket")
+	root := flag.String("root", "/var/lib/tare-stargz", "the folder of its files")
 	flag.Parse()
 	if err := serve(*address, *root); err != nil {
-		fmt.Fprintf(os.Stderr, "containerd-stargz-grpc: %v\n", err)
+		fmt.Fprintf(os.Stderr, "tare-stargz: %v\n", err)
 		os.Exit(1)
 	}
 }

@@ -64,7 +64,11 @@ func (c config) finding(at words.Unranked) (all []string) {
 		switch {
 		case !is || r.Treatment.AA || r.Unreliable():
 		case !r.Representative:
-			emulated = append(emulated, c.fitting(f, r, at)+" VMs under KVM need far less CPU time, so the number of busy ones does not hold for them.")
+			said := c.fitting(f, r, at)
+			if f.busy() {
+				said += " VMs under KVM need far less CPU time, so the number of busy ones does not hold for them."
+			}
+			emulated = append(emulated, said)
 		default:
 			all = append(all, c.fitting(f, r, at))
 		}
@@ -73,6 +77,11 @@ func (c config) finding(at words.Unranked) (all []string) {
 		return emulated
 	}
 	return all
+}
+
+// busy is whether what ran out is what busy guests use.
+func (f *fits) busy() bool {
+	return slices.Contains(f.ranOut, kind.OutOfCPU) || slices.Contains(f.ranOut, kind.OutOfIO)
 }
 
 // held is how many guests the host's memory holds if each uses all of its memory; 0: that is not known, or not the limit.
@@ -93,7 +102,7 @@ func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
 	if slices.Contains(f.ranOut, kind.OutOfMemory) {
 		full = 0
 	}
-	if slices.Contains(f.ranOut, kind.OutOfCPU) || slices.Contains(f.ranOut, kind.OutOfIO) {
+	if f.busy() {
 		busy = "busy "
 	}
 	count := func(n int, busy string) string {
@@ -127,7 +136,7 @@ func (c config) fitting(f *fits, r *data.Row, at words.Unranked) string {
 		return words.Capital(about+found) + in + ": " + first + "." + limit + open
 	case full < f.least:
 		return words.Capital("about "+count(full, "")) + in + ": memory runs out first, if each uses all of its memory. With the memory that " + at.Work + " uses, " + about + found + ": " + first + "." + limit + open
-	case busy == "":
+	case busy == "" || full <= f.most:
 		return words.Capital(about+found) + in + ": " + first + "." + limit + fmt.Sprintf(" If each used all of its memory, about %d would fit into the host's memory.", full) + open
 	}
 	return words.Capital(about+found) + in + ": " + first + "." + limit + open + fmt.Sprintf(" About %d that mostly wait fit: memory runs out first, if each uses all of its memory.", full)

@@ -99,9 +99,25 @@ func dialCRI(ctx context.Context, path string) (_ *service, err error) {
 		}
 	}
 	if s.configured.Containerd.Snapshotter == "" {
-		s.configured.Containerd.Snapshotter = defaultSnapshotter
+		s.configured.Containerd.Snapshotter, err = s.snapshotter(ctx)
 	}
-	return s, nil
+	return s, err
+}
+
+// snapshotter is the CRI's snapshotter, which containerd 2 has in no configuration that it shows: the folder of its files has its name.
+func (s *service) snapshotter(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	at, err := s.images.ImageFsInfo(ctx, &cri.ImageFsInfoRequest{})
+	if err != nil {
+		return "", fmt.Errorf("containerd's CRI does not say where its images are: %w", err)
+	}
+	for _, f := range at.ImageFilesystems {
+		if _, name, found := strings.Cut(f.GetFsId().GetMountpoint(), "io.containerd.snapshotter.v1."); found {
+			return name, nil
+		}
+	}
+	return defaultSnapshotter, nil
 }
 
 // status asks the CRI for its state and its configuration.

@@ -11,6 +11,9 @@ func (c config) Lasts(_ notebook.Treatment, guest, work notebook.Span) notebook.
 	if c.Tables {
 		s = s.Plus(notebook.Span{Low: c.SteadyS, High: c.SteadyS + 10})
 	}
+	if c.LaterS > 0 { // a function has no later count
+		s = s.Plus(notebook.Span{High: c.LaterS + c.FaultsS})
+	}
 	return s.Plus(notebook.Span{Low: min(c.FaultsS, work.Low), High: c.FaultsS + 5})
 }
 

@@ -211,9 +211,7 @@ func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Tri
 			return tr, true, nil
 		}
 	}
-	if err := of.made(); err != nil {
-		return tr, true, err
-	}
+	of.made()
 	if ends(s.Ready.Workload) && p.FaultsS > 0 {
 		if tr.Failure = of.watch(); tr.Failure != nil {
 			return tr, true, nil

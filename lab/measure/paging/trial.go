@@ -152,6 +152,7 @@ func (p *reading) state(ctx context.Context, seconds float64, state string) *not
 		p.ever = pagetable.Used{}
 	}
 	var half [3]pagetable.Used // the first is what was used before the time
+	var at [3]time.Time
 	for i := range half {
 		if i > 0 {
 			if cause := p.wait(ctx, seconds/2, state); cause != nil {
@@ -161,9 +162,10 @@ func (p *reading) state(ctx context.Context, seconds float64, state string) *not
 		if half[i], err = uses.Since(p.group.Guests, p.group.Treatment, p.group.Ready.Workload.System); err != nil {
 			return notebook.Say("tables-unread", "cause", err)
 		}
+		at[i] = time.Now()
 		p.ever.Add(half[i])
 	}
-	return p.tables(ctx, state, &memory.Uses{Repeatedly: half[1].And(half[2]), Ever: p.ever}, seconds/2)
+	return p.tables(ctx, state, &memory.Uses{Repeatedly: half[1].And(half[2]), Ever: p.ever}, at[2].Sub(at[0]).Seconds()/2)
 }
 
 // tables reads page tables. Of uses, Repeatedly is in each of two halves of so many seconds.
@@ -200,16 +202,25 @@ func (p *reading) next(guest int) error {
 }
 
 // made ends the counting of the faults of what made the guests.
-func (p *reading) made() error {
+func (p *reading) made() {
 	if p.making == nil {
-		return nil
+		return
 	}
 	f, err := p.making.Stop()
 	p.making = nil
-	if err == nil {
-		p.kept.BringUp = &f
+	if err != nil {
+		p.trial.Warnings = append(p.trial.Warnings, notebook.Say("making-unseen", "cause", err))
+		return
 	}
-	return err
+	p.kept.BringUp = &f
+	p.lost(f)
+}
+
+// lost warns of faults that were not counted.
+func (p *reading) lost(f notebook.PageFaults) {
+	if f.Lost > 0 {
+		p.trial.Warnings = append(p.trial.Warnings, notebook.Say("faults-lost", "faults", f.Lost))
+	}
 }
 
 // watch starts counting faults.
@@ -244,9 +255,7 @@ func (p *reading) seen(cpu *time.Duration, kept **notebook.PageFaults) (cause *n
 	}
 	f.OfS, f.CPUS = took.Seconds(), cpu.Seconds()
 	*kept = &f
-	if f.Lost > 0 {
-		p.trial.Warnings = append(p.trial.Warnings, notebook.Say("faults-lost", "faults", f.Lost))
-	}
+	p.lost(f)
 	return nil
 }
 

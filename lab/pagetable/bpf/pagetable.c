@@ -67,7 +67,8 @@ static long used(u64 i, struct block **of)
 	if (at < b->skip)
 		return 0;
 	entry = walk((u64 *)b->pgd, b->direct, b->levels, at, &size);
-	if (!(entry & PRESENT))
+	// NUMA balancing takes PRESENT from entries for a while.
+	if (!(entry & PRESENT) && !(entry & PROT_NONE && size <= 512))
 		b->skip = (at | ((u64)size * PAGE - 1)) + 1;
 	else if (entry & ACCESSED)
 		b->bits[i / 64] |= 1ul << (i & 63);

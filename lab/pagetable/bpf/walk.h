@@ -8,7 +8,7 @@ typedef __u64 u64;
 typedef __u32 u32;
 typedef __u8 u8;
 
-enum { PAGE = 4096, PRESENT = 1, ACCESSED = 1 << 5, LARGE = 1 << 7 };
+enum { PAGE = 4096, PRESENT = 1, ACCESSED = 1 << 5, LARGE = 1 << 7, PROT_NONE = 1 << 8 };
 #define FRAME 0x000ffffffffff000ul
 
 // walk returns the entry that maps an address, or the first entry on the way to it that is not present. base is where the kernel maps all of
@@ -24,7 +24,7 @@ static __always_inline u64 walk(u64 *pgd, u64 base, u32 depth, u64 address, u32 
 		if (bpf_probe_read_kernel(&entry, 8, (void *)at))
 			return 0;
 		if (shift == 12 || !(entry & PRESENT) || (shift < 39 && entry & LARGE)) {
-			*size = 1u << ((shift - 12) & 31);
+			*size = 1u << (shift > 43 ? 31 : (shift - 12) & 31);
 			return entry;
 		}
 		table = base + (entry & FRAME);

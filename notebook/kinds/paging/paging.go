@@ -248,14 +248,21 @@ func whole(f map[string]float64, parts ...*notebook.PageFaults) {
 		}
 		each := func(n int64) float64 { return float64(n) / float64(p.Guests) }
 		all, repeated = all+each(p.Faults()), repeated+each(p.Repeats())
+		if p == parts[0] {
+			// The first of these guests has no other to repeat. Of all guests, one more than these, all but one can repeat another.
+			n := float64(p.Guests)
+			repeated = float64(p.Repeats()) / (n - 1) * n / (n + 1)
+		}
 		known += each(p.Faults() - p.Kinds["unknown"])
 		for k, n := range p.Kinds {
 			kinds[k] += each(n)
 		}
 	}
 	f[FaultsBringUp.Name] = float64(parts[0].Faults()) / float64(parts[0].Guests)
-	if all > 0 {
+	if all > 0 && parts[0].Guests > 1 {
 		f[FaultsWholeRepeated.Name] = 100 * repeated / all
+	}
+	if all > 0 {
 		f[WholeShare("unknown").Name] = 100 * kinds["unknown"] / all
 	}
 	for _, k := range notebook.FaultKinds {
