@@ -99,7 +99,7 @@ func kernelOf(changes []compare.Change, after bool) string {
 		}
 		return x.Old.Treatment.Kernel
 	})
-	all = slices.DeleteFunc(all, func(kernel string) bool { return kernel == "" }) // of what is no VM
+	all = slices.DeleteFunc(all, func(kernel string) bool { return kernel == "" }) // the kernels of rows without a VM
 	if len(all) != 1 {
 		return ""
 	}

@@ -168,7 +168,7 @@ func fuseMounts(t *testing.T, dir string) (n int) {
 	}
 	for _, at := range all {
 		var fs unix.Statfs_t
-		if err := unix.Statfs(at, &fs); err != nil && !errors.Is(err, unix.ENOENT) { // it may have gone meanwhile
+		if err := unix.Statfs(at, &fs); err != nil && !errors.Is(err, unix.ENOENT) { // it may be gone by now
 			t.Fatal(err)
 		}
 		if fs.Type == unix.FUSE_SUPER_MAGIC {
