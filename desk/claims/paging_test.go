@@ -99,7 +99,7 @@ func pagesRead(t *testing.T, of map[string]pagesOf, addresses string) []Verdict 
 			x.Figures[paging.FaultShare(notebook.FaultKinds[i]).Name] = share
 		}
 		for i, share := range k.whole {
-			x.Figures[paging.WholeShare(notebook.FaultKinds[i]).Name] = share
+			x.Figures[paging.Whole(paging.FaultShare(notebook.FaultKinds[i])).Name] = share
 		}
 		x.ElapsedS = 0
 	}

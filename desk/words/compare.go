@@ -15,6 +15,7 @@ import (
 // Compared is the headline of a comparison: "From before to after: of 9 configurations 1 is slower, 7 are equivalent within 1 % and 1 is
 // inconclusive."
 func Compared(c *compare.Comparison) string {
+	before, after := folders(c)
 	var parts []string
 	for _, a := range []stats.Verdict{stats.Slower, stats.Faster, stats.Equivalent, stats.Inconclusive} {
 		if n := len(c.Found(a)); n > 0 {
@@ -23,13 +24,13 @@ func Compared(c *compare.Comparison) string {
 	}
 	if len(c.Changes) == 1 && c.Changes[0].Why == "" {
 		x := c.Changes[0]
-		return fmt.Sprintf("From %s to %s: %s %s, %s.", folder(c, false), folder(c, true), ChangedWhere(c, x), outcome(c, x.Answer, 1), ChangedBy(x))
+		return fmt.Sprintf("From %s to %s: %s %s, %s.", before, after, ChangedWhere(c, x), outcome(c, x.Answer, 1), ChangedBy(x))
 	}
 	if len(parts) == 1 {
 		a := c.Changes[0].Answer
-		return fmt.Sprintf("From %s to %s: %s %s.", folder(c, false), folder(c, true), all(len(c.Changes), compared(c)), outcome(c, a, len(c.Changes)))
+		return fmt.Sprintf("From %s to %s: %s %s.", before, after, all(len(c.Changes), compared(c)), outcome(c, a, len(c.Changes)))
 	}
-	return fmt.Sprintf("From %s to %s: of %s %s.", folder(c, false), folder(c, true), Count(len(c.Changes), compared(c)), List(parts))
+	return fmt.Sprintf("From %s to %s: of %s %s.", before, after, Count(len(c.Changes), compared(c)), List(parts))
 }
 
 func all(n int, what string) string {
@@ -75,30 +76,24 @@ func outcome(c *compare.Comparison, v stats.Verdict, n int) string {
 	return verb[1] + what
 }
 
-// folder is the name of the first or the second folder. It includes the VMs' kernel if the two folders differ in it.
-func folder(c *compare.Comparison, second bool) string {
-	name := func(dir, kernel, other string) string {
-		if kernel == other || kernel == "" || other == "" {
-			return Plain(dir)
-		}
+// folders are the names of both folders. They include the VMs' kernels if the folders differ in them.
+func folders(c *compare.Comparison) (before, after string) {
+	before, after = Plain(c.Old.Folders[0].Dir), Plain(c.New.Folders[0].Dir)
+	was := kernelOf(c.Changes, func(x compare.Change) *data.Row { return x.Old })
+	is := kernelOf(c.Changes, func(x compare.Change) *data.Row { return x.New })
+	if was == "" || is == "" || was == is {
+		return before, after
+	}
+	with := func(dir, kernel string) string {
 		release, _, _ := strings.Cut(kernel, "@")
-		return Plain(dir) + " (kernel " + Plain(release) + ")"
+		return dir + " (kernel " + Plain(release) + ")"
 	}
-	before, after := kernelOf(c.Changes, false), kernelOf(c.Changes, true)
-	if second {
-		return name(c.New.Folders[0].Dir, after, before)
-	}
-	return name(c.Old.Folders[0].Dir, before, after)
+	return with(before, was), with(after, is)
 }
 
-// kernelOf is the kernel that was named for the VMs of all changes, before or after; empty: none was, or several were.
-func kernelOf(changes []compare.Change, after bool) string {
-	all := data.Distinct(changes, func(x compare.Change) string {
-		if after {
-			return x.New.Treatment.Kernel
-		}
-		return x.Old.Treatment.Kernel
-	})
+// kernelOf is the kernel that was named for the VMs of all these rows; empty: none was, or several were.
+func kernelOf(changes []compare.Change, row func(compare.Change) *data.Row) string {
+	all := data.Distinct(changes, func(x compare.Change) string { return row(x).Treatment.Kernel })
 	all = slices.DeleteFunc(all, func(kernel string) bool { return kernel == "" }) // the kernels of rows without a VM
 	if len(all) != 1 {
 		return ""

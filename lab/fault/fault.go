@@ -11,6 +11,8 @@ package fault
 import (
 	"encoding/binary"
 	"fmt"
+
+	"tare/lab/pagetable"
 )
 
 // Kind is the kind of a fault, as the kernel's handler distinguishes them.
@@ -46,14 +48,14 @@ type Fault struct {
 
 // Bits of an entry of x86-64's page tables, as the kernel uses them.
 const (
-	present    = 1 << 0
+	present    = pagetable.Present
 	writable   = 1 << 1
 	dirty      = 1 << 6
 	protNone   = 1 << 8 // with present clear: the page is present, but may not be touched (NUMA balancing)
 	savedDirty = 1 << 58
-	frameBits  = 0x000f_ffff_ffff_f000
+	frameBits  = pagetable.FrameBits
 
-	pageShift = 12
+	pageShift = pagetable.PageShift
 )
 
 // What the program reports of a fault in addition to the entries.

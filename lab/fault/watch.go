@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/cilium/ebpf"
@@ -72,10 +71,7 @@ func load(forks bool) (*ebpf.Collection, error) {
 	return coll, nil
 }
 
-func refused(err error) error {
-	why, _, _ := strings.Cut(err.Error(), "\n")
-	return fmt.Errorf("the kernel does not load the programs that see page faults (they need Linux 5.17 with BTF, and root with CAP_BPF and CAP_PERFMON): %s", why)
-}
+func refused(err error) error { return pagetable.Refused("see page faults", err) }
 
 // Begin sees the faults of all descendants of each guest's ruler, without those of the rulers and launchers themselves. One
 // goroutine calls see for each fault, in the order of each CPU.

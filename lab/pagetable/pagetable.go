@@ -24,9 +24,9 @@ type Map struct {
 
 // Bits of an entry of x86-64's page tables.
 const (
-	present   = 1 << 0
-	frameBits = 0x000f_ffff_ffff_f000
-	pageShift = 12
+	Present   = 1 << 0
+	FrameBits = 0x000f_ffff_ffff_f000
+	PageShift = 12 // of the number of a frame, in the entry and in an address
 )
 
 // calibration is bpf/pagetable.c's struct of that name.
@@ -53,9 +53,12 @@ func specOf(programs ...string) (*ebpf.CollectionSpec, error) {
 	return spec, nil
 }
 
-func refused(err error) error {
+func refused(err error) error { return Refused("read page tables", err) }
+
+// Refused is the error where the kernel does not load programs that do this.
+func Refused(does string, err error) error {
 	why, _, _ := strings.Cut(err.Error(), "\n")
-	return fmt.Errorf("the kernel does not load the programs that read page tables (they need Linux 5.17 with BTF, and root with CAP_BPF and CAP_PERFMON): %s", why)
+	return fmt.Errorf("the kernel does not load the programs that %s (they need Linux 5.17 with BTF, and root with CAP_BPF and CAP_PERFMON): %s", does, why)
 }
 
 // Find finds where the kernel maps all of physical memory, which it does not publish, and how many levels its page tables have. It uses
@@ -95,7 +98,7 @@ func Find() (m Map, err error) {
 			if err != nil {
 				return false, refused(err)
 			}
-			if same := ^uint64(got.Size - 1); got.Size > 0 && got.Entry&present != 0 && (got.Entry&frameBits)>>pageShift&same == page.Frame&same {
+			if same := ^uint64(got.Size - 1); got.Size > 0 && got.Entry&Present != 0 && (got.Entry&FrameBits)>>PageShift&same == page.Frame&same {
 				return true, nil
 			}
 		}

@@ -21,7 +21,7 @@ import (
 const blockPages = 512
 
 // blockBytes is what they map.
-const blockBytes = blockPages << pageShift
+const blockBytes = blockPages << PageShift
 
 // bits are a block's pages, one bit for each.
 type bits [blockPages / 64]uint64
@@ -37,7 +37,7 @@ type Used map[place]bits
 
 // Has reports whether the page at the address of the process is in the set. A huge page has all its pages of 4 KiB in the set, or none.
 func (u Used) Has(pid int, address uint64) bool {
-	at := address % blockBytes >> pageShift
+	at := address % blockBytes >> PageShift
 	return u[place{pid, address &^ (blockBytes - 1)}][at/64]>>(at%64)&1 != 0
 }
 

@@ -246,9 +246,9 @@ func layer(file, compressed string) (l mutate.Addendum, err error) {
 
 // uncompressed is a layer that is the tar file itself.
 func uncompressed(file string) (v1.Layer, error) {
-	var err error
 	l := filed{file: file, media: types.OCIUncompressedLayer}
-	l.diffID, err = l.read()
+	err := l.read()
+	l.diffID = l.digest
 	return l, err
 }
 
@@ -262,14 +262,14 @@ type filed struct {
 }
 
 // read reads the file's size and digest.
-func (l *filed) read() (v1.Hash, error) {
+func (l *filed) read() error {
 	f, err := os.Open(l.file)
 	if err != nil {
-		return v1.Hash{}, err
+		return err
 	}
 	defer f.Close()
 	l.digest, l.size, err = v1.SHA256(f)
-	return l.digest, err
+	return err
 }
 
 // These methods implement v1.Layer.
@@ -319,7 +319,7 @@ func lazy(file string) (a mutate.Addendum, err error) {
 	if l.diffID, err = v1.NewHash(w.DiffID()); err != nil {
 		return a, err
 	}
-	if _, err = l.read(); err != nil {
+	if err = l.read(); err != nil {
 		return a, err
 	}
 	return mutate.Addendum{Layer: l, MediaType: l.media, Annotations: map[string]string{estargz.TOCJSONDigestAnnotation: list.String()}}, nil

@@ -52,7 +52,7 @@ func faults(r *data.Row) *faultShares {
 	}
 	if stats.Finite(r.Known(kind.FaultsBringUp.Name).Value) {
 		for _, k := range notebook.FaultKinds {
-			f.Whole = append(f.Whole, r.Known(kind.WholeShare(k).Name))
+			f.Whole = append(f.Whole, r.Known(kind.Whole(kind.FaultShare(k)).Name))
 		}
 	}
 	return f

@@ -18,43 +18,24 @@ var messages string
 var _ = words.AddMessages(messages)
 
 // The captions of the metrics.
-var _ = words.AddCaptions(notebook.MetricNames{
-	"page_faults_per_cpu_second":                 "page faults per CPU second",
-	"page_faults_repeated":                       "repeated page faults",
-	"page_faults_common":                         "page faults on common translations",
-	"page_faults_per_million_instructions":       "page faults per million instructions",
-	"page_faults_major":                          "major page faults",
-	"page_faults_per_guest":                      "page faults of a guest",
-	"guest_cpu":                                  "CPU time of a guest",
-	"page_faults_file_repeated":                  "repeated file faults",
-	"page_faults_read":                           "read faults",
-	"page_faults_copy_on_write":                  "copy-on-write faults",
-	"page_faults_shared":                         "shared faults",
-	"page_faults_anonymous":                      "anonymous faults",
-	"page_faults_swap":                           "swap faults",
-	"page_faults_write_protect":                  "write-protect faults",
-	"page_faults_unknown":                        "unknown faults",
-	"page_faults_later_per_cpu_second":           "page faults per CPU second, second count",
-	"page_faults_later_per_million_instructions": "page faults per million instructions, second count",
-	"page_faults_later_repeated":                 "repeated page faults, second count",
-	"page_faults_later_common":                   "page faults on common translations, second count",
-	"page_faults_later_read":                     "read faults, second count",
-	"page_faults_later_copy_on_write":            "copy-on-write faults, second count",
-	"page_faults_later_shared":                   "shared faults, second count",
-	"page_faults_later_anonymous":                "anonymous faults, second count",
-	"page_faults_later_swap":                     "swap faults, second count",
-	"page_faults_later_write_protect":            "write-protect faults, second count",
-	"page_faults_later_unknown":                  "unknown faults, second count",
-	"page_faults_bring_up":                       "page faults of the bring-up",
-	"page_faults_whole_repeated":                 "repeated page faults, including bring-up",
-	"page_faults_whole_read":                     "read faults, including bring-up",
-	"page_faults_whole_copy_on_write":            "copy-on-write faults, including bring-up",
-	"page_faults_whole_shared":                   "shared faults, including bring-up",
-	"page_faults_whole_anonymous":                "anonymous faults, including bring-up",
-	"page_faults_whole_swap":                     "swap faults, including bring-up",
-	"page_faults_whole_write_protect":            "write-protect faults, including bring-up",
-	"page_faults_whole_unknown":                  "unknown faults, including bring-up",
-}) && words.AddCaptions(inStates(map[string]string{
+var _ = words.AddCaptions(withParts(notebook.MetricNames{
+	"page_faults_per_cpu_second":           "page faults per CPU second",
+	"page_faults_repeated":                 "repeated page faults",
+	"page_faults_common":                   "page faults on common translations",
+	"page_faults_per_million_instructions": "page faults per million instructions",
+	"page_faults_major":                    "major page faults",
+	"page_faults_per_guest":                "page faults of a guest",
+	"guest_cpu":                            "CPU time of a guest",
+	"page_faults_file_repeated":            "repeated file faults",
+	"page_faults_read":                     "read faults",
+	"page_faults_copy_on_write":            "copy-on-write faults",
+	"page_faults_shared":                   "shared faults",
+	"page_faults_anonymous":                "anonymous faults",
+	"page_faults_swap":                     "swap faults",
+	"page_faults_write_protect":            "write-protect faults",
+	"page_faults_unknown":                  "unknown faults",
+	"page_faults_bring_up":                 "page faults of the bring-up",
+})) && words.AddCaptions(inStates(map[string]string{
 	kind.Entries:         "page-table entries",
 	kind.Exclusive:       "exclusive entries",
 	kind.Groupable:       "groupable entries",
@@ -75,6 +56,17 @@ var _ = words.AddCaptions(notebook.MetricNames{
 	kind.Engine:          "entries of the engine's processes",
 	kind.EngineGroupable: "groupable entries of the engine's processes",
 }))
+
+// withParts adds the captions of parts of the page faults to those of all faults.
+func withParts(all notebook.MetricNames) notebook.MetricNames {
+	for _, m := range kind.Lately {
+		all[kind.Later(m).Name] = all[m.Name] + ", second count"
+	}
+	for _, m := range kind.Wholly {
+		all[kind.Whole(m).Name] = withBringUp(all[m.Name])
+	}
+	return all
+}
 
 // inStates are the captions of what is read in each state of page tables.
 func inStates(read map[string]string) notebook.MetricNames {
@@ -143,8 +135,8 @@ func stateName(state string) string {
 	return "at the initial state"
 }
 
-// withBringUp names the faults of a guest from bring-up to finish.
-func withBringUp(guest string) string { return guest + ", including bring-up" }
+// withBringUp names faults from bring-up to finish.
+func withBringUp(faults string) string { return faults + ", including bring-up" }
 
 // faultKind is a kind of page fault in a heading, as in Table 5.1.
 func faultKind(kind string) string {

@@ -39,18 +39,12 @@ struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 4096); __type(key,
 struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 8192); __type(key, u32); __type(value, struct fault); } pending SEC(".maps");
 struct { __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 16 << 20); } faults SEC(".maps");
 
-static __always_inline int launches(struct task_struct *task)
+// named reports whether a task's program has this name. bytes is its length with the zero at its end.
+static __always_inline int named(struct task_struct *task, const char *name, int bytes)
 {
 	char comm[16] = {};
 	bpf_core_read(comm, sizeof(comm), &task->comm);
-	return *(u64 *)comm == *(u64 *)"launcher" && !comm[8];
-}
-
-static __always_inline int rules(struct task_struct *task)
-{
-	char comm[16] = {};
-	bpf_core_read(comm, sizeof(comm), &task->comm);
-	return *(u32 *)comm == *(u32 *)"rule" && comm[4] == 'r' && !comm[5];
+	return !__builtin_memcmp(comm, name, bytes);
 }
 
 u32 making; // the guest that is made now; 0: none
@@ -85,7 +79,7 @@ static __always_inline u32 guest(struct task_struct *task)
 		u32 tgid = BPF_CORE_READ(t, tgid);
 		u32 *g = bpf_map_lookup_elem(&guests, &tgid);
 		if (g)
-			return i == 0 || (i <= 2 && launches(task)) ? 0 : *g;
+			return i == 0 || (i <= 2 && named(task, "launcher", sizeof("launcher"))) ? 0 : *g;
 		if (tgid <= 1)
 			return 0;
 		t = BPF_CORE_READ(t, real_parent);
@@ -98,7 +92,7 @@ static __always_inline u32 maker(struct task_struct *task)
 {
 	u32 tgid = task->tgid, *of = bpf_map_lookup_elem(&started, &tgid);
 
-	return of && !rules(task) ? *of : 0;
+	return of && !named(task, "ruler", sizeof("ruler")) ? *of : 0;
 }
 
 static long look(struct task_struct *task, struct vm_area_struct *vma, void *context)

@@ -217,6 +217,9 @@ func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Tri
 			return tr, true, nil
 		}
 	}
+	if p.Tables {
+		of.watchUses()
+	}
 	cause, err := group.BeginAll(ctx)
 	if err != nil || cause != nil {
 		tr.Failure = cause

@@ -25,6 +25,7 @@ type reading struct {
 	trial    *notebook.Trial
 	kept     record.Seen
 	began    time.Time
+	uses     uses // nil: not seen
 	making   making
 	faulting faulting
 	used     time.Duration // CPU time of the guests when counting began
@@ -71,10 +72,7 @@ func (p *reading) read(ctx context.Context) (cause *notebook.Message) {
 				return cause
 			}
 		}
-		if cause := p.wait(ctx, p.of.FaultsS, inFaults); cause != nil {
-			return cause
-		}
-		if cause := p.seen(nil, &p.kept.PageFaults); cause != nil || p.of.LaterS == 0 {
+		if cause := p.window(ctx, &p.kept.PageFaults); cause != nil || p.of.LaterS == 0 {
 			return cause
 		}
 		return p.later(ctx)
@@ -90,10 +88,15 @@ func (p *reading) later(ctx context.Context) (cause *notebook.Message) {
 	if cause := p.watch(); cause != nil {
 		return cause
 	}
+	return p.window(ctx, &p.kept.Later)
+}
+
+// window counts faults for the study's time from when counting began.
+func (p *reading) window(ctx context.Context, kept **notebook.PageFaults) (cause *notebook.Message) {
 	if cause := p.wait(ctx, p.of.FaultsS, inFaults); cause != nil {
 		return cause
 	}
-	return p.seen(nil, &p.kept.Later)
+	return p.seen(nil, kept)
 }
 
 // The ends until which a guest must work, in addition to the states of its page tables.
@@ -136,20 +139,11 @@ func (p *reading) ended(until string) *notebook.Message {
 
 // state lets the guests work for a time, and reads their page tables at its end, with the entries that the processor used in each half of it.
 func (p *reading) state(ctx context.Context, seconds float64, state string) *notebook.Message {
-	uses, err := p.eyes.uses()
-	if err != nil {
-		p.trial.Warnings = append(p.trial.Warnings, notebook.Say("uses-unseen", "cause", err))
-	} else {
-		defer uses.Close()
-	}
-	if err != nil || seconds == 0 {
+	if p.uses == nil || seconds == 0 {
 		if cause := p.wait(ctx, seconds, state); cause != nil {
 			return cause
 		}
 		return p.tables(ctx, state, nil, 0)
-	}
-	if p.ever == nil {
-		p.ever = pagetable.Used{}
 	}
 	var half [3]pagetable.Used // the first is what was used before the time
 	var at [3]time.Time
@@ -159,7 +153,8 @@ func (p *reading) state(ctx context.Context, seconds float64, state string) *not
 				return cause
 			}
 		}
-		if half[i], err = uses.Since(p.group.Guests, p.group.Treatment, p.group.Ready.Workload.System); err != nil {
+		var err error
+		if half[i], err = p.uses.Since(p.group.Guests, p.group.Treatment, p.group.Ready.Workload.System); err != nil {
 			return notebook.Say("tables-unread", "cause", err)
 		}
 		at[i] = time.Now()
@@ -181,6 +176,16 @@ func (p *reading) tables(ctx context.Context, state string, uses *memory.Uses, h
 	}
 	p.kept.PageTables = append(p.kept.PageTables, t)
 	return nil
+}
+
+// watchUses begins to see which entries the processor uses. Where the host does not show that, a warning says why.
+func (p *reading) watchUses() {
+	uses, err := p.eyes.uses()
+	if err != nil {
+		p.trial.Warnings = append(p.trial.Warnings, notebook.Say("uses-unseen", "cause", err))
+		return
+	}
+	p.uses, p.ever = uses, pagetable.Used{}
 }
 
 // watchMaking starts counting the faults of what makes the guests. Where the host does not show them, a warning says why.
@@ -308,15 +313,17 @@ func (p *reading) load(ctx context.Context) (failed func() *notebook.Message) {
 	}
 }
 
-// stop ends an observation that was not ended in the usual way.
-func (p *reading) stop() error {
-	var err error
+// stop ends the observations that still run.
+func (p *reading) stop() (err error) {
+	if p.uses != nil {
+		p.uses.Close()
+	}
 	if p.making != nil {
 		_, err = p.making.Stop()
 	}
-	if p.faulting == nil {
-		return err
+	if p.faulting != nil {
+		_, ended := p.faulting.Stop()
+		err = errors.Join(err, ended)
 	}
-	_, ended := p.faulting.Stop()
-	return errors.Join(err, ended)
+	return err
 }

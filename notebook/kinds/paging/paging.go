@@ -77,32 +77,33 @@ var (
 	FaultsRepeatable      = notebook.Metric{Name: "page_faults_file_repeated", Unit: "%"} // of faults that are neither anonymous nor make a private copy
 )
 
-// Metrics of the page faults of work that ends by itself, "from bring-up to finish" (section 5.2.2). Those of the bring-up are of the
-// engine's processes that made the guest, such as a runtime; those of the whole are these and the work's own.
-var (
-	FaultsBringUp       = notebook.Metric{Name: "page_faults_bring_up", Unit: ""} // of a guest
-	FaultsWholeRepeated = notebook.Metric{Name: "page_faults_whole_repeated", Unit: "%"}
-)
+// FaultsBringUp is the number of page faults of the engine's processes that make a guest, such as a runtime.
+var FaultsBringUp = notebook.Metric{Name: "page_faults_bring_up", Unit: ""}
 
-// WholeShare is the metric of a kind of page faults from bring-up to finish: its share of those whose kind is known.
-func WholeShare(kind string) notebook.Metric {
-	return notebook.Metric{Name: "page_faults_whole_" + strings.ReplaceAll(kind, "-", "_"), Unit: "%"}
-}
+// Whole is a metric of page faults for those of work that ends by itself "from bring-up to finish" (section 5.2.2): of FaultsBringUp and of the
+// work's own together.
+func Whole(m notebook.Metric) notebook.Metric { return of("whole", m) }
 
 // Later is a metric of page faults for those that are counted once more, after Config.LaterS.
-func Later(m notebook.Metric) notebook.Metric {
-	m.Name = "page_faults_later_" + strings.TrimPrefix(m.Name, "page_faults_")
+func Later(m notebook.Metric) notebook.Metric { return of("later", m) }
+
+// of is a metric of page faults for a part of them.
+func of(part string, m notebook.Metric) notebook.Metric {
+	const faults = "page_faults_"
+	m.Name = faults + part + "_" + strings.TrimPrefix(m.Name, faults)
 	return m
 }
 
-// later are the metrics that such faults have, of all of Metrics.
-func later() (all []notebook.Metric) {
-	of := []notebook.Metric{FaultsPerCPU, FaultsPerInstructions, FaultsRepeated, FaultsCommon}
+// Wholly and Lately are the metrics that Whole and Later have, of all page faults.
+var (
+	Wholly = append([]notebook.Metric{FaultsRepeated}, shares()...)
+	Lately = append([]notebook.Metric{FaultsPerCPU, FaultsPerInstructions, FaultsRepeated, FaultsCommon}, shares()...)
+)
+
+// shares are the metrics of all kinds of page faults.
+func shares() (all []notebook.Metric) {
 	for _, k := range notebook.FaultKinds {
-		of = append(of, FaultShare(k))
-	}
-	for _, m := range of {
-		all = append(all, Later(m))
+		all = append(all, FaultShare(k))
 	}
 	return all
 }
@@ -137,17 +138,16 @@ func (p Config) Metrics(ends bool) (first notebook.Metric, also []notebook.Metri
 	}
 	if p.FaultsS > 0 {
 		also = append(also, FaultsPerCPU, FaultsPerInstructions, FaultsPerGuest, FaultsCPU, FaultsRepeated, FaultsCommon, FaultsRepeatable)
-		for _, k := range notebook.FaultKinds {
-			also = append(also, FaultShare(k))
-		}
-		also = append(also, FaultsMajor)
+		also = append(append(also, shares()...), FaultsMajor)
 		if p.LaterS > 0 && !ends {
-			also = append(also, later()...)
+			for _, m := range Lately {
+				also = append(also, Later(m))
+			}
 		}
 		if ends {
-			also = append(also, FaultsBringUp, FaultsWholeRepeated)
-			for _, k := range notebook.FaultKinds {
-				also = append(also, WholeShare(k))
+			also = append(also, FaultsBringUp)
+			for _, m := range Wholly {
+				also = append(also, Whole(m))
 			}
 		}
 		if !p.Tables {
@@ -168,9 +168,9 @@ func (p Config) Figures(seen Seen) map[string]float64 {
 	whole(f, seen.BringUp, seen.PageFaults)
 	if seen.Later != nil {
 		of := p.Figures(Seen{PageFaults: seen.Later})
-		for _, m := range later() {
-			if v, known := of["page_faults_"+strings.TrimPrefix(m.Name, "page_faults_later_")]; known {
-				f[m.Name] = v
+		for _, m := range Lately {
+			if v, known := of[m.Name]; known {
+				f[Later(m).Name] = v
 			}
 		}
 	}
@@ -260,14 +260,14 @@ func whole(f map[string]float64, parts ...*notebook.PageFaults) {
 	}
 	f[FaultsBringUp.Name] = float64(parts[0].Faults()) / float64(parts[0].Guests)
 	if all > 0 && parts[0].Guests > 1 {
-		f[FaultsWholeRepeated.Name] = 100 * repeated / all
+		f[Whole(FaultsRepeated).Name] = 100 * repeated / all
 	}
 	if all > 0 {
-		f[WholeShare("unknown").Name] = 100 * kinds["unknown"] / all
+		f[Whole(FaultShare("unknown")).Name] = 100 * kinds["unknown"] / all
 	}
 	for _, k := range notebook.FaultKinds {
 		if k != "unknown" && known > 0 {
-			f[WholeShare(k).Name] = 100 * kinds[k] / known
+			f[Whole(FaultShare(k)).Name] = 100 * kinds[k] / known
 		}
 	}
 }
