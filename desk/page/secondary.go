@@ -47,7 +47,7 @@ func secondary(id string, rows []*data.Row, s *data.Summary) *secondaryTable {
 	}
 	var constant []string
 	for _, m := range columns {
-		head := secondaryHead{Name: strings.ReplaceAll(words.Plain(words.Caption(m.Metric.Name)), "_", " "), Unit: words.Plain(m.Metric.Unit)}
+		head := secondaryHead{Name: words.Called(m.Metric), Unit: words.Plain(m.Metric.Unit)}
 		if head.Unit == "1" {
 			head.Unit = ""
 		}

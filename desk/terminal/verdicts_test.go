@@ -125,7 +125,7 @@ func TestAMetricWithoutADirection(t *testing.T) {
 	if err := terminal.Comparison(&b, c, terminal.Screen{}); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, "comparison", b.String(), "1 is higher")
+	wants(t, "comparison", b.String(), "is higher, 3.00 times as much")
 	for what, text := range map[string]string{"summary": summary, "comparison": b.String()} {
 		for _, not := range []string{"costs", "worse", "better\n"} {
 			if strings.Contains(strings.ReplaceAll(text, "is better\n", ""), not) {

@@ -116,7 +116,7 @@ func Account(s *data.Summary, a *explain.Account) string {
 	case !a.Significant() && metricDiffers(a):
 		r := a.Row
 		return fmt.Sprintf("%s: its runs took as long as those of %s, as under any load with a fixed rate. A breakdown of their time does not explain its %s, which is %s.",
-			subject, than, Plain(Caption(r.Metric.Name)), Times(r.Quotient(), "bare metal's"))
+			subject, than, Called(r.Metric), Times(r.Quotient(), "bare metal's"))
 	case !a.Significant():
 		return fmt.Sprintf("%s is not distinguishable from %s: its overhead is within the noise (%s).", subject, than, between(a.Overhead)) + trust(a)
 	case a.Row.Treatment.AA:

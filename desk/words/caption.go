@@ -2,6 +2,7 @@ package words
 
 import (
 	"maps"
+	"strings"
 
 	"tare/notebook"
 )
@@ -21,3 +22,24 @@ func Caption(name string) string {
 	caption, _ := captions.Of(name)
 	return caption
 }
+
+// Called is what a metric is called in a sentence: a workload's author may have named it as in code, such as transactions_per_second.
+func Called(m notebook.Metric) string { return strings.ReplaceAll(Plain(Caption(m.Name)), "_", " ") }
+
+// lesser and greater say that a value of a metric is lower or higher, before the metric's name: "fewer" transactions per second.
+func lesser(m notebook.Metric) string {
+	if counts(m) {
+		return "fewer"
+	}
+	return "lower"
+}
+
+func greater(m notebook.Metric) string {
+	if counts(m) {
+		return "more"
+	}
+	return "higher"
+}
+
+// counts says whether a metric's name is of things that are counted.
+func counts(m notebook.Metric) bool { return strings.HasSuffix(Called(m), "s per second") }

@@ -16,21 +16,51 @@ import (
 // inconclusive."
 func Compared(c *compare.Comparison) string {
 	before, after := folders(c)
-	var parts []string
-	for _, a := range []stats.Verdict{stats.Slower, stats.Faster, stats.Equivalent, stats.Inconclusive} {
-		if n := len(c.Found(a)); n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, outcome(c, a, n)))
-		}
-	}
 	if len(c.Changes) == 1 && c.Changes[0].Why == "" {
-		x := c.Changes[0]
-		return fmt.Sprintf("From %s to %s: %s %s, %s.", before, after, ChangedWhere(c, x), outcome(c, x.Answer, 1), ChangedBy(x))
+		return fmt.Sprintf("From %s to %s: %s.", before, after, one(c, c.Changes[0]))
 	}
+	if changed, n := c.Found(stats.Slower, stats.Faster), len(c.Found(stats.Equivalent, stats.Inconclusive)); len(changed) == 1 && n > 0 {
+		return fmt.Sprintf("From %s to %s: %s; %s.", before, after, one(c, changed[0]), others(c, n))
+	}
+	parts := counted(c, stats.Slower, stats.Faster, stats.Equivalent, stats.Inconclusive)
 	if len(parts) == 1 {
 		a := c.Changes[0].Answer
 		return fmt.Sprintf("From %s to %s: %s %s.", before, after, all(len(c.Changes), compared(c)), outcome(c, a, len(c.Changes)))
 	}
 	return fmt.Sprintf("From %s to %s: of %s %s.", before, after, Count(len(c.Changes), compared(c)), List(parts))
+}
+
+// others counts the n changes that are neither slower nor faster, to follow one that is.
+func others(c *compare.Comparison, n int) string {
+	what := "the other " + compared(c)
+	if n > 1 {
+		what = "the other " + Count(n, compared(c))
+	}
+	for _, a := range []stats.Verdict{stats.Equivalent, stats.Inconclusive} {
+		if len(c.Found(a)) == n {
+			return what + " " + outcome(c, a, n)
+		}
+	}
+	return "of " + what + " " + List(counted(c, stats.Equivalent, stats.Inconclusive))
+}
+
+// counted counts the changes with each of these verdicts: "7 are equivalent within 1 %".
+func counted(c *compare.Comparison, verdicts ...stats.Verdict) (all []string) {
+	for _, a := range verdicts {
+		if n := len(c.Found(a)); n > 0 {
+			all = append(all, fmt.Sprintf("%d %s", n, outcome(c, a, n)))
+		}
+	}
+	return all
+}
+
+// one says what changed, and by how much.
+func one(c *compare.Comparison, x compare.Change) string {
+	said, by := outcome(c, x.Answer, 1), ChangedBy(x)
+	if verb, what, _ := strings.Cut(said, " "); strings.Contains(by, what) { // takes more memory
+		return ChangedWhere(c, x) + " " + verb + " " + by
+	}
+	return ChangedWhere(c, x) + " " + said + ", " + by
 }
 
 func all(n int, what string) string {

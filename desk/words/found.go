@@ -39,7 +39,7 @@ func tableOf(s *data.Summary, rows []*data.Row, all bool) ResultTable {
 	if len(s.Hosts) > 1 {
 		of += " on " + Plain(first.Host)
 	}
-	what, better := strings.ReplaceAll(Plain(Caption(first.Metric.Name)), "_", " "), "lower is better"
+	what, better := Called(first.Metric), "lower is better"
 	if d := Direction(first.Metric); d != "" {
 		better = d
 	}
@@ -236,12 +236,27 @@ func howMade(s *data.Summary) string {
 	if together {
 		how = "in random order, fresh environments in each round, runs in random turns"
 	}
+	rounded := Count(rounds, "round")
+	if least := fewest(s.Rows); len(s.Folders) == 1 && least < rounds-1 { // a round that is not complete has environments with one round fewer
+		rounded += ", at least " + Number(float64(least), 0) + " of each environment,"
+	}
 	run := "run"
 	if names := data.Distinct(s.Rows, func(r *data.Row) string { return phrases(r).Run }); len(names) == 1 && names[0] != "" {
 		run = names[0]
 	}
 	last := s.Folders[len(s.Folders)-1].Last
-	return fmt.Sprintf("%s %s; %s of %s failed. Intervals are of 95 %%. %s.", Count(rounds, "round"), how, Thousands(failed), Count(trials, run), last.UTC().Format("2 Jan 2006, 15:04 UTC"))
+	return fmt.Sprintf("%s %s; %s of %s failed. Intervals are of 95 %%. %s.", rounded, how, Thousands(failed), Count(trials, run), last.UTC().Format("2 Jan 2006, 15:04 UTC"))
+}
+
+// fewest is the least number of rounds of a row that has any.
+func fewest(rows []*data.Row) int {
+	least := math.MaxInt
+	for _, r := range rows {
+		if r.Rounds > 0 {
+			least = min(least, r.Rounds)
+		}
+	}
+	return least
 }
 
 // aspects are what the workloads of a first look measure.

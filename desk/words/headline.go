@@ -45,18 +45,39 @@ func spotted(s *data.Summary) (told []*spot, more int) {
 		named = foremost(places)
 	}
 	for _, rows := range named {
-		p := &spot{s: s, rows: rows, networks: s.Networks(rows[0].Treatment.Workload)}
-		p.t = tallied(rows, p.environment)
-		p.t.ranked = p.alternatives(p.t.ranked)
-		p.families = data.Together(p.t.ranked, func(a, b *data.Row) bool {
-			return a.Treatment.Variant() == b.Treatment.Variant() && (a.Treatment.Provisioning == b.Treatment.Provisioning || !p.limited(a))
-		})
+		p := spotOf(s, rows)
 		at := rows[0].Treatment
 		p.noun = cmp.Or(workNames[at.Workload], Plain(at.Workload))
 		p.work = p.noun + p.apart(places) + measuring(s, rows[0])
 		told = append(told, p)
 	}
 	return told, len(places) - len(told)
+}
+
+// spotOf is a place with what can be ranked there.
+func spotOf(s *data.Summary, rows []*data.Row) *spot {
+	p := &spot{s: s, rows: rows, networks: s.Networks(rows[0].Treatment.Workload)}
+	p.t = tallied(rows, p.environment)
+	p.t.ranked = p.alternatives(p.t.ranked)
+	p.families = data.Together(p.t.ranked, func(a, b *data.Row) bool {
+		return a.Treatment.Variant() == b.Treatment.Variant() && (a.Treatment.Provisioning == b.Treatment.Provisioning || !p.limited(a))
+	})
+	return p
+}
+
+// instead are the findings by the first secondary metric that ranks something at a place whose own metric has no interval: of a service whose
+// response times vary too much, its throughput.
+func (p *spot) instead() (found, open []string) {
+	if !p.t.unbounded {
+		return nil, nil
+	}
+	for _, rows := range data.InFigures(p.rows) {
+		if q := spotOf(p.s, rows); len(q.t.ranked) > 0 {
+			q.noun, q.work = p.noun, p.work
+			return q.sentences()
+		}
+	}
+	return nil, nil
 }
 
 // alternatives are the rows that are compared with the reference in sentences. Beside a container or VM as the reference, bare metal is in
@@ -243,13 +264,13 @@ func boundVerb(r *data.Row, several bool) string {
 	case phrases(r).Of != nil:
 		return "raise" + s + " the" + phrases(r).Of(r) + " of "
 	case r.Metric.MoreIsBetter():
-		return "lower" + s + " the " + Plain(Caption(r.Metric.Name)) + " of "
+		return "lower" + s + " the " + Called(r.Metric) + " of "
 	case !r.Metric.Directed():
-		return "change" + s + " the " + Plain(Caption(r.Metric.Name)) + " of "
+		return "change" + s + " the " + Called(r.Metric) + " of "
 	case timed(r.Metric):
 		return "slow" + s + " "
 	}
-	return "raise" + s + " the " + Plain(Caption(r.Metric.Name)) + " of "
+	return "raise" + s + " the " + Called(r.Metric) + " of "
 }
 
 // timed says whether a metric is a time.
@@ -332,7 +353,11 @@ func (p *spot) sentences() (found, open []string) {
 		}
 	}
 	if line := p.unanswered(); line != "" {
-		return nil, []string{line}
+		if found, open = p.instead(); found != nil || open != nil {
+			p.work = "the " + Called(p.rows[0].Metric) + " of " + p.work
+			line = p.unanswered()
+		}
+		return found, append(open, line)
 	}
 	if found = p.own(); found == nil {
 		found, open = p.each()
@@ -443,7 +468,7 @@ func (p *spot) differs(r *data.Row) string {
 		if o := phrases(r); o.Times != nil {
 			what, verb = o.Times(r), cmp.Or(o.Verb, "has")+" "
 		} else if !timed(r.Metric) {
-			what, verb = " times the "+Plain(Caption(r.Metric.Name)), p.is("has ", "have ")
+			what, verb = " times the "+Called(r.Metric), p.is("has ", "have ")
 		}
 		return verb + Number(v, d) + what + p.by(r) + ends
 	}
@@ -465,7 +490,7 @@ func (p *spot) differs(r *data.Row) string {
 	case timed(r.Metric):
 		said = p.is("is ", "are ") + said + map[bool]string{false: " slower", true: " faster"}[less]
 	default:
-		said = p.is("has ", "have ") + said + map[bool]string{false: " higher ", true: " lower "}[less] + Plain(Caption(r.Metric.Name))
+		said = p.is("has ", "have ") + said + " " + map[bool]string{false: greater(r.Metric), true: lesser(r.Metric)}[less] + " " + Called(r.Metric)
 	}
 	return said + p.by(r) + ends
 }
@@ -473,8 +498,8 @@ func (p *spot) differs(r *data.Row) string {
 // couldBe says between what a row lies: "could be 3 % faster or 9 % slower with --cpus".
 func (p *spot) couldBe(r *data.Row) string {
 	low, high := r.RatioLow, r.RatioHigh
-	lower, higher, be := " lower", " higher", "have"
-	what := " " + Plain(Caption(r.Metric.Name))
+	lower, higher, be := " "+lesser(r.Metric), " "+greater(r.Metric), "have"
+	what := " " + Called(r.Metric)
 	switch o := phrases(r); {
 	case o.Of != nil:
 		lower, higher, what, be = " less", " more", o.Of(r), "have"
@@ -590,7 +615,7 @@ func (p *spot) emulated() string {
 	var all []string
 	for _, r := range p.rows {
 		if r.Rounds > 0 && !r.Unreliable() {
-			all = append(all, p.environment(r)+": "+amountOr(r, Plain(Caption(r.Metric.Name))+" "+Mean(r)))
+			all = append(all, p.environment(r)+": "+amountOr(r, Called(r.Metric)+" "+Mean(r)))
 		}
 	}
 	return Capital(p.work) + ": " + firstFew(all) + ". Compare these figures only with those of other emulated VMs: this host has no hardware virtualization."

@@ -89,7 +89,7 @@ func Beginning(v notebook.Preview) (lines []string) {
 	}
 	measures := "measures: " + Count(len(v.Treatments), "configuration") + " × "
 	if timeEnds(v) && v.Rounds[0] == v.Rounds[1] {
-		measures += fmt.Sprintf("at most %s, as many as fit into the time budget", Count(v.Rounds[1], "round"))
+		measures += fmt.Sprintf("as many rounds as fit into the time budget, at most %s", Thousands(v.Rounds[1]))
 	} else {
 		measures += fmt.Sprintf("%s, %s runs with warm-ups", Between(v.Rounds[0], v.Rounds[1], "round"), about(v.Trials))
 	}

@@ -239,7 +239,7 @@ func amounts(rows []*data.Row, named func(*data.Row) string) (findings []string)
 	})
 	slices.SortStableFunc(said, func(a, b *data.Row) int { return cmp.Compare(a.Mean, b.Mean) })
 	for _, r := range said {
-		amount := amountOr(r, Plain(Caption(r.Metric.Name))+" "+Mean(r))
+		amount := amountOr(r, Called(r.Metric)+" "+Mean(r))
 		findings = append(findings, fmt.Sprintf("%s: %s%s.", Capital(named(r)), amount, Caveat(r)))
 	}
 	if n := len(findings) - mostFindings; n > 1 {

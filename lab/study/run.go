@@ -182,7 +182,7 @@ func (r *Run) wanted(t notebook.Treatment, who map[string]int, round int) bool {
 }
 
 // left returns how many guests are done, how many are still to be made until the open questions are answered, and how long that
-// takes. atMost: these are upper limits, because some question allows no prediction.
+// takes. atMost: these are upper limits, because some question allows no prediction or the time budget ends the run before.
 func (r *Run) left(open []question, round int) (done, guests int, atMost bool, wait time.Duration) {
 	ahead := rounds(open)
 	atMost = slices.ContainsFunc(open, func(q question) bool { return q.atMost })
@@ -198,7 +198,9 @@ func (r *Run) left(open []question, round int) (done, guests int, atMost bool, w
 		}
 	}
 	if !r.Deadline.IsZero() {
-		wait = min(wait, time.Until(r.Deadline))
+		if limit := max(0, time.Until(r.Deadline)); limit < wait {
+			guests, atMost, wait = int(float64(guests)*limit.Seconds()/wait.Seconds()), true, limit
+		}
 	}
 	return done, guests, atMost, wait
 }

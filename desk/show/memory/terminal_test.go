@@ -46,7 +46,7 @@ func TestWeighedComparison(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := words.Compared(c); !strings.Contains(said, "1 takes more memory") {
+	if said := words.Compared(c); !strings.Contains(said, "takes 19.96 % more memory (") {
 		t.Error(said)
 	}
 	if said := words.Changed(c, c.Changes[0]); !strings.Contains(said, " % more memory (") {
