@@ -66,13 +66,14 @@ var (
 	FactorDevices    = Factor{Name: "devices", Listed: true} // of the host, as CDI names them
 	FactorRate       = Factor{Name: "rate", Unit: "1/s", Number: true}
 	FactorSpacing    = Factor{Name: "spacing", Values: Spacings} // of the requests that come at a rate
+	FactorFrom       = Factor{Name: "from", Values: Froms}       // what a request starts
 	FactorPull       = Factor{Name: "pull"}                      // how a start gets its image: Pull.Text
 )
 
 // Factors are all of these. A baseline is written in this order, up to the last that is a field.
 var Factors = []Factor{
 	FactorPlatform, FactorEngine, FactorAccelerator, FactorKernel, FactorProvisioning, FactorInstance, FactorNetwork, FactorIsolation, FactorMachine, FactorHostCores,
-	FactorAddresses, FactorHugePages, FactorNeighbours, FactorCache, FactorRoot, FactorDevices, FactorRate, FactorSpacing, FactorPull,
+	FactorAddresses, FactorHugePages, FactorNeighbours, FactorCache, FactorRoot, FactorDevices, FactorRate, FactorSpacing, FactorFrom, FactorPull,
 }
 
 // FactorNamed returns the factor of a name; false: Factors has none.
@@ -203,6 +204,15 @@ const (
 
 // Spacings are all of these.
 var Spacings = []string{SpacingEven, SpacingPoisson, SpacingBurst}
+
+// What a request for a container starts.
+const (
+	FromCreated  = "created"  // a container that was created and never ran
+	FromSnapshot = "snapshot" // a container that ran until its application had answered, and was then saved: the request restores it
+)
+
+// Froms are all of these.
+var Froms = []string{FromCreated, FromSnapshot}
 
 // Whose a guest's root is (paper "virtualization-overheads", section 6.4).
 const (

@@ -187,21 +187,28 @@ func (m Metric) check() error {
 	return fmt.Errorf(`the metric %q has "better": %q: must be %q, %q or %q`, m.Name, m.Better, Lower, Higher, Neither)
 }
 
+// ByWorkload is the axis of a figure that shows the study's workloads side by side (paper "characterization", Figures 5.2 and 5.5 to 5.11). It names
+// no workload. Its params hold for the workloads that have them.
+const ByWorkload = "workload"
+
 // Figure is a figure that the study's report draws: bars over one axis for each platform (paper "pinning", Figures 3
 // to 8), or several metrics together, each on an axis of its own.
 type Figure struct {
 	Name     string            `json:"name" jsonschema:"required"`               // "Figure 3"
 	Title    string            `json:"title" jsonschema:"required"`              // what it shows
-	Workload string            `json:"workload"`                                 // the workload whose metric is drawn; empty: the workloads of axes
+	Workload string            `json:"workload"`                                 // the workload whose metric is drawn; empty: all (ByWorkload), or those of axes
 	Metric   string            `json:"metric,omitempty" yaml:"metric,omitempty"` // a secondary metric for which the workload says which values are better; empty: the workload's metric
 	Params   map[string]string `json:"params,omitempty"`                         // only treatments with these values; other parameters may have any value
-	By       string            `json:"by"`                                       // the axis: a factor, or a parameter of the workload; empty: the axes under axes
+	By       string            `json:"by"`                                       // the axis: a factor, a parameter of the workload, or ByWorkload; empty: the axes under axes
 	Axes     []Axis            `json:"axes,omitempty"`
 
 	// PublishedOf is the provisioning for which the axes' published values hold; empty: any.
 	PublishedOf string `json:"published_of,omitempty" yaml:"published_of,omitempty"`
 	Radar       bool   `json:"radar,omitempty"` // also draw the axes as a radar chart; they are always in a table
 }
+
+// OfWorkloads says whether the figure shows workloads side by side.
+func (f Figure) OfWorkloads() bool { return f.Workload == "" && f.By == ByWorkload }
 
 // Allowed are the values that some keys of a study file may have.
 func (Figure) Allowed() map[string][]string {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/desk/words"
 	"tare/lab/dockerapi"
 	"tare/lab/image"
 	"tare/lab/origin"
@@ -158,7 +159,7 @@ func (b *benching) adopt(o *origin.Origin, use *studyfile.Use) (left []string, e
 func taken(o *origin.Origin) string {
 	parts := []string{"image " + o.Image}
 	if o.Cores > 0 {
-		parts = append(parts, fmt.Sprintf("%g CPUs (--cpus)", o.Cores))
+		parts = append(parts, words.CPUs(o.Cores)+" (--cpus)")
 	}
 	if o.CPUSet != "" {
 		parts = append(parts, "CPUs "+o.CPUSet+" (--cpuset-cpus)")

@@ -34,7 +34,7 @@ type Panel struct {
 	heading  string // what the study says it shows
 	where    string // what all of its rows share, in words
 	workload string
-	axis     string // "instance", "host_cores", "network" or a parameter's name
+	axis     string // "instance", "host_cores", "network", a parameter's name, or notebook.ByWorkload
 	about    string // the axis in words, for the caption; empty: needs none
 
 	named bool // the networks differ and are told
@@ -53,6 +53,9 @@ func (p *Panel) metric() string { return words.Plain(words.Caption(p.Rows[0].Met
 func (p *Panel) unit() string {
 	return words.Metric(p.Rows[0].Metric)
 }
+
+// OfWorkloads says whether the panel shows workloads side by side.
+func (p *Panel) OfWorkloads() bool { return p.axis == notebook.ByWorkload }
 
 // title is that of the panel's first figure.
 func (p *Panel) title(plain string) string {
@@ -157,6 +160,15 @@ func sameFigure(a, b notebook.Figure) bool {
 
 // shows says whether a treatment belongs in a figure.
 func shows(f notebook.Figure, t notebook.Treatment) bool {
+	if f.OfWorkloads() {
+		assigned := t.Assigned()
+		for k, v := range f.Params {
+			if own, has := assigned[k]; has && own != v {
+				return false
+			}
+		}
+		return true
+	}
 	if t.Workload != f.Workload || !contains(t.Assigned(), f.Params) {
 		return false
 	}
@@ -182,6 +194,7 @@ func split(s *data.Summary, f notebook.Figure) []*Panel {
 		size      data.Size
 		hostID    string
 		hostCores int
+		metric    notebook.Metric // of a figure of workloads: those measured in another metric are in another panel
 	}
 	byKey := map[key]*Panel{}
 	for _, r := range s.Rows {
@@ -189,11 +202,18 @@ func split(s *data.Summary, f notebook.Figure) []*Panel {
 			continue
 		}
 		at := *r // what its panel has in common
-		if at.Treatment = r.Treatment.Without(axis); axis == notebook.FactorHostCores.Name {
+		switch at.Treatment = r.Treatment.Without(axis); {
+		case f.OfWorkloads():
+			at.Treatment = r.Treatment
+			at.Treatment.Workload, at.Treatment.Params = words.AllWorkloads, nil
+		case axis == notebook.FactorHostCores.Name:
 			at.Host, at.HostID, at.HostCores = "", "", 0
 		}
 		where := words.Where(s, &at)
-		k := key{where, data.SizeOf(at.Treatment.Instance), at.HostID, at.HostCores}
+		k := key{where: where, size: data.SizeOf(at.Treatment.Instance), hostID: at.HostID, hostCores: at.HostCores}
+		if f.OfWorkloads() {
+			k.metric = r.Metric
+		}
 		p := byKey[k]
 		if p == nil {
 			p = &Panel{name: words.Plain(f.Name), heading: words.Plain(f.Title), where: where, workload: words.Plain(f.Workload), axis: axis}
@@ -202,7 +222,10 @@ func split(s *data.Summary, f notebook.Figure) []*Panel {
 		}
 		p.Rows = append(p.Rows, r)
 	}
-	for _, p := range list {
+	for i, p := range list {
+		if f.OfWorkloads() && slices.ContainsFunc(list, func(o *Panel) bool { return o != p && strings.HasPrefix(o.where, p.where) }) {
+			list[i].where += ", " + words.Called(p.Rows[0].Metric)
+		}
 		p.arrange(s)
 	}
 	return list
@@ -245,7 +268,9 @@ func ofStudy(s *data.Summary, r *data.Row, f notebook.Figure) bool {
 func (p *Panel) arrange(s *data.Summary) {
 	p.summary = s
 	p.named = p.axis != notebook.FactorNetwork.Name && s.Networks(p.Rows[0].Treatment.Workload)
-	if p.name != "" || p.axis != notebook.FactorInstance.Name {
+	if p.axis == notebook.ByWorkload {
+		p.Rows = slices.Concat(data.Together(p.Rows, func(a, b *data.Row) bool { return a.Treatment.SameWork(b.Treatment) })...) // in the study's order
+	} else if p.name != "" || p.axis != notebook.FactorInstance.Name {
 		slices.SortStableFunc(p.Rows, func(a, b *data.Row) int {
 			x, y := orderOn(p.axis, a), orderOn(p.axis, b)
 			return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1]), cmp.Compare(words.On(p.axis, a), words.On(p.axis, b)))
@@ -253,7 +278,11 @@ func (p *Panel) arrange(s *data.Summary) {
 	}
 	hosts := map[string]bool{}
 	for _, r := range p.Rows {
-		p.Places = append(p.Places, words.On(p.axis, r))
+		place := words.On(p.axis, r)
+		if p.axis == notebook.ByWorkload {
+			place = words.Among(r, p.Rows)
+		}
+		p.Places = append(p.Places, place)
 		hosts[r.HostID] = true
 	}
 	p.about = words.Along(p.axis, len(hosts))

@@ -27,6 +27,7 @@ var factors = map[string]string{
 	notebook.FactorDevices.Name:      "devices",
 	notebook.FactorRate.Name:         "rate",
 	notebook.FactorSpacing.Name:      "spacing",
+	notebook.FactorFrom.Name:         "from",
 	notebook.FactorPull.Name:         "pull",
 }
 

@@ -245,7 +245,18 @@ func howMade(s *data.Summary) string {
 		run = names[0]
 	}
 	last := s.Folders[len(s.Folders)-1].Last
-	return fmt.Sprintf("%s %s; %s of %s failed. Intervals are of 95 %%. %s.", rounded, how, Thousands(failed), Count(trials, run), last.UTC().Format("2 Jan 2006, 15:04 UTC"))
+	tested := ""
+	if slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return oneSided(s, r) }) {
+		tested = "; a verdict tests one side, and may be surer than its interval"
+	}
+	return fmt.Sprintf("%s %s; %s of %s failed. Intervals are of 95 %%%s. %s.", rounded, how, Thousands(failed), Count(trials, run), tested, last.UTC().Format("2 Jan 2006, 15:04 UTC"))
+}
+
+// oneSided says whether a row is beyond the margin by its verdict, though its interval, of two sides, begins within.
+func oneSided(s *data.Summary, r *data.Row) bool {
+	beyond := 1 + s.Margin()
+	v := s.Verdict(r)
+	return (v == stats.Slower || v == stats.Faster) && r.RatioLow < beyond && r.RatioHigh > 1/beyond
 }
 
 // fewest is the least number of rounds of a row that has any.
@@ -450,14 +461,7 @@ func checked(s *data.Summary) (lines []ResultItem) {
 
 // fromItself says by how much bare metal differs from itself.
 func fromItself(a data.AACheck) string {
-	d := min(Places(100*(a.Ratio-1), 100*(a.Low-1), 100*(a.High-1)), 2)
-	for _, end := range []float64{a.Low, a.High} { // an end that rounds to zero hides on which side it is
-		for d < 2 && end != 1 && math.Abs(100*(end-1))*math.Pow(10, float64(d)) < 0.5 {
-			d++
-		}
-	}
-	at := func(v float64) string { return Signed(Number(100*(v-1), d)) }
-	return "bare metal differs from itself by " + at(a.Ratio) + " % (" + at(a.Low) + " to " + at(a.High) + ")"
+	return "bare metal differs from itself by " + itself(&a)
 }
 
 // fewRounds is the least number of rounds at which a run that its time budget ended gets no caution.

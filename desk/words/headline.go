@@ -67,17 +67,18 @@ func spotOf(s *data.Summary, rows []*data.Row) *spot {
 
 // instead are the findings by the first secondary metric that ranks something at a place whose own metric has no interval: of a service whose
 // response times vary too much, its throughput.
-func (p *spot) instead() (found, open []string) {
+func (p *spot) instead() []string {
 	if !p.t.unbounded {
-		return nil, nil
+		return nil
 	}
 	for _, rows := range data.InFigures(p.rows) {
 		if q := spotOf(p.s, rows); len(q.t.ranked) > 0 {
 			q.noun, q.work = p.noun, p.work
-			return q.sentences()
+			found, _ := q.sentences()
+			return found
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // alternatives are the rows that are compared with the reference in sentences. Beside a container or VM as the reference, bare metal is in
@@ -353,11 +354,11 @@ func (p *spot) sentences() (found, open []string) {
 		}
 	}
 	if line := p.unanswered(); line != "" {
-		if found, open = p.instead(); found != nil || open != nil {
+		if open = p.instead(); open != nil { // they come after what other places show by their own metric
 			p.work = "the " + Called(p.rows[0].Metric) + " of " + p.work
 			line = p.unanswered()
 		}
-		return found, append(open, line)
+		return nil, append(open, line)
 	}
 	if found = p.own(); found == nil {
 		found, open = p.each()
@@ -592,7 +593,7 @@ func (p *spot) unanswered() string {
 	case emulated && virtual && !waiting:
 		return p.emulated()
 	case doubtful && check != nil:
-		return "Do not use these figures yet: bare metal differs from itself by " + itself(check) + "."
+		return "Do not use these figures yet: bare metal differs from itself by " + itself(check) + ". More rounds show whether that is chance." + again(p.s)
 	case waiting && p.s.Folders[0].Rounds <= 1:
 		return "Interrupted in round 1: nothing can be compared yet." + again(p.s)
 	case t.alone:
@@ -639,11 +640,16 @@ func firstFew(all []string) string {
 	return strings.Join(all, "; ")
 }
 
-// itself says by how much bare metal differs from itself: "9 % (5 to 12)".
+// itself says by how much bare metal differs from itself: "+9 % (+5 to +12)".
 func itself(a *data.AACheck) string {
-	v, low, high, _ := unsigned(100*(a.Ratio-1), 100*(a.Low-1), 100*(a.High-1))
-	d := min(Places(v, low, high), 2)
-	return Number(v, d) + " % (" + Number(low, d) + " to " + Number(high, d) + ")"
+	d := min(Places(100*(a.Ratio-1), 100*(a.Low-1), 100*(a.High-1)), 2)
+	for _, end := range []float64{a.Low, a.High} { // an end that rounds to zero hides on which side it is
+		for d < 2 && end != 1 && math.Abs(100*(end-1))*math.Pow(10, float64(d)) < 0.5 {
+			d++
+		}
+	}
+	at := func(v float64) string { return Signed(Number(100*(v-1), d)) }
+	return at(a.Ratio) + " % (" + at(a.Low) + " to " + at(a.High) + ")"
 }
 
 // width says how wide a check's interval is, in brackets.
@@ -662,15 +668,20 @@ func again(s *data.Summary) string {
 	return ""
 }
 
+// CPUs counts CPUs, or parts of one: "1 CPU", "0.5 CPUs".
+func CPUs(n float64) string {
+	if n == 1 {
+		return "1 CPU"
+	}
+	return fmt.Sprintf("%g CPUs", n)
+}
+
 // Size writes an instance type as users say it: "1 CPU, 1 GB".
 func Size(i notebook.Instance) string {
 	if i.Cores <= 0 || i.Memory <= 0 {
 		return Plain(i.Name)
 	}
-	cpus := fmt.Sprintf("%g CPUs", i.Cores)
-	if i.Cores == 1 {
-		cpus = "1 CPU"
-	}
+	cpus := CPUs(i.Cores)
 	if i.Memory < 1<<30 {
 		return fmt.Sprintf("%s, %.4g MB", cpus, float64(i.Memory)/(1<<20))
 	}

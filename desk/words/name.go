@@ -64,6 +64,29 @@ func Work(t notebook.Treatment) string {
 	return Plain(t.Workload + " (" + notebook.Assignments(assigned, ", ") + ")")
 }
 
+// AllWorkloads stands for the workload of a figure that shows several.
+const AllWorkloads = "all workloads"
+
+// Among names a row's work among that of other rows: its workload, and the parameters in which it differs from those with the same workload.
+func Among(r *data.Row, rows []*data.Row) string {
+	own := r.Treatment.Assigned()
+	differs := map[string]string{}
+	for _, o := range rows {
+		if o.Treatment.Workload != r.Treatment.Workload {
+			continue
+		}
+		for name, value := range o.Treatment.Assigned() {
+			if value != own[name] {
+				differs[name] = own[name]
+			}
+		}
+	}
+	if len(differs) == 0 {
+		return Plain(r.Treatment.Workload)
+	}
+	return Plain(r.Treatment.Workload + " (" + notebook.Assignments(differs, ", ") + ")")
+}
+
 // Place names what a row's table is of: "ffmpeg (segments=1) on bench".
 func Place(r *data.Row) string {
 	return Work(r.Treatment) + " on " + Plain(r.Host)

@@ -192,7 +192,7 @@ func tallied(rows []*data.Row, named func(*data.Row) string) tally {
 // Caveat says in a few words what limits a row's number, to follow it; empty: nothing does.
 func Caveat(r *data.Row) (said string) {
 	if d, has := data.Has[data.IgnoresFlushes](r); has && d.Sure {
-		said += ", but a crash of the host loses its writes: they are not flushed"
+		said += ", but a crash of the host can lose its writes: they are not flushed"
 	}
 	if d, has := data.Has[data.ShortRuns](r); has && d.Below > 0 {
 		said += ", below the measurement overhead (" + Duration(d.Below) + ")"

@@ -198,7 +198,10 @@ func (r *Run) left(open []question, round int) (done, guests int, atMost bool, w
 		}
 	}
 	if !r.Deadline.IsZero() {
-		if limit := max(0, time.Until(r.Deadline)); limit < wait {
+		switch limit := max(0, time.Until(r.Deadline)); {
+		case wait == 0: // nothing is known yet of what a guest takes
+			atMost = true
+		case limit < wait:
 			guests, atMost, wait = int(float64(guests)*limit.Seconds()/wait.Seconds()), true, limit
 		}
 	}

@@ -21,6 +21,12 @@ func (s *Spec) drawable(works []Work) error {
 		if len(f.Axes) > 0 {
 			continue
 		}
+		if f.OfWorkloads() {
+			if err := s.together(f, works); err != nil {
+				return fmt.Errorf("study %s: figure %q: %w", s.Name, f.Name, err)
+			}
+			continue
+		}
 		var names, axes, metrics []string
 		for _, u := range works {
 			names = append(names, u.Workload.Name)
@@ -30,15 +36,9 @@ func (s *Spec) drawable(works []Work) error {
 			if axes == nil {
 				axes = append(notebook.FactorNames(notebook.Factor.IsField), slices.Sorted(maps.Keys(u.Treatment().Assigned()))...)
 			}
-			first, also := u.Workload.Metric.Metric, u.Workload.Secondary()
-			if s.config != nil {
-				first, also = s.drawn(u.Workload)
-			}
-			metrics = []string{first.Name}
-			for _, m := range also {
-				if m.Better != "" {
-					metrics = append(metrics, m.Name)
-				}
+			metrics = nil
+			for _, m := range s.shown(u.Workload) {
+				metrics = append(metrics, m.Name)
 			}
 			for k := range f.Params {
 				if _, ok := u.Treatment().Assigned()[k]; !ok {
@@ -59,6 +59,31 @@ func (s *Spec) drawable(works []Work) error {
 		}
 	}
 	return nil
+}
+
+// together returns an error for a figure of all workloads that cannot be drawn: one of them lacks its metric, or all lack a parameter that it
+// names.
+func (s *Spec) together(f notebook.Figure, works []Work) error {
+	for _, u := range works {
+		if f.Metric != "" && !slices.ContainsFunc(s.shown(u.Workload), func(m notebook.Metric) bool { return m.Name == f.Metric }) {
+			return fmt.Errorf("metric: %q: workload %s does not have it", f.Metric, u.Workload.Name)
+		}
+	}
+	for k := range f.Params {
+		if !slices.ContainsFunc(works, func(u Work) bool { _, has := u.Treatment().Assigned()[k]; return has }) {
+			return fmt.Errorf("params: no workload of this study has a parameter %q", k)
+		}
+	}
+	return nil
+}
+
+// shown are the metrics that a figure of a workload can show: the first, and the others whose better direction is known.
+func (s *Spec) shown(w *workload.Workload) []notebook.Metric {
+	first, also := w.Metric.Metric, w.Secondary()
+	if s.config != nil {
+		first, also = s.drawn(w)
+	}
+	return append([]notebook.Metric{first}, slices.DeleteFunc(slices.Clone(also), func(m notebook.Metric) bool { return m.Better == "" })...)
 }
 
 // drawn are the metrics that the study would measure if its figures named all of them.

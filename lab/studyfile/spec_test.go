@@ -59,6 +59,9 @@ func TestImpossibleFigures(t *testing.T) {
 		"{name: F, title: T, workload: ffmpeg, by: instance}":                      `study small: figure "F": workload: "ffmpeg": must be a workload of this study: cpu`,
 		"{name: F, title: T, workload: cpu, by: instances}":                        `study small: figure "F": by: "instances": must be platform, engine, accelerator, kernel, provisioning, instance, network, isolation, machine, host_cores or millions`,
 		"{name: F, title: T, workload: cpu, by: instance, params: {frames: 9}}":    `study small: figure "F": params: workload cpu has no parameter "frames"`,
+		"{name: F, title: T, by: workload}":                                        "",
+		"{name: F, title: T, by: workload, params: {frames: 9}}":                   `study small: figure "F": params: no workload of this study has a parameter "frames"`,
+		"{name: F, title: T, by: workload, metric: rate}":                          `study small: figure "F": metric: "rate": workload cpu does not have it`,
 	} {
 		s, err := Parse("s.yaml", []byte(small+"figures: ["+figure+"]\n"), ".", known)
 		if err != nil {

@@ -73,9 +73,9 @@ func (s *Spec) checkTop() *problem {
 
 func (s *Spec) checkFigures() *problem {
 	for i, f := range s.Figures {
-		one, several := f.Workload != "" && f.By != "", len(f.Axes) > 0
+		one, several := f.OfWorkloads() || f.Workload != "" && f.By != "", len(f.Axes) > 0
 		if f.Name == "" || f.Title == "" || one == several || several && f.Workload+f.By != "" || one && f.Radar {
-			return wrong("figures: must be {name: …, title: …, workload: …, by: instance|host_cores|network|isolation|a parameter} or {name: …, title: …, axes: […]}", "figures", i)
+			return wrong("figures: must be {name: …, title: …, workload: …, by: instance|host_cores|network|isolation|a parameter}, {name: …, title: …, by: workload} or {name: …, title: …, axes: […]}", "figures", i)
 		}
 		if f.PublishedOf != "" && (!several || !slices.Contains(notebook.Provisionings, f.PublishedOf)) {
 			return wrong(fmt.Sprintf("figures: published_of: %q: must be %s, in a figure with axes:", f.PublishedOf, oneOf(notebook.Provisionings)), "figures", i, "published_of")

@@ -118,7 +118,7 @@ func TestApplicationsOnADevice(t *testing.T) {
 func TestADeviceThatIsWrong(t *testing.T) {
 	program, folder := gpuProgram(t)
 	texts := map[string]string{}
-	for _, name := range []string{"applications.cl", "levels.cl"} {
+	for _, name := range []string{"lud.cl", "stencil.cl", "particles.cl", "lenet.cl", "levels.cl"} {
 		text, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {
 			t.Fatal(err)

@@ -5,7 +5,7 @@
 // if a result is wrong, and says which.
 struct app {
 	const char *name;
-	const char *kernels; // the file with its kernels
+	const char *kernels; // the file with its kernels: what its driver compiles is of this application
 	int small, usual; // sizes from Rodinia, Parboil or SHOC, or LeNet's batch
 	void (*begin)(int size);
 	void (*run)(int times);

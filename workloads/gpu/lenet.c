@@ -250,5 +250,5 @@ static void check_step(void)
 	}
 }
 
-const struct app inference = {"lenet-inference", "applications", 64, 64, begin, infer, check_answers, NULL, NULL};
-const struct app training = {"lenet-training", "applications", 64, 64, begin, train, check_step, NULL, NULL};
+const struct app inference = {"lenet-inference", "lenet", 64, 64, begin, infer, check_answers, NULL, NULL};
+const struct app training = {"lenet-training", "lenet", 64, 64, begin, train, check_step, NULL, NULL};

@@ -58,4 +58,4 @@ static void check(void)
 		near("the factors", i, result[i], want[i], most, 1e-5);
 }
 
-const struct app lud = {"lud", "applications", 256, 256, begin, run, check, NULL, NULL};
+const struct app lud = {"lud", "lud", 256, 256, begin, run, check, NULL, NULL};

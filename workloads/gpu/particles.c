@@ -122,4 +122,4 @@ static void check(void)
 	}
 }
 
-const struct app particles = {"particle-filter", "applications", 1000, 1000, begin, run, check, NULL, NULL};
+const struct app particles = {"particle-filter", "particles", 1000, 1000, begin, run, check, NULL, NULL};

@@ -58,4 +58,4 @@ static void check(void)
 		near("the cells", i, result[i], from[i], 1, 1e-4);
 }
 
-const struct app stencil = {"stencil", "applications", 128, 512, begin, run, check, NULL, NULL};
+const struct app stencil = {"stencil", "stencil", 128, 512, begin, run, check, NULL, NULL};

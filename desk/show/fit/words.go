@@ -150,7 +150,7 @@ func (c config) limit(f *fits, work string) string {
 		return fmt.Sprintf(" With more, the %s of %s is at least %g times its value without neighbours.", metric, work, c.of.Factor)
 	}
 	var said []string
-	is, of := fmt.Sprintf(", the %s of %s is", metric, work), " its value without neighbours"
+	is, of := fmt.Sprintf(" in all, the %s of %s is", metric, work), " its value without neighbours"
 	say := func(n int, ratio span) {
 		said = append(said, fmt.Sprintf("with %d%s %s times%s", n, is, ratio.beside(c.of.Factor), of))
 		is, of = " it is", ""
@@ -164,7 +164,7 @@ func (c config) limit(f *fits, work string) string {
 	if last := len(said) - 1; last > 0 {
 		said[last] = "and " + said[last]
 	}
-	return " " + words.Capital(strings.Join(said, ", ")) + fmt.Sprintf("; the limit is %g times.", c.of.Factor)
+	return " " + words.Capital(strings.Join(said, ", ")) + fmt.Sprintf(". The limit is %g times.", c.of.Factor)
 }
 
 // beside writes the span to stand beside a limit: "1.6 to 1.8", or one number where both ends look alike. An end that looks like the limit has another

@@ -4,7 +4,9 @@ import (
 	"strings"
 
 	"tare/desk/chart"
+	"tare/desk/data"
 	"tare/desk/words"
+	kind "tare/notebook/kinds/paging"
 	"tare/stats"
 )
 
@@ -68,4 +70,49 @@ func repeated(p *chart.Panel, stem string) *chart.Figure {
 		return nil
 	}
 	return &chart.Figure{File: stem + "-repeated", Title: p.Beside(repeatedTitle), How: repeatedHow, Alt: repeatedAlt(said), Picture: b.Draw()}
+}
+
+// rates draws how many page faults the guests of each application have (Figure 5.10): for a million instructions, or for a second of CPU time
+// where the CPU does not count instructions.
+func rates(p *chart.Panel, stem string) *chart.Figure {
+	for _, m := range []struct{ name, axis string }{{kind.FaultsPerInstructions.Name, perInstructionsAxis}, {kind.FaultsPerCPU.Name, perCPUAxis}} {
+		if f := applications(p, m.axis, func(r *data.Row) stats.Estimate { return r.Known(m.name) }); f != nil {
+			f.File, f.Title, f.How = stem+"-rate", p.Beside(rateTitle), rateHow
+			return f
+		}
+	}
+	return nil
+}
+
+// copies draws the copy-on-write faults of each application's guests (Figure 5.11).
+func copies(p *chart.Panel, stem string) *chart.Figure {
+	f := applications(p, repeatedAxis, func(r *data.Row) stats.Estimate { return r.Known(kind.FaultShare("copy-on-write").Name) })
+	if f != nil {
+		f.File, f.Title, f.How = stem+"-copies", p.Beside(copiesTitle), copiesHow
+	}
+	return f
+}
+
+// applications draws one number of each row where the panel shows workloads side by side; nil: it does not, or no row has the number.
+func applications(p *chart.Panel, axis string, of func(*data.Row) stats.Estimate) *chart.Figure {
+	if !p.OfWorkloads() {
+		return nil
+	}
+	b := &chart.Bars{Axis: axis, Pitch: 22}
+	var said []string
+	for i, r := range p.Rows {
+		e := of(r)
+		if r.Treatment.AA || !stats.Finite(e.Value) {
+			continue
+		}
+		m := p.Mark(i)
+		m.Dots, m.Missing, m.Value, m.Low, m.High = nil, "", e.Value, max(e.Low, 0), e.High
+		m.Words = words.Measured(m.Value, m.Low, m.High, "")
+		bar := chart.Bar{Mark: m, Look: chart.Whole, End: m.Value}
+		b.Bars, said = append(b.Bars, bar), append(said, repeatedSaid(bar))
+	}
+	if !b.Reach(0) {
+		return nil
+	}
+	return &chart.Figure{Alt: applicationsAlt(axis, said), Picture: b.Draw()}
 }

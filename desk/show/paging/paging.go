@@ -15,7 +15,7 @@ import (
 var Kind = show.Kind{
 	Key:     kind.Name,
 	Read:    show.Read(kind.Name, func(c *kind.Config) data.Config { return config{Config: c} }),
-	Figures: []chart.Drawing{entries, repeated},
+	Figures: []chart.Drawing{entries, repeated, rates, copies},
 	Parts:   parts,
 }
 

@@ -2,6 +2,8 @@ package paging
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,6 +41,29 @@ func pagesRead() *notebooktest.Folder {
 		x.Value = x.Figures[kind.Metric(kind.Exclusive, kind.Steady).Name]
 	}
 	return f
+}
+
+// A figure of workloads has their rates of page faults, and their copy-on-write faults, side by side.
+func TestFiguresByApplication(t *testing.T) {
+	f := pagesRead()
+	c := f.Study.Config.(*kind.Config)
+	f.Study.Metrics["hash"], f.Study.Also["hash"] = c.Metrics(false)
+	f.Add("hash addresses=fixed bm large", 1).Add("hash addresses=fixed cn crun pinned large", 1)
+	f.Study.Figures = []notebook.Figure{{Name: "Figures 5.9 to 5.11", Title: "Page faults by application", By: notebook.ByWorkload, Params: map[string]string{"addresses": "fixed"}}}
+	drawn := map[string]string{}
+	for _, f := range showtest.Figures(t, f, &Kind) {
+		drawn[f.Title] = f.Alt
+	}
+	for title, wants := range map[string][]string{
+		"Figures 5.9 to 5.11, page faults by application – all workloads (addresses=fixed) at large":          {"Bars of page faults per second of CPU time", "web, crun, CPU set: 500", "hash, crun, CPU set: 500"},
+		"Figures 5.9 to 5.11, copy-on-write faults by application – all workloads (addresses=fixed) at large": {"Bars of % of the page faults", "web, bare metal: 1.0", "hash, bare metal: 1.0"},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(strings.ReplaceAll(drawn[title], "\u00a0", " "), want) {
+				t.Errorf("%q lacks %q:\n%s\n%q", title, want, drawn[title], slices.Collect(maps.Keys(drawn)))
+			}
+		}
+	}
 }
 
 // The report draws page tables and faults next to the paper's, and has its Table 5.1.

@@ -167,6 +167,17 @@ const (
 		"thin line is its 95 % interval. The grey line is the mean of the paper’s applications."
 )
 
+// Texts of the figures of several applications.
+const (
+	rateTitle           = "Page faults by application"
+	perInstructionsAxis = "page faults per million instructions"
+	perCPUAxis          = "page faults per second of CPU time"
+	rateHow             = "Each bar is how many page faults the guests of an application have, with its 95 % interval. The paper counts them per million " +
+		"instructions, and so does Tare where the CPU counts instructions."
+	copiesTitle = "Copy-on-write faults by application"
+	copiesHow   = "Each bar is the share of copy-on-write faults in all page faults of an application’s guests, with its 95 % interval. The paper’s mean is 1.306 %."
+)
+
 // thePaper names the published value of an application, in long and in short form.
 func thePaper(of string) []string { return []string{"the paper, " + of, "the paper"} }
 
@@ -181,6 +192,9 @@ func repeatedSaid(b chart.Bar) string { return fmt.Sprintf("%s, %s: %s", b.Group
 
 func entriesAlt(bars []string) string {
 	return "Bars in two parts, in percent. " + strings.Join(bars, "; ") + "."
+}
+func applicationsAlt(axis string, bars []string) string {
+	return "Bars of " + axis + ". " + strings.Join(bars, "; ") + "."
 }
 func repeatedAlt(bars []string) string { return "Bars, in percent. " + strings.Join(bars, "; ") + "." }
 

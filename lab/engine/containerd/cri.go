@@ -211,7 +211,12 @@ func (d *podDriver) recipe(ctx context.Context, s engine.Spec) (*pod, engine.Rec
 			return socket, g.create(ctx, img, socket.Dir)
 		},
 		Start: func(ctx context.Context) error { return g.start(ctx, died) },
-		Met: func(context.Context) error {
+		Met: func(ctx context.Context) error {
+			if s.Pull != "" {
+				if err := service.pulledLazily(ctx, s.Pull); err != nil {
+					return err
+				}
+			}
 			if err := config.SameRoot(fmt.Sprintf("/proc/%d/root", g.PID), s.Image.Dir); err != nil {
 				return err
 			}

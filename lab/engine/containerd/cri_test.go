@@ -126,25 +126,7 @@ func TestPodsThatPullLazily(t *testing.T) {
 	}
 	conformance.Pulled(t, s, conformance.Containers, lazily)
 
-	root := image.Tree{Dir: t.TempDir(), Digest: "sha256:" + strings.Repeat("1", 64)}
-	for _, name := range []string{"a", "b", "c"} {
-		if err := os.WriteFile(filepath.Join(root.Dir, name), []byte(name), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	from, err := registry.Start(t.Context(), env.Journal, env.State)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer from.Close(context.Background())
-	spec := engine.Spec{
-		ID: "lazily", Provisioning: notebook.Vanilla, Instance: notebook.Instance{Name: "small", Cores: 1, Memory: 128 * notebook.MiB},
-		Image: &image.Image{Tree: root},
-	}
-	if spec.Pull, _, err = from.Push(t.Context(), &root, lazily); err != nil {
-		t.Fatal(err)
-	}
-	g, err := d.Provision(t.Context(), spec)
+	g, err := d.Provision(t.Context(), pushed(t, env))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,6 +138,30 @@ func TestPodsThatPullLazily(t *testing.T) {
 	}
 	if n := fuseMounts(t, dir); n != 0 {
 		t.Errorf("%d layers are mounted after the pod's end", n)
+	}
+}
+
+// pushed is a container of a small image that a registry has, to be pulled lazily.
+func pushed(t *testing.T, env engine.Env) engine.Spec {
+	t.Helper()
+	root := image.Tree{Dir: t.TempDir(), Digest: "sha256:" + strings.Repeat("1", 64)}
+	for _, name := range []string{"a", "b", "c"} {
+		if err := os.WriteFile(filepath.Join(root.Dir, name), []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from, err := registry.Start(t.Context(), env.Journal, env.State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { from.Close(context.Background()) })
+	reference, _, err := from.Push(t.Context(), &root, lazily)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.Spec{
+		ID: "lazily", Provisioning: notebook.Vanilla, Instance: notebook.Instance{Name: "small", Cores: 1, Memory: 128 * notebook.MiB},
+		Image: &image.Image{Tree: root}, Pull: reference,
 	}
 }
 
@@ -180,14 +186,21 @@ func fuseMounts(t *testing.T, dir string) (n int) {
 
 // A containerd with the usual snapshotter would pull such images as any other, so it is refused.
 func TestPodsThatDoNotPullLazily(t *testing.T) {
+	require.That(t, registry.Find() == nil, "docker-registry (apt-get install docker-registry)")
 	startPods(t, conformance.Disk(t), "")
-	d := CRI.New(conformance.NewLab(t)).(*podDriver)
+	env := conformance.NewLab(t)
+	d := CRI.New(env).(*podDriver)
 	if err := d.Supports(t.Context(), wants(notebook.Pull{Compression: notebook.CompressionZstd, Layers: 1})); err != nil {
 		t.Error(err)
 	}
 	err := d.Supports(t.Context(), wants(lazily))
 	if _, refused := errors.AsType[*engine.UnsupportedError](err); !refused || !strings.Contains(err.Error(), "snapshotter overlayfs") {
 		t.Error(err)
+	}
+	// A start that pulls whole layers all the same fails.
+	want := fmt.Sprintf("pulled %d of the image's %[1]d layers whole", lazily.Layers)
+	if _, err := d.Provision(t.Context(), pushed(t, env)); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/errdefs"
+	"github.com/containerd/stargz-snapshotter/estargz"
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/identity"
 	"github.com/opencontainers/image-spec/specs-go"
@@ -191,6 +192,35 @@ func (s *service) pull(ctx context.Context, reference string) error {
 	defer cancel()
 	if _, err := s.images.PullImage(ctx, &cri.PullImageRequest{Image: &cri.ImageSpec{Image: reference}}); err != nil {
 		return fmt.Errorf("containerd did not pull the image %s: %w", reference, err)
+	}
+	return nil
+}
+
+// pulledLazily returns an error if containerd pulled a layer whole that it was to mount from the registry. A snapshotter that cannot mount such a
+// layer has containerd pull it like any other, and says nothing.
+func (s *service) pulledLazily(ctx context.Context, reference string) error {
+	img, err := s.GetImage(ctx, reference)
+	if err != nil {
+		return err
+	}
+	manifest, err := images.Manifest(ctx, s.ContentStore(), img.Target(), img.Platform())
+	if err != nil {
+		return fmt.Errorf("the manifest of the image %s: %w", reference, err)
+	}
+	lazy, whole := 0, 0
+	for _, l := range manifest.Layers {
+		if l.Annotations[estargz.TOCJSONDigestAnnotation] == "" {
+			continue
+		}
+		lazy++
+		if _, err := s.ContentStore().Info(ctx, l.Digest); err == nil {
+			whole++
+		} else if !errdefs.IsNotFound(err) {
+			return err
+		}
+	}
+	if whole > 0 {
+		return fmt.Errorf("containerd pulled %d of the image's %d layers whole, and did not mount them from the registry; is disable_snapshot_annotations = false in its configuration?", whole, lazy)
 	}
 	return nil
 }

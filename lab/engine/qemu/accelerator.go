@@ -172,11 +172,11 @@ func (d *Driver) tryKVM(accelerator string) (kind string, no *notebook.Capabilit
 	kind = "KVM here is " + words
 	switch named := d.Env.Kernel != ""; {
 	case accelerator == notebook.KVM && !hardware:
-		return refused(kind+", with which ordinary kernels rarely boot and nothing costs what it does in a VM", useHardware+"; "+useNamed)
+		return refused(kind+"; ordinary kernels rarely boot with it, and its costs are not those of a VM", useHardware+"; "+useNamed)
 	case accelerator == notebook.KVMEmulated && hardware:
 		return refused(kind, "--accel "+notebook.KVM)
 	case accelerator == notebook.KVMEmulated && !named:
-		return refused(kind+", with which ordinary kernels rarely boot", useNamed)
+		return refused(kind+"; ordinary kernels rarely boot with it", useNamed)
 	}
 	return kind, nil
 }

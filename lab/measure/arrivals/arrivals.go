@@ -37,6 +37,7 @@ var Kind = measure.Kind{
 type file struct {
 	Rates   []int    `yaml:"rates" jsonschema:"required"` // requests a second; each rate makes a treatment
 	Spacing []string `yaml:"spacing,omitempty"`           // how requests are spaced; each value makes a configuration; default: even
+	From    []string `yaml:"from,omitempty"`              // what a request starts; each value makes a configuration; default: created
 	For     string   `yaml:"for,omitempty"`               // how long requests arrive; default 10s
 	Least   int      `yaml:"least,omitempty"`             // least number of requests, if the rate makes fewer in that time; default 10
 	Most    int      `yaml:"most,omitempty"`              // greatest number of requests, if the rate makes more; default 100
@@ -47,7 +48,9 @@ type file struct {
 }
 
 // Allowed implements yamlfile.Limited.
-func (file) Allowed() map[string][]string { return map[string][]string{"spacing": notebook.Spacings} }
+func (file) Allowed() map[string][]string {
+	return map[string][]string{"spacing": notebook.Spacings, "from": notebook.Froms}
+}
 
 const (
 	mostStarts   = 1000
@@ -76,7 +79,7 @@ func (f file) config() (measure.Config, error) {
 	if err := measure.Refused(f); err != nil {
 		return nil, err
 	}
-	out.spacing = f.Spacing
+	out.spacing, out.from = f.Spacing, f.From
 	for _, t := range []struct {
 		name, text string
 		to         *float64
@@ -99,8 +102,8 @@ func (f file) config() (measure.Config, error) {
 type config struct {
 	measure.Defaults
 	record.Config
-	rates, spacing []string
-	world          world
+	rates, spacing, from []string
+	world                world
 }
 
 // world is what a trial needs in addition to engines.
@@ -131,7 +134,7 @@ func (c config) Identity(all []*workload.Ready) []any {
 
 // Factors implements measure.Config.
 func (c config) Factors() []measure.Factor {
-	return []measure.Factor{{Of: notebook.FactorRate, Values: c.rates}, {Of: notebook.FactorSpacing, Values: c.spacing}}
+	return []measure.Factor{{Of: notebook.FactorRate, Values: c.rates}, {Of: notebook.FactorSpacing, Values: c.spacing}, {Of: notebook.FactorFrom, Values: c.from}}
 }
 
 // Fits implements measure.Config.
@@ -156,8 +159,10 @@ func (c config) Metrics(*workload.Workload, []string) (notebook.Metric, []notebo
 }
 
 // LeavesOut implements measure.Config.
-func (config) LeavesOut(_ notebook.Treatment, k engine.Kind, w *workload.Workload) *notebook.Message {
+func (config) LeavesOut(t notebook.Treatment, k engine.Kind, w *workload.Workload) *notebook.Message {
 	switch {
+	case ofSnapshot(t) && k.Unsaved != "":
+		return notebook.ErrorMessage(k.Unsupported("a saved state", k.Unsaved))
 	case !k.Ahead:
 		return notebook.Say("made-and-started-in-one")
 	case w.Service != nil && k.Lacks(engine.NoHostProcesses):

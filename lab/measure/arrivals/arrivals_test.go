@@ -34,7 +34,7 @@ func TestArrivalsAreRead(t *testing.T) {
 	if a := c.(config); a.Starts(1) != 6 || a.Starts(4) != 16 || a.Starts(100) != 20 {
 		t.Errorf("%+v: want at least 6 requests, at most 20, and in between those of four seconds", a)
 	}
-	if got := fmt.Sprint(c.Factors()); got != fmt.Sprint([]measure.Factor{{Of: notebook.FactorRate, Values: []string{"1", "8"}}, {Of: notebook.FactorSpacing}}) {
+	if got := fmt.Sprint(c.Factors()); got != fmt.Sprint([]measure.Factor{{Of: notebook.FactorRate, Values: []string{"1", "8"}}, {Of: notebook.FactorSpacing}, {Of: notebook.FactorFrom}}) {
 		t.Errorf("%s: want each rate among the parameters", got)
 	}
 	c, err = file{Rates: []int{8}, Spacing: []string{notebook.SpacingEven, notebook.SpacingBurst}}.config()
@@ -46,6 +46,7 @@ func TestArrivalsAreRead(t *testing.T) {
 	}
 	for want, wrong := range map[string]file{
 		"spacing: \"rush\": must be even, poisson or burst": {Rates: []int{1}, Spacing: []string{"rush"}},
+		"from: \"image\": must be created or snapshot":      {Rates: []int{1}, From: []string{"image"}},
 		"rates: is missing": {}, "rates: [2 1]": {Rates: []int{2, 1}}, "rates: [0]": {Rates: []int{0}}, "least: 30 to 20": {Rates: []int{1}, Least: 30, Most: 20},
 		"for:": {Rates: []int{1}, For: "soon"}, "timeout:": {Rates: []int{1}, Timeout: "1ms"}, "published:": {Rates: []int{1}, Published: []record.Published{{Rate: 1}}},
 	} {
@@ -170,6 +171,82 @@ func TestBurstsAreRequestedTogether(t *testing.T) {
 	for i, r := range notebooktest.Seen[record.Seen](&tr).Bringup.Starts {
 		if want := float64(i / 10); r.AtS != want {
 			t.Errorf("request %d was due after %g s, want %g", i, r.AtS, want)
+		}
+	}
+}
+
+// shelf is a laboratory whose containers can be saved, unless a test says why not.
+type shelf struct {
+	measuretest.Lab
+	unsaved                         error
+	made, saved, restored, standing atomic.Int64
+	early                           atomic.Bool // a container was restored before all were saved
+}
+
+func (l *shelf) Create(context.Context, crowd.Want) (measure.Ahead, error) {
+	l.standing.Add(1)
+	return &first{saving{Guest: measuretest.Guest{Lab: &l.Lab}, l: l}}, nil
+}
+
+func (l *shelf) Provision(_ context.Context, w crowd.Want) (crowd.Guest, error) {
+	l.made.Add(1)
+	l.standing.Add(1)
+	return &saving{Guest: measuretest.Guest{Lab: &l.Lab, T: w.Treatment}, l: l}, nil
+}
+
+func (*shelf) ask(context.Context, crowd.Guest, netip.AddrPort, workload.Question) error { return nil }
+
+func (*shelf) sample(engine.Kind) (profiling, error) { return nil, errors.New("no samples here") }
+
+// saving is a container of shelf.
+type saving struct {
+	measuretest.Guest
+	l *shelf
+}
+
+func (g *saving) Save(context.Context) (engine.Saved, error) {
+	if g.l.unsaved == nil {
+		g.l.saved.Add(1)
+	}
+	return engine.Saved{}, g.l.unsaved
+}
+
+func (g *saving) Restore(context.Context, *engine.Moments) error {
+	if g.l.restored.Add(1); g.l.saved.Load() < g.l.made.Load() {
+		g.l.early.Store(true)
+	}
+	return nil
+}
+
+func (g *saving) Destroy(context.Context) error { g.l.standing.Add(-1); return nil }
+
+// first is the container that the trial makes for itself.
+type first struct{ saving }
+
+func (*first) Start(context.Context) error                 { return nil }
+func (f *first) Meet(context.Context) (crowd.Guest, error) { return &f.saving, nil }
+func (*first) InForce() error                              { return nil }
+
+// Requests of snapshots restore containers, all of which were saved before the first request. Why one cannot be saved is the trial's failure.
+func TestSnapshotsAreRestored(t *testing.T) {
+	for name, unsaved := range map[string]error{"saved": nil, "not saved": errors.New("it has an Internet socket")} {
+		l := &shelf{unsaved: unsaved}
+		c := config{world: l, Config: record.Config{ForS: 0.1, Least: 12, Most: 12, TimeoutS: 60}}
+		of := measure.Cell{Ready: measuretest.Work(), Treatment: notebook.Treatment{
+			Platform: notebook.CN, Factors: map[string]string{notebook.FactorRate.Name: "200", notebook.FactorFrom.Name: notebook.FromSnapshot},
+		}}
+		tr, err := measuretest.Trial(t.Context(), t, c, l, of, measure.Step{})
+		if err != nil || l.standing.Load() != 0 {
+			t.Fatalf("%s: %v, %d containers remain", name, err, l.standing.Load())
+		}
+		if unsaved != nil {
+			if !strings.Contains(tr.Failure.String(), "container-not-made") || !strings.Contains(tr.Failure.String(), unsaved.Error()) || l.restored.Load() > 0 {
+				t.Errorf("%s: failure %q, %d restored", name, tr.Failure, l.restored.Load())
+			}
+			continue
+		}
+		if n := len(notebooktest.Seen[record.Seen](&tr).Bringup.Starts); tr.Failure != nil || n != 12 || l.saved.Load() != 12 || l.restored.Load() != 12 || l.early.Load() {
+			t.Errorf("%s: %q, %d starts, %d saved, %d restored", name, tr.Failure, n, l.saved.Load(), l.restored.Load())
 		}
 	}
 }

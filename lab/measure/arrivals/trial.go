@@ -99,12 +99,17 @@ func (u *bringUp) create(ctx context.Context) (cause *notebook.Message) {
 		}
 		cctx, done := context.WithTimeout(ctx, crowd.ProvisionTimeout)
 		defer done()
-		a, err := u.Create(cctx, crowd.Want{Treatment: u.Treatment, ID: crowd.NewID(), Work: u.Ready})
+		g := &u.guests[i]
+		want := crowd.Want{Treatment: u.Treatment, ID: crowd.NewID(), Work: u.Ready}
+		if ofSnapshot(u.Treatment) {
+			err = u.save(cctx, g, want)
+		} else {
+			g.ahead, err = u.Create(cctx, want)
+		}
 		if err != nil {
 			cancel()
 			return &notebook.Error{Says: notebook.Say("container-not-made", "container", i+1, "of", len(u.guests), "cause", err)}
 		}
-		u.guests[i].ahead = a
 		return nil
 	})
 	if first, is := errors.AsType[*notebook.Error](err); is { // one message is enough
@@ -117,9 +122,16 @@ func (u *bringUp) create(ctx context.Context) (cause *notebook.Message) {
 func (u *bringUp) remove(ctx context.Context) error {
 	return u.several(func(i int) error {
 		g := &u.guests[i]
-		if g.work != nil {
-			g.work.Stop()
-			<-g.work.Alive().Done() // the client limits this wait
+		stop := func() {
+			if g.work != nil {
+				g.work.Stop()
+				<-g.work.Alive().Done() // the client limits this wait
+			}
+		}
+		if s, is := g.ahead.(*snapshot); is && !s.runs() { // no ruler hears that it is to stop
+			defer stop()
+		} else {
+			stop()
 		}
 		if g.ahead == nil {
 			return nil
@@ -187,9 +199,8 @@ func (u *bringUp) follow(ctx context.Context, i int, intended time.Time) (cause 
 	g.guest = guest
 	s.HelloS = time.Since(intended).Seconds()
 	w := u.Ready.Workload
-	seat := workload.Seat{Instance: u.Treatment.Instance}
 	if w.Service == nil {
-		order := w.Order(w.Command, u.Ready.Params, u.Ready.Image, seat)
+		order := w.Order(w.Command, u.Ready.Params, u.Ready.Image, workload.Seat{Instance: u.Treatment.Instance})
 		order.Timeout = time.Duration(u.TimeoutS * float64(time.Second))
 		res, _, err := guest.Ruler().Run(ctx, order)
 		s.AnswerS = time.Since(intended).Seconds()
@@ -198,16 +209,32 @@ func (u *bringUp) follow(ctx context.Context, i int, intended time.Time) (cause 
 		}
 		return workload.Failure(res)
 	}
-	seat.Address = here
-	g.work = crowd.Begin(ctx, guest, u.Treatment, u.Ready, w.Order(w.Service.Command, u.Ready.Params, u.Ready.Image, seat))
+	if g.work == nil {
+		g.work = u.serve(ctx, guest, false)
+	}
+	cause = u.answers(ctx, g.work)
+	s.AnswerS = time.Since(intended).Seconds()
+	return cause
+}
+
+// serve starts the workload's service in a container.
+func (u *bringUp) serve(ctx context.Context, guest crowd.Guest, restorable bool) *crowd.Service {
+	w := u.Ready.Workload
+	order := w.Order(w.Service.Command, u.Ready.Params, u.Ready.Image, workload.Seat{Instance: u.Treatment.Instance, Address: here})
+	order.Restorable = restorable
+	return crowd.Begin(ctx, guest, u.Treatment, u.Ready, order)
+}
+
+// answers waits for the first useful answer of a service; cause says why it did not come.
+func (u *bringUp) answers(ctx context.Context, of *crowd.Service) (cause *notebook.Message) {
 	asking, enough := context.WithCancel(ctx)
 	defer enough()
-	defer context.AfterFunc(g.work.Alive(), enough)()
-	err = u.world.ask(asking, guest, netip.AddrPortFrom(here, uint16(w.Service.Port)), *w.Load.First)
-	s.AnswerS = time.Since(intended).Seconds()
+	defer context.AfterFunc(of.Alive(), enough)()
+	w := u.Ready.Workload
+	err := u.world.ask(asking, of.Guest, netip.AddrPortFrom(here, uint16(w.Service.Port)), *w.Load.First)
 	switch {
-	case g.work.Over():
-		return notebook.Say("service-ended", "cause", g.work.How())
+	case of.Over():
+		return notebook.Say("service-ended", "cause", of.How())
 	case err != nil:
 		return notebook.ErrorMessage(err)
 	}

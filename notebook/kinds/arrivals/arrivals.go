@@ -20,8 +20,8 @@ type Seen struct {
 }
 
 // Config is how a study starts containers under load (paper "characterization", section 5.1.1). A number of containers is made
-// ahead, and their starts are requested at a rate, whether or not the engine has answered. The rate and how requests follow each
-// other are factors of the treatment, FactorRate and FactorSpacing.
+// ahead, and their starts are requested at a rate, whether or not the engine has answered. The rate, how requests follow each
+// other, and what a request starts are factors of the treatment: FactorRate, FactorSpacing and FactorFrom.
 type Config struct {
 	ForS     float64 `json:"for_s"`             // seconds for which requests arrive
 	Least    int     `json:"least"`             // least number of requests, if the rate makes fewer in that time

@@ -19,7 +19,10 @@ static place threadIdx, blockIdx, blockDim;
 #define __CUDACC__
 #define __global__
 #include "language.h"
-#include "applications.cl"
+#include "lud.cl"
+#include "stencil.cl"
+#include "particles.cl"
+#include "lenet.cl"
 
 namespace {
 
