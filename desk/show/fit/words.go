@@ -161,10 +161,11 @@ func (c config) limit(f *fits, work string) string {
 		}
 	}
 	say(f.most+1, over)
-	if last := len(said) - 1; last > 0 {
-		said[last] = "and " + said[last]
+	text := " " + words.Capital(said[0]) + "."
+	if rest := said[1:]; len(rest) > 0 {
+		text += " " + words.Capital(strings.Join(rest, ", and ")) + "."
 	}
-	return " " + words.Capital(strings.Join(said, ", ")) + fmt.Sprintf(". The limit is %g times.", c.of.Factor)
+	return text + fmt.Sprintf(" The limit is %g times.", c.of.Factor)
 }
 
 // beside writes the span to stand beside a limit: "1.6 to 1.8", or one number where both ends look alike. An end that looks like the limit has another
