@@ -254,6 +254,9 @@ func howMade(s *data.Summary) string {
 
 // oneSided says whether a row is beyond the margin by its verdict, though its interval, of two sides, begins within.
 func oneSided(s *data.Summary, r *data.Row) bool {
+	if r.Doubtful || beside(r) || !r.Representative { // the table shows no verdict
+		return false
+	}
 	beyond := 1 + s.Margin()
 	v := s.Verdict(r)
 	return (v == stats.Slower || v == stats.Faster) && r.RatioLow < beyond && r.RatioHigh > 1/beyond
