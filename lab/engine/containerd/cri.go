@@ -82,7 +82,8 @@ type pod struct {
 	engine.Base
 	service            *service
 	config             *cri.PodSandboxConfig
-	sandbox, container string // their ids; "": not made yet
+	sandbox, container string     // their ids; "": not made yet
+	lazily             chan error // whether containerd pulled lazily; nil: it was not to
 }
 
 // Diagnose implements engine.Guest: it is the state of the container, and what its ruler said.
@@ -211,9 +212,9 @@ func (d *podDriver) recipe(ctx context.Context, s engine.Spec) (*pod, engine.Rec
 			return socket, g.create(ctx, img, socket.Dir)
 		},
 		Start: func(ctx context.Context) error { return g.start(ctx, died) },
-		Met: func(ctx context.Context) error {
-			if s.Pull != "" {
-				if err := service.pulledLazily(ctx, s.Pull); err != nil {
+		Met: func(context.Context) error {
+			if g.lazily != nil {
+				if err := <-g.lazily; err != nil {
 					return err
 				}
 			}
@@ -270,7 +271,10 @@ func (g *pod) create(ctx context.Context, img, run string) error {
 		return err
 	}
 	if g.Spec.Pull != "" {
-		err = g.service.pull(ctx, img)
+		if err = g.service.pull(ctx, img); err == nil && g.service.configured.Containerd.Snapshotter == lazySnapshotter {
+			g.lazily = make(chan error, 1)
+			go func() { g.lazily <- g.service.pulledLazily(context.WithoutCancel(ctx), img) }() // while the start goes on
+		}
 	} else if has, herr := g.service.has(steady, img); herr != nil || !has {
 		err = errors.Join(fmt.Errorf("containerd has lost the image %s", img), herr)
 	}

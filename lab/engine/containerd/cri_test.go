@@ -197,9 +197,22 @@ func TestPodsThatDoNotPullLazily(t *testing.T) {
 	if _, refused := errors.AsType[*engine.UnsupportedError](err); !refused || !strings.Contains(err.Error(), "snapshotter overlayfs") {
 		t.Error(err)
 	}
-	// A start that pulls whole layers all the same fails.
+	// That all layers were pulled whole is noticed.
+	s, err := d.connected(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference := pushed(t, env).Pull
+	if err := s.pull(t.Context(), reference); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.forget(context.Background(), reference); err != nil {
+			t.Error(err)
+		}
+	}()
 	want := fmt.Sprintf("pulled %d of the image's %[1]d layers whole", lazily.Layers)
-	if _, err := d.Provision(t.Context(), pushed(t, env)); err == nil || !strings.Contains(err.Error(), want) {
+	if err := s.pulledLazily(t.Context(), reference); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 }

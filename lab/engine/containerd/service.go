@@ -199,6 +199,8 @@ func (s *service) pull(ctx context.Context, reference string) error {
 // pulledLazily returns an error if containerd pulled a layer whole that it was to mount from the registry. A snapshotter that cannot mount such a
 // layer has containerd pull it like any other, and says nothing.
 func (s *service) pulledLazily(ctx context.Context, reference string) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
 	img, err := s.GetImage(ctx, reference)
 	if err != nil {
 		return err
