@@ -208,7 +208,7 @@ var Spacings = []string{SpacingEven, SpacingPoisson, SpacingBurst}
 // What a request for a container starts.
 const (
 	FromCreated  = "created"  // a container that was created and never ran
-	FromSnapshot = "snapshot" // a container that ran until its application had answered, and was then saved: the request restores it
+	FromSnapshot = "snapshot" // a container that was started, and saved while its first process waited for the work: the request restores it
 )
 
 // Froms are all of these.

@@ -195,7 +195,7 @@ func (p *progress) draw() {
 	const cells = 16
 	full := 0
 	if p.all > 0 {
-		full = cells * p.done / p.all
+		full = min(cells, cells*p.done/p.all)
 	}
 	line := fmt.Sprintf("[%s%s] round %d%s  %s, %s", strings.Repeat("#", full), strings.Repeat(".", cells-full), p.round+1,
 		p.left, words.Short(p.treatment, true), p.treatment.Instance.Name)

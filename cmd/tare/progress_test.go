@@ -100,3 +100,18 @@ func TestProgressIsSilent(t *testing.T) {
 		t.Errorf("%q, %v; want %q", shown, err, want)
 	}
 }
+
+// More may be done than was foreseen, near the end of a time budget: the bar is then full.
+func TestTheBarIsFullAtMost(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "bar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p := newProgress(f)
+	p.tty = true
+	p.Guest(1, notebook.Treatment{Platform: "bm"}, 15, 9, true, time.Second)
+	if text, err := os.ReadFile(f.Name()); err != nil || !strings.Contains(string(text), "[################]") {
+		t.Errorf("%q, %v", text, err)
+	}
+}

@@ -222,9 +222,13 @@ func split(s *data.Summary, f notebook.Figure) []*Panel {
 		}
 		p.Rows = append(p.Rows, r)
 	}
-	for i, p := range list {
-		if f.OfWorkloads() && slices.ContainsFunc(list, func(o *Panel) bool { return o != p && strings.HasPrefix(o.where, p.where) }) {
-			list[i].where += ", " + words.Called(p.Rows[0].Metric)
+	at := map[string]int{}
+	for _, p := range list {
+		at[p.where]++
+	}
+	for _, p := range list {
+		if f.OfWorkloads() && at[p.where] > 1 {
+			p.where += ", " + words.Called(p.Rows[0].Metric)
 		}
 		p.arrange(s)
 	}
@@ -267,7 +271,7 @@ func ofStudy(s *data.Summary, r *data.Row, f notebook.Figure) bool {
 // arrange sorts the panel's rows along its axis and names their places on it. Rows at one place stay in their order.
 func (p *Panel) arrange(s *data.Summary) {
 	p.summary = s
-	p.named = p.axis != notebook.FactorNetwork.Name && s.Networks(p.Rows[0].Treatment.Workload)
+	p.named = p.axis != notebook.FactorNetwork.Name && slices.ContainsFunc(p.Rows, func(r *data.Row) bool { return s.Networks(r.Treatment.Workload) })
 	if p.axis == notebook.ByWorkload {
 		p.Rows = slices.Concat(data.Together(p.Rows, func(a, b *data.Row) bool { return a.Treatment.SameWork(b.Treatment) })...) // in the study's order
 	} else if p.name != "" || p.axis != notebook.FactorInstance.Name {

@@ -262,10 +262,13 @@ func oneSided(s *data.Summary, r *data.Row) bool {
 	return (v == stats.Slower || v == stats.Faster) && r.RatioLow < beyond && r.RatioHigh > 1/beyond
 }
 
-// fewest is the least number of rounds of a row that has any.
+// fewest is the least number of rounds of a row that ran.
 func fewest(rows []*data.Row) int {
 	least := math.MaxInt
 	for _, r := range rows {
+		if r.Trials > 0 && r.Rounds == 0 { // all of it failed
+			return math.MaxInt
+		}
 		if r.Rounds > 0 {
 			least = min(least, r.Rounds)
 		}

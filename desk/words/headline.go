@@ -68,9 +68,6 @@ func spotOf(s *data.Summary, rows []*data.Row) *spot {
 // instead are the findings by the first secondary metric that ranks something at a place whose own metric has no interval: of a service whose
 // response times vary too much, its throughput.
 func (p *spot) instead() []string {
-	if !p.t.unbounded {
-		return nil
-	}
 	for _, rows := range data.InFigures(p.rows) {
 		if q := spotOf(p.s, rows); len(q.t.ranked) > 0 {
 			q.noun, q.work = p.noun, p.work
@@ -354,7 +351,10 @@ func (p *spot) sentences() (found, open []string) {
 		}
 	}
 	if line := p.unanswered(); line != "" {
-		if open = p.instead(); open != nil { // they come after what other places show by their own metric
+		if p.t.unbounded && line == p.varied() {
+			open = p.instead()
+		}
+		if open != nil { // they come after what other places show by their own metric
 			p.work = "the " + Called(p.rows[0].Metric) + " of " + p.work
 			line = p.unanswered()
 		}
@@ -598,14 +598,20 @@ func (p *spot) unanswered() string {
 		return "Interrupted in round 1: nothing can be compared yet." + again(p.s)
 	case t.alone:
 		return "Only " + to + " was measured for " + p.work + ": there is nothing to compare with it." + again(p.s)
-	case t.unbounded && len(p.s.Folders) > 0 && p.s.Folders[0].Rounds <= 3:
-		return Count(p.s.Folders[0].Rounds, "round") + " are too few for an interval for " + p.work + ": " + p.reference() + " varied too much between them." + again(p.s)
 	case t.unbounded:
-		return Capital(p.reference()) + " varied too much to give an interval for " + p.work + width(check) + ". Try `tare doctor --noise`, or a longer workload."
+		return p.varied()
 	case t.open > 0:
 		return "One round gives no interval for " + p.work + ": at least two are needed." + again(p.s)
 	}
 	return "Nothing can be compared for " + p.work + ": too many runs failed." + t.failed
+}
+
+// varied says that the reference varied too much for an interval.
+func (p *spot) varied() string {
+	if len(p.s.Folders) > 0 && p.s.Folders[0].Rounds <= 3 {
+		return Count(p.s.Folders[0].Rounds, "round") + " are too few for an interval for " + p.work + ": " + p.reference() + " varied too much between them." + again(p.s)
+	}
+	return Capital(p.reference()) + " varied too much to give an interval for " + p.work + width(p.s.Check(p.rows[0])) + ". Try `tare doctor --noise`, or a longer workload."
 }
 
 // emulated are the figures of emulated VMs, which are compared with nothing but emulated VMs.

@@ -76,8 +76,8 @@ func Among(r *data.Row, rows []*data.Row) string {
 			continue
 		}
 		for name, value := range o.Treatment.Assigned() {
-			if value != own[name] {
-				differs[name] = own[name]
+			if has := own[name]; has != "" && value != has {
+				differs[name] = has
 			}
 		}
 	}

@@ -98,7 +98,8 @@ func (l *live) run(ctx context.Context, b batch) (late bool, err error) {
 func (l *live) add(ctx context.Context, t notebook.Treatment) error {
 	if l.Watch != nil {
 		done, left, atMost, wait := l.left(l.open, l.round)
-		l.Watch.Guest(l.round, t, done+len(l.guests), done+left, atMost, wait)
+		begun := done + len(l.guests)
+		l.Watch.Guest(l.round, t, begun, max(done+left, begun+1), atMost, wait)
 	}
 	if ctx.Err() != nil {
 		return context.Canceled

@@ -14,7 +14,7 @@ import (
 // Watcher follows the progress of a run. Its methods must return at once.
 type Watcher interface {
 	// Guest: a guest of t is about to be made in this round. done of all guests were made before, and about left remains. atMost: the
-	// number of guests cannot be predicted, and all and left are upper limits.
+	// number of guests cannot be predicted: all and left are upper limits, or what fits into the time budget.
 	Guest(round int, t notebook.Treatment, done, all int, atMost bool, left time.Duration)
 	// Trial: a trial has ended. ratio is the treatment's current ratio to its baseline; zero for a baseline, or if the ratio cannot be computed.
 	Trial(t notebook.Treatment, tr notebook.Trial, ratio stats.Quotient)
@@ -182,7 +182,7 @@ func (r *Run) wanted(t notebook.Treatment, who map[string]int, round int) bool {
 }
 
 // left returns how many guests are done, how many are still to be made until the open questions are answered, and how long that
-// takes. atMost: these are upper limits, because some question allows no prediction or the time budget ends the run before.
+// takes. atMost: some question allows no prediction, and these are upper limits; or the time budget ends the run before, and they are what fits into it.
 func (r *Run) left(open []question, round int) (done, guests int, atMost bool, wait time.Duration) {
 	ahead := rounds(open)
 	atMost = slices.ContainsFunc(open, func(q question) bool { return q.atMost })
@@ -202,7 +202,7 @@ func (r *Run) left(open []question, round int) (done, guests int, atMost bool, w
 		case wait == 0: // nothing is known yet of what a guest takes
 			atMost = true
 		case limit < wait:
-			guests, atMost, wait = int(float64(guests)*limit.Seconds()/wait.Seconds()), true, limit
+			guests, atMost, wait = int(math.Ceil(float64(guests)*limit.Seconds()/wait.Seconds())), true, limit
 		}
 	}
 	return done, guests, atMost, wait

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tare/lab/crowd"
 	"tare/lab/engine"
 	"tare/lab/measure"
@@ -163,6 +165,8 @@ func (config) LeavesOut(t notebook.Treatment, k engine.Kind, w *workload.Workloa
 	switch {
 	case ofSnapshot(t) && k.Unsaved != "":
 		return notebook.ErrorMessage(k.Unsupported("a saved state", k.Unsaved))
+	case ofSnapshot(t) && w.Service != nil:
+		return notebook.Say("service-not-saved")
 	case !k.Ahead:
 		return notebook.Say("made-and-started-in-one")
 	case w.Service != nil && k.Lacks(engine.NoHostProcesses):
@@ -238,6 +242,9 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 		if profiling, err = s.world.sample(s.Engine); err != nil {
 			tr.Warnings, err = append(tr.Warnings, notebook.Say("no-profile", "cause", err)), nil
 		}
+	}
+	if ofSnapshot(s.Treatment) {
+		unix.Sync() // otherwise the saved states would be written to disk during the requests
 	}
 	before := ownTime()
 	u.begin = time.Now().Add(leadIn)

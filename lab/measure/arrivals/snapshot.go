@@ -14,7 +14,7 @@ func ofSnapshot(t notebook.Treatment) bool {
 	return notebook.FactorFrom.Of(t) == notebook.FromSnapshot
 }
 
-// snapshot is a container that ran and was saved. To start it is to restore it.
+// snapshot is a container that was started and then saved, while its first process waited for the work. To start it is to restore it.
 type snapshot struct {
 	crowd.Guest
 	restored chan struct{} // closed once its processes run again
@@ -44,29 +44,15 @@ func (s *snapshot) Meet(ctx context.Context) (crowd.Guest, error) {
 // InForce implements measure.Ahead. The limits were checked when the container was made, and a restore uses the same configuration.
 func (*snapshot) InForce() error { return nil }
 
-// runs reports whether the container was restored.
-func (s *snapshot) runs() bool {
-	select {
-	case <-s.restored:
-		return true
-	default:
-		return false
-	}
-}
-
-// save makes a container, lets its service give its first answer, and saves it.
+// save makes a container and saves it.
 func (u *bringUp) save(ctx context.Context, of *started, want crowd.Want) error {
+	u.provisioning.Lock()
 	g, err := u.Provision(ctx, want)
+	u.provisioning.Unlock()
 	if err != nil {
 		return err
 	}
 	of.ahead = &snapshot{g, make(chan struct{})}
-	if want.Work.Workload.Service != nil {
-		of.work = u.serve(ctx, g, true)
-		if cause := u.answers(ctx, of.work); cause != nil {
-			return &notebook.Error{Says: cause}
-		}
-	}
 	_, err = g.Save(ctx)
 	return err
 }

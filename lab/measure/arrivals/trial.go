@@ -59,6 +59,8 @@ type bringUp struct {
 
 	mu   sync.Mutex // guards room
 	room *hostRoom
+
+	provisioning sync.Mutex // crowd.Host makes one guest after the other
 }
 
 // started is a container of a bringUp.
@@ -93,45 +95,38 @@ func (u *bringUp) several(do func(i int) error) error {
 func (u *bringUp) create(ctx context.Context) (cause *notebook.Message) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err := u.several(func(i int) (err error) {
+	var first sync.Once // one message is enough, and the others may only say that this one ended them
+	_ = u.several(func(i int) error {
 		if ctx.Err() != nil {
 			return nil // another container could not be made
 		}
 		cctx, done := context.WithTimeout(ctx, crowd.ProvisionTimeout)
 		defer done()
-		g := &u.guests[i]
 		want := crowd.Want{Treatment: u.Treatment, ID: crowd.NewID(), Work: u.Ready}
-		if ofSnapshot(u.Treatment) {
+		var err error
+		if g := &u.guests[i]; ofSnapshot(u.Treatment) {
 			err = u.save(cctx, g, want)
 		} else {
 			g.ahead, err = u.Create(cctx, want)
 		}
 		if err != nil {
+			first.Do(func() {
+				cause = notebook.Say("container-not-made", "container", i+1, "of", len(u.guests), "cause", err)
+			})
 			cancel()
-			return &notebook.Error{Says: notebook.Say("container-not-made", "container", i+1, "of", len(u.guests), "cause", err)}
 		}
 		return nil
 	})
-	if first, is := errors.AsType[*notebook.Error](err); is { // one message is enough
-		return first.Says
-	}
-	return nil
+	return cause
 }
 
 // remove ends and removes all containers.
 func (u *bringUp) remove(ctx context.Context) error {
 	return u.several(func(i int) error {
 		g := &u.guests[i]
-		stop := func() {
-			if g.work != nil {
-				g.work.Stop()
-				<-g.work.Alive().Done() // the client limits this wait
-			}
-		}
-		if s, is := g.ahead.(*snapshot); is && !s.runs() { // no ruler hears that it is to stop
-			defer stop()
-		} else {
-			stop()
+		if g.work != nil {
+			g.work.Stop()
+			<-g.work.Alive().Done() // the client limits this wait
 		}
 		if g.ahead == nil {
 			return nil
@@ -209,32 +204,16 @@ func (u *bringUp) follow(ctx context.Context, i int, intended time.Time) (cause 
 		}
 		return workload.Failure(res)
 	}
-	if g.work == nil {
-		g.work = u.serve(ctx, guest, false)
-	}
-	cause = u.answers(ctx, g.work)
-	s.AnswerS = time.Since(intended).Seconds()
-	return cause
-}
-
-// serve starts the workload's service in a container.
-func (u *bringUp) serve(ctx context.Context, guest crowd.Guest, restorable bool) *crowd.Service {
-	w := u.Ready.Workload
-	order := w.Order(w.Service.Command, u.Ready.Params, u.Ready.Image, workload.Seat{Instance: u.Treatment.Instance, Address: here})
-	order.Restorable = restorable
-	return crowd.Begin(ctx, guest, u.Treatment, u.Ready, order)
-}
-
-// answers waits for the first useful answer of a service; cause says why it did not come.
-func (u *bringUp) answers(ctx context.Context, of *crowd.Service) (cause *notebook.Message) {
+	seat := workload.Seat{Instance: u.Treatment.Instance, Address: here}
+	g.work = crowd.Begin(ctx, guest, u.Treatment, u.Ready, w.Order(w.Service.Command, u.Ready.Params, u.Ready.Image, seat))
 	asking, enough := context.WithCancel(ctx)
 	defer enough()
-	defer context.AfterFunc(of.Alive(), enough)()
-	w := u.Ready.Workload
-	err := u.world.ask(asking, of.Guest, netip.AddrPortFrom(here, uint16(w.Service.Port)), *w.Load.First)
+	defer context.AfterFunc(g.work.Alive(), enough)()
+	err = u.world.ask(asking, guest, netip.AddrPortFrom(here, uint16(w.Service.Port)), *w.Load.First)
+	s.AnswerS = time.Since(intended).Seconds()
 	switch {
-	case of.Over():
-		return notebook.Say("service-ended", "cause", of.How())
+	case g.work.Over():
+		return notebook.Say("service-ended", "cause", g.work.How())
 	case err != nil:
 		return notebook.ErrorMessage(err)
 	}
