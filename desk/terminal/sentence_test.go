@@ -83,3 +83,37 @@ func TestSentence(t *testing.T) {
 		}
 	}
 }
+
+// Where a place's own metric has no interval, a secondary metric that has one answers, and the sentence about the first names it. A doubtful place
+// has no such answer.
+func TestAnotherMetricAnswers(t *testing.T) {
+	folder := func(doubtful bool) *data.Summary {
+		slow := cost("cn", "docker", "", "pinned", 1.2, math.NaN())
+		slow.Doubts = []data.Doubt{data.Unbounded{Baseline: data.Name{Platform: "bm"}}}
+		s := ranked(slow)
+		for i, ratio := range []float64{1, 0.5} {
+			r := s.Rows[i]
+			r.Metric = notebook.Metric{Name: "response time", Unit: "s"}
+			figure := *r
+			figure.IsFigure, figure.Doubts, figure.Metric = true, nil, notebook.Metric{Name: "transactions_per_second", Unit: "1/s", Better: notebook.Higher}
+			figure.Ratio, figure.RatioLow, figure.RatioHigh = ratio, ratio*0.8, ratio*1.2
+			r.Figures = []*data.Row{&figure}
+		}
+		if doubtful {
+			other := cost("cn", "crun", "", "pinned", 1.1, 0.02)
+			other.Doubtful, other.Trials, other.Rounds, other.Baseline = true, 5, 5, slow.Baseline
+			other.Metric = slow.Metric
+			s.Rows = append(s.Rows, other)
+			s.AA = []data.AACheck{{Verdict: data.Misses, Ratio: 1.2, Low: 1.1, High: 1.3}}
+		}
+		return s
+	}
+	want := "FFmpeg in Docker has 50 % fewer transactions per second with --cpuset-cpus (40 to 60). " +
+		"Bare metal varied too much to give an interval for the response time of FFmpeg. Try `tare doctor --noise`, or a longer workload. One more metric has a table of its own."
+	if got := answer(folder(false)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := answer(folder(true)); strings.Contains(got, "fewer transactions") && strings.Contains(got, "Do not use these figures") {
+		t.Errorf("a finding before a doubt: %s", got)
+	}
+}
