@@ -117,8 +117,17 @@ func TestALookAtAGuestThatLies(t *testing.T) {
 			defer guest.Close()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
+			// A pipe has no room, and a ruler's stream has: answers wait here while the guest reads on. Otherwise a look that comes before the
+			// word to go would block both ends.
+			answers := make(chan []byte, 16)
 			go func() {
-				guest.Write(cat(magic, rawFrame(kindHello, goodHello)))
+				for a := range answers {
+					guest.Write(a)
+				}
+			}()
+			go func() {
+				defer close(answers)
+				answers <- cat(magic, rawFrame(kindHello, goodHello))
 				d := decoder{r: guest}
 				if d.sync() != nil {
 					return
@@ -129,15 +138,15 @@ func TestALookAtAGuestThatLies(t *testing.T) {
 					case err != nil:
 						return
 					case f.kind == kindPing:
-						guest.Write(rawFrame(kindPong, `{"now":1}`))
+						answers <- rawFrame(kindPong, `{"now":1}`)
 					case f.kind == kindRun:
-						guest.Write(rawFrame(kindReady, ""))
+						answers <- rawFrame(kindReady, "")
 					case f.kind == kindCancel:
-						guest.Write(rawFrame(kindDone, `{"error":"cancelled"}`))
+						answers <- rawFrame(kindDone, `{"error":"cancelled"}`)
 					case f.kind == kindLook && c.says == "":
 						cancel()
 					case f.kind == kindLook:
-						guest.Write(rawFrame(kindSeen, c.says))
+						answers <- rawFrame(kindSeen, c.says)
 					}
 				}
 			}()
