@@ -138,6 +138,29 @@ func TestRecoverWaitsForWhatWasAskedFor(t *testing.T) {
 	}
 }
 
+// A container that ends while the engine is about to kill it makes Docker 20.10 fail, and is removed by asking again.
+func TestRemoveAContainerThatJustEnded(t *testing.T) {
+	asked := 0
+	socket := fake(t, pong("1.41", func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case asked > 1:
+			w.WriteHeader(http.StatusNotFound)
+			io.WriteString(w, `{"message":"no such container"}`)
+		case r.Method == http.MethodDelete:
+			if asked++; asked == 1 {
+				w.WriteHeader(http.StatusInternalServerError)
+				io.WriteString(w, `{"message":"Could not kill running container x, cannot remove - Container x is not running"}`)
+			}
+		default:
+			io.WriteString(w, `{"Id":"x","Config":{"Labels":{"tare":"x"}}}`)
+		}
+	}))
+	entry := journal.Entry{Kind: kindDocker, Target: "tare-x", Detail: map[string]string{"host": socket, "guest": "x"}}
+	if err := removeDocker(t.Context(), entry); err != nil || asked != 2 {
+		t.Errorf("removing: %v after %d requests; want it removed by the second", err, asked)
+	}
+}
+
 func FuzzPlain(f *testing.F) {
 	f.Add([]byte("\x01\x00\x00\x00\x00\x00\x00\x05hello\x02\x00\x00\x00\x00\x00\x00\x01!"))
 	f.Add([]byte("\x01\x00\x00\x00\xff\xff\xff\xffcut"))
