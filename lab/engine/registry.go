@@ -220,10 +220,12 @@ func (k Kind) Shares() error {
 
 // Needs is the capability that a guest of the treatment needs; "" where it needs none.
 func (k Kind) Needs(t notebook.Treatment) string {
-	if t.Accelerator != "" {
+	switch {
+	case t.Accelerator != "":
 		return t.Accelerator
-	}
-	if len(k.Capabilities) == 0 {
+	case k.Saving != "" && notebook.FactorFrom.Of(t) == notebook.FromSnapshot: // tested on a guest, so it includes the first
+		return k.Saving
+	case len(k.Capabilities) == 0:
 		return ""
 	}
 	return k.Capabilities[0]

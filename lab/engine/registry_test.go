@@ -78,6 +78,10 @@ func TestKind(t *testing.T) {
 	if container.Needs(notebook.Treatment{}) != "jar" || metal.Needs(notebook.Treatment{}) != "" {
 		t.Error("a container needs its engine, and bare metal nothing")
 	}
+	saved := notebook.Treatment{Factors: map[string]string{notebook.FactorFrom.Name: notebook.FromSnapshot}}
+	if saving := (Kind{Capabilities: []string{"jar", "jar restore"}, Saving: "jar restore"}); saving.Needs(saved) != "jar restore" || saving.Needs(notebook.Treatment{}) != "jar" {
+		t.Error("what starts from a snapshot needs a host that can restore one, and nothing else does")
+	}
 	if !metal.Binds("") || container.Binds(notebook.Vanilla) || !container.Binds(notebook.Pinned) {
 		t.Error("bare metal and what is pinned are bound to CPUs, and nothing else is")
 	}
