@@ -42,14 +42,17 @@ func risen(p *chart.Panel) (all [][]*data.Row, marks []chart.Mark) {
 	return all, marks
 }
 
-// overRates says whether the rows of each kind of guest differ in their rate, as those of a figure by another factor do not.
-func overRates(all [][]*data.Row) bool {
+// overRates says whether the rows of each kind of guest differ in their rate, as those of a figure by another factor do not, and some kind has
+// several rates.
+func overRates(all [][]*data.Row) (several bool) {
 	for _, rows := range all {
-		if len(data.Distinct(rows, started)) < len(rows) {
+		rates := len(data.Distinct(rows, started))
+		if rates < len(rows) {
 			return false
 		}
+		several = several || rates > 1
 	}
-	return len(all) > 0
+	return several
 }
 
 // bringups draws start times over the rate of requests (Figure 5.1 of "characterization"): the mean and p95 of each engine, the
