@@ -209,7 +209,7 @@ func UntestableClaims(u Untestable) string {
 func Claimed(t notebook.Treatment) string {
 	parts := []string{t.Platform, t.Engine, t.Provisioning}
 	if t.Platform == notebook.VM && t.Engine == "qemu" {
-		parts[1] = "" // there is no other
+		parts[1] = "" // it is the usual one
 	}
 	if t.Kernel != "" {
 		parts = append(parts, "kernel", t.Kernel)

@@ -10,7 +10,7 @@ import (
 )
 
 // engineNames are the engines as their makers write them.
-var engineNames = map[string]string{"docker": "Docker", "podman": "Podman", "lxc": "LXC", "gvisor": "gVisor", "cri": "containerd (CRI)", "qemu": "QEMU"}
+var engineNames = map[string]string{"docker": "Docker", "podman": "Podman", "lxc": "LXC", "gvisor": "gVisor", "cri": "containerd (CRI)", "qemu": "QEMU", "microvm": "microVM"}
 
 // EngineName names an engine as its makers write it.
 func EngineName(engine string) string { return cmp.Or(engineNames[engine], Plain(engine)) }
@@ -80,8 +80,9 @@ func product(t notebook.Treatment, articled bool) string {
 			name = EngineName(t.Engine)
 		}
 	case notebook.VM:
-		if name = a("VM"); t.Engine != "" && t.Engine != "qemu" {
-			name += " (" + EngineName(t.Engine) + ")"
+		name = a("VM")
+		if t.Engine != "" && t.Engine != "qemu" {
+			name = a(EngineName(t.Engine))
 		}
 	case notebook.VMCN:
 		name = EngineName(t.Engine) + " in a VM"

@@ -7,7 +7,7 @@ func Glossary(means []string, more []Term) []Term {
 	all := []Term{
 		{"Host", "the machine: its sockets, NUMA nodes, cores, memory and kernel."},
 		{"Platform", "where the workload runs: bm (bare metal), cn (container), vm (virtual machine), vmcn (container in a virtual machine)."},
-		{"Engine", "the program that implements a platform: docker, crun or runc for a container, qemu for a virtual machine."},
+		{"Engine", "the program that implements a platform: docker, crun or runc for a container, qemu or microvm for a virtual machine."},
 		{"Accelerator", "how a virtual machine’s code runs: kvm (on the processor itself) or tcg (by software emulation). A result under tcg says nothing about the cost of a VM."},
 		{"Provisioning", "how CPUs are limited. With a CPU quota (`vanilla` in files) the scheduler chooses the cores. With a CPU set (`pinned` in files) the CPUs are fixed. Bare metal has neither limit."},
 		{"Instance type", "the number of cores and the memory that a guest gets."},

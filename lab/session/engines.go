@@ -39,6 +39,7 @@ var Engines = engine.Registry{
 	oci.GVisor,
 	layers.Kind,
 	qemu.VM,
+	qemu.MicroVM,
 	qemu.VMCN,
 }
 

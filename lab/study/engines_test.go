@@ -18,4 +18,4 @@ import (
 var known = studyfile.Known{Engines: kinds, Kinds: measured.All}
 
 // kinds are the engines in known.
-var kinds = engine.Registry{bare.Kind, docker.Kind, oci.Crun, oci.Runc, podman.Kind, containerd.Kind, containerd.CRI, lxc.Kind, oci.GVisor, layers.Kind, qemu.VM, qemu.VMCN}
+var kinds = engine.Registry{bare.Kind, docker.Kind, oci.Crun, oci.Runc, podman.Kind, containerd.Kind, containerd.CRI, lxc.Kind, oci.GVisor, layers.Kind, qemu.VM, qemu.MicroVM, qemu.VMCN}

@@ -17,4 +17,4 @@ import (
 var known = Known{kinds, measured.All}
 
 // kinds are the engines in known.
-var kinds = engine.Registry{bare.Kind, docker.Kind, oci.Crun, oci.Runc, podman.Kind, containerd.Kind, containerd.CRI, lxc.Kind, oci.GVisor, layers.Kind, qemu.VM, qemu.VMCN}
+var kinds = engine.Registry{bare.Kind, docker.Kind, oci.Crun, oci.Runc, podman.Kind, containerd.Kind, containerd.CRI, lxc.Kind, oci.GVisor, layers.Kind, qemu.VM, qemu.MicroVM, qemu.VMCN}

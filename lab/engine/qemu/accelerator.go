@@ -193,7 +193,7 @@ func (d *Driver) greeter(ctx context.Context, accelerator string) (k Kernel, h h
 	token = "tare-hello-" + rand.Text()
 	arg, err := guestinit.Params{Mode: guestinit.ModeProbe, Token: token}.Arg()
 	return k, hardware{
-		accelerator: accelerator, cpus: 1, memory: minMemory, kernel: k.Image,
+		board: q35, accelerator: accelerator, cpus: 1, memory: minMemory, kernel: k.Image,
 		initramfs: initrd, cmdline: arg, name: "tare-probe", machine: notebook.UsualMachine, bare: true,
 	}, token, err
 }

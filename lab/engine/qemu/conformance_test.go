@@ -45,7 +45,9 @@ func subject(k engine.Kind) conformance.Subject {
 	return s
 }
 
-func TestMain(m *testing.M) { conformance.Main(m, subject(qemu.VM), subject(qemu.VMCN)) }
+func TestMain(m *testing.M) {
+	conformance.Main(m, subject(qemu.VM), subject(qemu.MicroVM), subject(qemu.VMCN))
+}
 
 func TestASystem(t *testing.T) {
 	_, err := exec.LookPath("qemu-system-x86_64")
@@ -54,8 +56,8 @@ func TestASystem(t *testing.T) {
 }
 
 func TestConformance(t *testing.T) {
-	for _, k := range []engine.Kind{qemu.VM, qemu.VMCN} {
-		t.Run(k.Platform, func(t *testing.T) {
+	for _, k := range []engine.Kind{qemu.VM, qemu.MicroVM, qemu.VMCN} {
+		t.Run(k.String(), func(t *testing.T) {
 			for _, program := range []string{"qemu-system-x86_64", "crun"} {
 				_, err := exec.LookPath(program)
 				require.That(t, err == nil, program+" (apt-get install qemu-system-x86 crun)")

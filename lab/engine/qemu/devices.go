@@ -111,7 +111,7 @@ func (m *machine) devices(ctx context.Context) (string, error) {
 // tryParts says why the host's QEMU lacks the machine's devices or its CPU model; nil if it has them. It makes a machine with them, and
 // ends it before it runs.
 func (d *Driver) tryParts(ctx context.Context, t notebook.Treatment, m notebook.Machine) (err error) {
-	if m.Devices == "" && m.CPU == "" {
+	if m.Devices == "" && m.CPU == "" && d.board == q35 {
 		return nil
 	}
 	kernel, initrd, err := d.boot(ctx, false)
@@ -127,12 +127,12 @@ func (d *Driver) tryParts(ctx context.Context, t notebook.Treatment, m notebook.
 	if accelerator == "" {
 		accelerator = notebook.TCG // every QEMU has it
 	}
-	vm := notebook.UsualMachine
+	vm := d.board.made(notebook.UsualMachine)
 	vm.Devices, vm.CPU = m.Devices, m.CPU
 	ctx, cancel := context.WithTimeout(ctx, limitsWait)
 	defer cancel()
 	tried, err := startMachine(ctx, hardware{
-		accelerator: accelerator, cpus: 1, memory: minMemory, kernel: kernel.Image, initramfs: initrd, name: "tried",
+		board: d.board, accelerator: accelerator, cpus: 1, memory: minMemory, kernel: kernel.Image, initramfs: initrd, name: "tried",
 		machine: vm, network: notebook.NetNone, folder: folder,
 	})
 	if err != nil {
@@ -153,8 +153,12 @@ func (d *Driver) lacks(m notebook.Machine, why string) error {
 	if m.CPU != "" && strings.Contains(why, "CPU model") {
 		return d.kind.Unsupported("cpu="+m.CPU, why+"; qemu-system-x86_64 -cpu help lists the models")
 	}
-	if m.Devices == "" {
+	switch {
+	case m.Devices != "":
+	case m.CPU != "":
 		return d.kind.Unsupported("cpu="+m.CPU, why)
+	default:
+		return d.kind.Unsupported("a machine of type "+d.board.name, why)
 	}
 	return d.kind.Unsupported("devices="+m.Devices, why+
 		"; install QEMU's module for it (Debian 13, Ubuntu: apt-get install qemu-system-modules-spice; Debian 12 has it in qemu-system-common)")

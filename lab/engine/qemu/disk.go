@@ -51,7 +51,8 @@ func onFile(d notebook.Disk, format, path string, readonly bool) *node {
 }
 
 // disk returns the arguments for one virtio disk.
-func disk(d notebook.Disk, id, serial string, n *node) ([]string, error) {
+func (h hardware) disk(id, serial string, n *node) ([]string, error) {
+	d := h.machine.Disk
 	n.Name = id
 	text, err := json.Marshal(n)
 	if err != nil {
@@ -61,7 +62,7 @@ func disk(d notebook.Disk, id, serial string, n *node) ([]string, error) {
 	if d.WriteCache() {
 		cache = "on"
 	}
-	device := fmt.Sprintf("virtio-blk-pci,id=%s,drive=%s,serial=%s,write-cache=%s", id, id, serial, cache)
+	device := fmt.Sprintf("%s,id=%s,drive=%s,serial=%s,write-cache=%s", h.board.device("virtio-blk"), id, id, serial, cache)
 	if d.IOThread {
 		device += ",iothread=io"
 	}
@@ -79,7 +80,7 @@ func (h hardware) disks() (args []string, err error) {
 	add := func(id, serial string, n *node) {
 		if err == nil {
 			var more []string
-			more, err = disk(h.machine.Disk, id, serial, n)
+			more, err = h.disk(id, serial, n)
 			args = append(args, more...)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/require"
+	"tare/lab/engine"
 	"tare/lab/journal"
 	"tare/lab/network"
 	"tare/notebook"
@@ -427,7 +428,7 @@ func TestEmptyQcow2(t *testing.T) {
 
 // No flush of a disk is ignored, and every file behind it is named to QEMU with its format.
 func TestDiskArgs(t *testing.T) {
-	h := hardware{root: "/r,oot", overlay: "/o", work: "/w", machine: notebook.UsualMachine}
+	h := hardware{board: q35, root: "/r,oot", overlay: "/o", work: "/w", machine: notebook.UsualMachine}
 	got, err := h.disks()
 	if err != nil {
 		t.Fatal(err)
@@ -444,6 +445,45 @@ func TestDiskArgs(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A microVM has virtio devices without a bus, no PCI device, no NUMA node and no I/O thread, and is refused the machines that need them.
+func TestMicroVMArgs(t *testing.T) {
+	for text, want := range map[string]string{"": "", "huge-pages=2M": "-object memory-backend-memfd,hugetlb=on,hugetlbsize=2097152,prealloc=on,id=memory0,size=1073741824 -machine memory-backend=memory0"} {
+		m, err := notebook.ParseMachine(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := hardware{board: microvm, accelerator: notebook.KVMEmulated, cpus: 2, memory: 1 << 30, root: "/root", overlay: "/o", work: "/w", machine: microvm.made(m)}
+		args, err := h.args()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := strings.Join(args, " ")
+		for _, has := range []string{"-machine microvm,acpi=off ", want, "-device virtio-serial-device ", "-device virtio-net-device,netdev=net ", "-device virtio-blk-device,id=root,drive=root,", "-device virtio-blk-device,id=work,"} {
+			if !strings.Contains(all+" ", has) {
+				t.Errorf("%q: no %q in %s", text, has, all)
+			}
+		}
+		for _, no := range []string{"pci", "-numa", "iothread", "romfile", "-bios"} {
+			if strings.Contains(all, no) {
+				t.Errorf("%q: %q in %s", text, no, all)
+			}
+		}
+	}
+	d := New(MicroVM, engine.Env{})
+	for text, want := range map[string]string{
+		"": "", "cache=none aio=native": "", "no-iothread": "", "devices=balloon": "no PCI bus", "nodes=2 sockets=2": "has only one",
+	} {
+		m, err := notebook.ParseMachine(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = d.fits(m, notebook.Instance{Cores: 2, Memory: 1 << 30})
+		if (err == nil) != (want == "") || want != "" && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "use engine qemu")) {
+			t.Errorf("%q on a microVM: %v, want %q", text, err, want)
+		}
 	}
 }
 
@@ -475,7 +515,7 @@ func TestMemoryArgs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := (hardware{cpus: 4, memory: 1 << 30, machine: m}).memoryArgs(); !slices.Equal(got, want) {
+		if got := (hardware{board: q35, cpus: 4, memory: 1 << 30, machine: m}).memoryArgs(); !slices.Equal(got, want) {
 			t.Errorf("%q: got\n%s\nwant\n%s", text, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
@@ -546,11 +586,11 @@ func TestNetworkArgs(t *testing.T) {
 		h    hardware
 		want []string
 	}{
-		{hardware{}, []string{"user,id=net,restrict=on,ipv6=off", "virtio-net-pci,netdev=net,romfile="}},
-		{hardware{network: notebook.NetUser, forward: netip.MustParseAddrPort("198.18.0.1:80")}, []string{"user,id=net,restrict=on,ipv6=off,hostfwd=tcp:198.18.0.1:80-:80", "virtio-net-pci,netdev=net,romfile="}},
-		{hardware{network: notebook.NetNone}, nil},
-		{hardware{network: notebook.NetBridge, tap: file, mac: mac}, []string{"tap,id=net,fd=6", "virtio-net-pci,netdev=net,romfile=,mac=02:54:c6:12:00:03"}},
-		{hardware{network: notebook.NetBridge, tap: file, mac: mac, vhost: file}, []string{"tap,id=net,fd=6,vhost=on,vhostfd=7", "virtio-net-pci,netdev=net,romfile=,mac=02:54:c6:12:00:03"}},
+		{hardware{board: q35}, []string{"user,id=net,restrict=on,ipv6=off", "virtio-net-pci,netdev=net,romfile="}},
+		{hardware{board: q35, network: notebook.NetUser, forward: netip.MustParseAddrPort("198.18.0.1:80")}, []string{"user,id=net,restrict=on,ipv6=off,hostfwd=tcp:198.18.0.1:80-:80", "virtio-net-pci,netdev=net,romfile="}},
+		{hardware{board: q35, network: notebook.NetNone}, nil},
+		{hardware{board: q35, network: notebook.NetBridge, tap: file, mac: mac}, []string{"tap,id=net,fd=6", "virtio-net-pci,netdev=net,romfile=,mac=02:54:c6:12:00:03"}},
+		{hardware{board: q35, network: notebook.NetBridge, tap: file, mac: mac, vhost: file}, []string{"tap,id=net,fd=6,vhost=on,vhostfd=7", "virtio-net-pci,netdev=net,romfile=,mac=02:54:c6:12:00:03"}},
 	} {
 		var got []string
 		c.h.cpus, c.h.machine = 1, usual
@@ -593,7 +633,7 @@ func TestDeviceArgs(t *testing.T) {
 		if got := strings.Join(args, " "); got != strings.TrimSpace(want) {
 			t.Errorf("%q:\n%s\nwant\n%s", list, got, want)
 		}
-		h := hardware{cpus: 1, machine: notebook.UsualMachine, network: notebook.NetNone, screen: "/g/screen"}
+		h := hardware{board: q35, cpus: 1, machine: notebook.UsualMachine, network: notebook.NetNone, screen: "/g/screen"}
 		h.machine.Devices = list
 		all, err := h.args()
 		if err != nil || !strings.Contains(strings.Join(all, " ")+" ", strings.Join(args, " ")+" ") {

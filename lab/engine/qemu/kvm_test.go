@@ -31,7 +31,7 @@ const kvmKernel = "TARE_KVM_KERNEL"
 // host.
 const kvmTime = 9 * time.Minute
 
-// The path through KVM runs for real, on both platforms at once, with a kernel that boots under any kind of KVM: vCPU
+// The path through KVM runs for real, on both platforms and both boards at once, with a kernel that boots under any kind of KVM: vCPU
 // threads are pinned, limits are in force, exits are counted where they can be, a guest that is killed is noticed, and nothing remains.
 // Where KVM emulates the guest's kernel mode nothing of it is a VM's cost, and is marked so.
 func TestKVM(t *testing.T) {
@@ -64,8 +64,8 @@ func TestKVM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, k := range []engine.Kind{qemu.VM, qemu.VMCN} {
-		t.Run(k.Platform, func(t *testing.T) {
+	for i, k := range []engine.Kind{qemu.VM, qemu.VMCN, qemu.MicroVM} {
+		t.Run(k.String(), func(t *testing.T) {
 			t.Parallel()
 			if k.Platform == notebook.VMCN {
 				require.Program(t, "crun")

@@ -37,6 +37,7 @@ type machine struct {
 
 // hardware describes the wanted machine.
 type hardware struct {
+	board       board
 	accelerator string
 	cpus        int
 	memory      int64 // bytes, whole MiB
@@ -83,10 +84,6 @@ func (m *machine) carried() (bool, error) {
 }
 
 // args is QEMU's command line.
-//
-// The machine is q35, as users of VMs have it. microvm would say hello 0.3 s earlier under TCG (2.6 s instead of 2.9 s), but has no
-// I/O threads for its disks there, and would be one more machine to know. The machine omits what a default machine has and no guest
-// uses (VGA, floppy, CD-ROM, …).
 func (h hardware) args() ([]string, error) {
 	accel, cpu := "kvm", "host"
 	if h.accelerator == notebook.TCG {
@@ -118,7 +115,7 @@ func (h hardware) args() ([]string, error) {
 	}
 	args := []string{
 		"-name", "guest=" + strings.ReplaceAll(h.name, ",", ",,") + ",debug-threads=on",
-		"-machine", "q35,usb=off,vmport=off", "-accel", accel, "-cpu", cpu,
+		"-machine", h.board.machine(h.accelerator), "-accel", accel, "-cpu", cpu,
 		"-smp", fmt.Sprintf("cpus=%d,sockets=%d,cores=%d,threads=%d", h.cpus, h.machine.Sockets, h.machine.Cores(h.cpus), h.machine.Threads),
 		"-m", fmt.Sprintf("size=%dM", h.memory>>20),
 		"-no-user-config", "-nodefaults", "-display", "none", "-no-reboot", "-S",
@@ -126,40 +123,39 @@ func (h hardware) args() ([]string, error) {
 		// The console is for failures: errors and worse. A panic ends the guest at once. append=on, because QEMU could not truncate
 		// a pipe. no_timer_check, which a kernel on KVM sets itself: under emulation on a busy host the timer may seem broken, and
 		// the kernel would panic.
-		"-append", cmdline + h.cmdline,
+		"-append", cmdline + h.board.cmdline(h.accelerator) + h.cmdline,
 		"-add-fd", fmt.Sprintf("fd=%d,set=1", consoleFD),
 		"-chardev", "file,id=console,path=/dev/fdset/1,append=on", "-serial", "chardev:console",
 		"-chardev", fmt.Sprintf("socket,id=qmp,fd=%d", qmpFD), "-mon", "chardev=qmp,mode=control",
 		// A guest that breaks out of its machine finds few system calls.
 		"-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
 	}
-	if h.accelerator == notebook.KVMEmulated {
-		args = append(args, "-bios", "qboot.rom") // QEMU's smallest firmware, which only starts the kernel
-	}
+	args = append(args, h.board.firmware(h.accelerator)...)
 	if h.bare {
 		return args, nil
 	}
 	args = append(args, h.memoryArgs()...)
 	args = append(args,
-		"-device", "virtio-serial-pci",
+		"-device", h.board.device("virtio-serial"),
 		"-chardev", fmt.Sprintf("socket,id=ruler,fd=%d", rulerFD),
 		"-device", "virtserialport,chardev=ruler,name="+guestinit.Port,
 	)
 	args = append(args, deviceArgs(h.machine.Devices, h.screen)...)
+	card := h.board.device("virtio-net") + ",netdev=net" + h.board.noROM
 	switch {
 	case h.tap != nil:
 		tap := fmt.Sprintf("tap,id=net,fd=%d", tapFD)
 		if h.vhost != nil {
 			tap += fmt.Sprintf(",vhost=on,vhostfd=%d", vhostFD)
 		}
-		args = append(args, "-netdev", tap, "-device", fmt.Sprintf("virtio-net-pci,netdev=net,romfile=,mac=%s", h.mac))
+		args = append(args, "-netdev", tap, "-device", fmt.Sprintf("%s,mac=%s", card, h.mac))
 	case h.network == "" || h.network == notebook.NetUser:
 		// restrict=on: the guest sees only a network of its own, except for the forwarded port.
 		user := "user,id=net,restrict=on,ipv6=off"
 		if h.forward.IsValid() {
 			user += fmt.Sprintf(",hostfwd=tcp:%s-:%d", h.forward, h.forward.Port())
 		}
-		args = append(args, "-netdev", user, "-device", "virtio-net-pci,netdev=net,romfile=")
+		args = append(args, "-netdev", user, "-device", card)
 	}
 	disks, err := h.disks()
 	return append(args, disks...), err
@@ -171,16 +167,20 @@ func (h hardware) memoryArgs() (args []string) {
 	if m.HugePages == 0 && m.Nodes == 1 {
 		return nil
 	}
+	node := func(i int) string { return fmt.Sprintf("memory%d", i) }
 	for i := range m.Nodes {
 		kind := "memory-backend-ram"
 		if m.HugePages > 0 {
 			// Take all of them now: a guest that found none later would be killed.
 			kind = fmt.Sprintf("memory-backend-memfd,hugetlb=on,hugetlbsize=%d,prealloc=on", m.HugePages)
 		}
+		args = append(args, "-object", fmt.Sprintf("%s,id=%s,size=%d", kind, node(i), h.memory/int64(m.Nodes)))
+		if h.board.bare { // without nodes
+			args = append(args, "-machine", "memory-backend="+node(i))
+			continue
+		}
 		each := h.cpus / m.Nodes
-		args = append(args,
-			"-object", fmt.Sprintf("%s,id=memory%d,size=%d", kind, i, h.memory/int64(m.Nodes)),
-			"-numa", fmt.Sprintf("node,nodeid=%d,memdev=memory%d,cpus=%d-%d", i, i, i*each, (i+1)*each-1))
+		args = append(args, "-numa", fmt.Sprintf("node,nodeid=%d,memdev=%s,cpus=%d-%d", i, node(i), i*each, (i+1)*each-1))
 	}
 	return args
 }

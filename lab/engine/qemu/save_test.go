@@ -18,8 +18,16 @@ import (
 
 // A restored machine goes on where it was: a program that counts in its memory counts on, under the same order, and the moments of its start are in order.
 func TestARestoredMachineGoesOn(t *testing.T) {
-	t.Parallel()
-	d, s := lab(t, qemu.VM, program(t), 0, 0)
+	for _, k := range []engine.Kind{qemu.VM, qemu.MicroVM} {
+		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
+			testRestored(t, k)
+		})
+	}
+}
+
+func testRestored(t *testing.T, k engine.Kind) {
+	d, s := lab(t, k, program(t), 0, 0)
 	s.Instance.Cores, s.Moments = 1, engine.NewMoments()
 	g, err := provision(t, d, s)
 	if err != nil {

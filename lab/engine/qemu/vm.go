@@ -37,17 +37,19 @@ import (
 	"tare/notebook/durable"
 )
 
-// VM and VMCN are the engines of virtual machines, and of containers in them.
+// VM and VMCN are the engines of virtual machines, and of containers in them. MicroVM is that of virtual machines on QEMU's smallest
+// board.
 var (
-	VM   = kind(notebook.VM)
-	VMCN = kind(notebook.VMCN)
+	VM      = kind(notebook.VM, usualName)
+	VMCN    = kind(notebook.VMCN, usualName)
+	MicroVM = kind(notebook.VM, "microvm")
 )
 
-// kind registers the engine of one of the two platforms.
-func kind(platform string) engine.Kind {
+// kind registers the engine of one of the two platforms, for one of the boards.
+func kind(platform, name string) engine.Kind {
 	k := engine.Kind{
 		Takes: notebook.Span{Low: 0.8, High: 6}, TakesEmulated: notebook.Span{Low: 3, High: 15}, // by KVM: estimated from the guest's own boot time
-		Platform: platform, Name: "qemu", Usual: true, Undo: undo,
+		Platform: platform, Name: name, Usual: name == usualName, Undo: undo,
 		Provisionings: notebook.Provisionings,
 		Accelerators:  []string{notebook.KVM, notebook.KVMEmulated, notebook.TCG},
 		Capabilities:  []string{"qemu", notebook.KVM, notebook.KVMEmulated, notebook.TCG},
@@ -69,7 +71,7 @@ func kind(platform string) engine.Kind {
 
 // New makes a driver of virtual machines, or of containers in them. It does not look at the host yet.
 func New(k engine.Kind, env engine.Env) *Driver {
-	return &Driver{Env: env, kind: k, container: k.Platform == notebook.VMCN}
+	return &Driver{Env: env, kind: k, board: boards[k.Name], container: k.Platform == notebook.VMCN}
 }
 
 // Driver makes virtual machines.
@@ -80,6 +82,7 @@ type Driver struct {
 	Crun        string        // the OCI runtime for the VM; default: the host's crun, looked up in PATH
 
 	kind      engine.Kind
+	board     board
 	container bool // the ruler runs in a container inside
 	prepare   sync.Mutex
 	kernel    Kernel
@@ -108,12 +111,15 @@ func checkArchitecture() error {
 	return nil
 }
 
-const qemu = "qemu-system-x86_64"
+const (
+	qemu      = "qemu-system-x86_64"
+	usualName = "qemu" // the engine's with the usual board
+)
 
-// guestModules are the kernel modules that every guest needs, and the optional ones that it uses where the kernel has them. With
-// the first optional one the processor computes the file system's checksums, as on any installed system.
+// guestModules are the kernel modules that every guest needs in addition to its board's, and the optional ones that it uses where the
+// kernel has them. With the first optional one the processor computes the file system's checksums, as on any installed system.
 var (
-	guestModules     = []string{"virtio_pci", "virtio_console", "virtio_blk", "virtio_net", "ext4"}
+	guestModules     = []string{"virtio_console", "virtio_blk", "virtio_net", "ext4"}
 	containerModules = []string{"overlay"}
 	bridgeModules    = []string{"bridge", "veth"} // for a container in the VM with its own network namespace
 	optionalModules  = []string{"crc32c_intel", "crc32c_generic"}
@@ -146,7 +152,7 @@ func (d *Driver) boot(ctx context.Context, bridged bool) (Kernel, string, error)
 	if err != nil {
 		return Kernel{}, "", err
 	}
-	wanted := slices.Clone(guestModules)
+	wanted := d.board.modules()
 	files := []file{program(guestinit.RulerPath, d.Ruler)}
 	if d.Tracer != "" && !d.container { // the ruler in a container could not use it
 		files = append(files, program(guestinit.TracerPath, d.Tracer))
@@ -236,6 +242,9 @@ func (d *Driver) fits(m notebook.Machine, i notebook.Instance) error {
 	if i.Cores < 1 || i.Cores > maxCores {
 		return d.kind.Unsupported(fmt.Sprintf("%g cores", i.Cores), fmt.Sprintf("a machine has 1 to %d virtual CPUs", maxCores))
 	}
+	if part, why := d.board.lacks(m); why != "" {
+		return d.kind.Unsupported(part, why)
+	}
 	if err := m.Fits(int(i.Cores), i.Memory); err != nil {
 		return d.kind.Unsupported("a machine with "+m.Text(), err.Error())
 	}
@@ -270,6 +279,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	if err := d.fits(vm, notebook.Instance{Cores: s.Instance.Cores, Memory: memory}); err != nil {
 		return nil, err
 	}
+	vm = d.board.made(vm)
 	allowed, err := proc.Host.AllowedCPUs("self")
 	if err != nil {
 		return nil, err
@@ -298,7 +308,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		What: d.kind.Platform + " guest", Address: s.NetworkMode() != notebook.NetUser, HelloTime: boot, Undo: undo(),
 		Create: func(ctx context.Context) (engine.Meeting, error) {
 			return g.start(ctx, hardware{
-				accelerator: s.Accelerator, cpus: cpus, memory: memory,
+				board: d.board, accelerator: s.Accelerator, cpus: cpus, memory: memory,
 				kernel: kernel.Image, initramfs: initrd, name: s.ID, root: root, work: work, machine: vm, network: params.Network,
 			}, params, allowed)
 		},

@@ -1,0 +1,81 @@
+//go:build linux
+
+package qemu
+
+import (
+	"fmt"
+	"slices"
+
+	"tare/notebook"
+)
+
+// board is a type of QEMU's machines.
+type board struct {
+	name    string // QEMU's
+	options string // of the machine
+	bus     string // ends the names of its virtio devices
+	noROM   string // option of a network card that would otherwise have a program for the firmware
+	module  string // of the guest's kernel, for the bus
+	bare    bool   // it has neither PCI nor NUMA nodes nor I/O threads
+}
+
+// q35 is what users of VMs have. It omits what a default machine has and no guest uses (VGA, floppy, CD-ROM, …).
+var q35 = board{name: "q35", options: ",usb=off,vmport=off", bus: "pci", noROM: ",romfile=", module: "virtio_pci"}
+
+// microvm is the smallest machine: no PCI, virtio devices at fixed addresses, and a firmware (qboot) that only starts the kernel
+// (QEMU's documentation, "microvm virtual platform", which names Firecracker's machine as its model).
+var microvm = board{name: "microvm", bus: "device", module: "virtio_mmio", bare: true}
+
+// boards are the types of machines by the name of their engine.
+var boards = map[string]board{usualName: q35, "microvm": microvm}
+
+// machine is the value of QEMU's -machine.
+func (b board) machine(accelerator string) string {
+	if b.bare && accelerator == notebook.KVMEmulated {
+		return b.name + b.options + ",acpi=off" // the kernel's command line then names the devices, see guestinit.NoACPI
+	}
+	return b.name + b.options
+}
+
+// device is QEMU's name of a virtio device on the board.
+func (b board) device(name string) string { return name + "-" + b.bus }
+
+// cmdline is added to the command line of the guest's kernel.
+//
+// A microVM has no clock by which a kernel could measure the CPU's time-stamp counter but the PIT. On a busy host software emulation is
+// too uneven for that: the kernel then hangs without a clock (seen in three of eight boots), or goes on with one of 4 ms. So it is told the
+// frequency, and to trust it.
+func (b board) cmdline(accelerator string) string {
+	if b.bare && accelerator == notebook.TCG {
+		return fmt.Sprintf("tsc_early_khz=%d tsc=reliable ", tscKHz())
+	}
+	return ""
+}
+
+// firmware returns the arguments for a firmware other than the board's own.
+func (b board) firmware(accelerator string) []string {
+	if !b.bare && accelerator == notebook.KVMEmulated {
+		return []string{"-bios", "qboot.rom"} // QEMU's smallest firmware, which only starts the kernel
+	}
+	return nil
+}
+
+// made is the machine that the board makes where this one is asked for.
+func (b board) made(m notebook.Machine) notebook.Machine {
+	m.Disk.IOThread = m.Disk.IOThread && !b.bare
+	return m
+}
+
+// lacks says which part of a machine the board cannot have, and why; empty: it can have all of them.
+func (b board) lacks(m notebook.Machine) (part, why string) {
+	switch {
+	case b.bare && m.Devices != "":
+		return "devices=" + m.Devices, "QEMU's machine " + b.name + " has no PCI bus for them: use engine qemu"
+	case b.bare && m.Nodes > 1:
+		return "several NUMA nodes", "QEMU's machine " + b.name + " has only one: use engine qemu"
+	}
+	return "", ""
+}
+
+// modules are the kernel modules that every guest on the board needs.
+func (b board) modules() []string { return slices.Concat([]string{b.module}, guestModules) }
