@@ -35,7 +35,7 @@ func ExampleAnswer() {
 	//
 	// What this does not say
 	//   Only FFmpeg was measured, on this host. Other work may cost more or less.
-	//   The host vm is itself a virtual machine (KVM): "bare metal" means this VM without
+	//   The host, vm, is itself a virtual machine (KVM): "bare metal" means this VM without
 	//   another layer.
 	//
 	// How far to trust it

@@ -113,6 +113,17 @@ func TestAnotherMetricAnswers(t *testing.T) {
 	if got := answer(folder(false)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	mixed := folder(false)
+	known := cost("cn", "crun", "", "pinned", 1.1, 0.02)
+	known.Treatment.ID, known.Trials, known.Rounds, known.Baseline, known.Metric = "crun", 5, 5, mixed.Rows[1].Baseline, mixed.Rows[1].Metric
+	figure := *known
+	figure.IsFigure, figure.Metric = true, mixed.Rows[1].Figures[0].Metric
+	known.Figures = []*data.Row{&figure}
+	mixed.Rows = append(mixed.Rows, known)
+	want = "FFmpeg in crun is 10.0 % slower with a CPU set (8.0 to 12.0). FFmpeg in Docker has 50 % fewer transactions per second with --cpuset-cpus (40 to 60). One more metric has a table of its own."
+	if got := answer(mixed); got != want {
+		t.Errorf("of two environments one without an interval:\n got %s\nwant %s", got, want)
+	}
 	if got := answer(folder(true)); strings.Contains(got, "fewer transactions") && strings.Contains(got, "Do not use these figures") {
 		t.Errorf("a finding before a doubt: %s", got)
 	}

@@ -26,17 +26,15 @@ func Caption(name string) string {
 // Called is what a metric is called in a sentence: a workload's author may have named it as in code, such as transactions_per_second.
 func Called(m notebook.Metric) string { return strings.ReplaceAll(Plain(Caption(m.Name)), "_", " ") }
 
-// lesser and greater say that a value of a metric is lower or higher, before the metric's name: "fewer" transactions per second.
-func lesser(m notebook.Metric) string {
-	if counts(m) {
+// comparative says that a value of a metric is lower or higher, before the metric's name: "fewer" transactions per second.
+func comparative(m notebook.Metric, less bool) string {
+	switch {
+	case counts(m) && less:
 		return "fewer"
-	}
-	return "lower"
-}
-
-func greater(m notebook.Metric) string {
-	if counts(m) {
+	case counts(m):
 		return "more"
+	case less:
+		return "lower"
 	}
 	return "higher"
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tare/desk/compare"
@@ -12,17 +11,36 @@ import (
 	"tare/stats"
 )
 
+// mostNamed is how many changes the headline of a comparison names.
+const mostNamed = 3
+
 // Compared is the headline of a comparison: "From before to after: of 9 configurations 1 is slower, 7 are equivalent within 1 % and 1 is
 // inconclusive."
 func Compared(c *compare.Comparison) string {
+	said := verdicts(c)
+	if slices.ContainsFunc(c.Found(stats.Slower, stats.Faster), func(x compare.Change) bool { return !x.Relative && timed(x.Old.Metric) }) {
+		said += " Means are compared, so a host that became slower or faster would show the same."
+	}
+	return said
+}
+
+// verdicts says what changed from one folder to the other, and what did not.
+func verdicts(c *compare.Comparison) string {
 	before, after := folders(c)
 	if len(c.Changes) == 1 && c.Changes[0].Why == "" {
 		return fmt.Sprintf("From %s to %s: %s.", before, after, one(c, c.Changes[0]))
 	}
-	if changed, n := c.Found(stats.Slower, stats.Faster), len(c.Found(stats.Equivalent, stats.Inconclusive)); len(changed) == 1 && n > 0 {
-		return fmt.Sprintf("From %s to %s: %s; %s.", before, after, one(c, changed[0]), others(c, n))
-	}
 	parts := counted(c, stats.Slower, stats.Faster, stats.Equivalent, stats.Inconclusive)
+	if changed := c.Found(stats.Slower, stats.Faster); len(changed) > 0 && len(changed) <= mostNamed && len(parts) > 1 {
+		var said []string
+		for _, x := range changed {
+			said = append(said, one(c, x))
+		}
+		if n := len(c.Found(stats.Equivalent, stats.Inconclusive)); n > 0 {
+			said = append(said, others(c, n))
+		}
+		return fmt.Sprintf("From %s to %s: %s.", before, after, strings.Join(said, "; "))
+	}
 	if len(parts) == 1 {
 		a := c.Changes[0].Answer
 		return fmt.Sprintf("From %s to %s: %s %s.", before, after, all(len(c.Changes), compared(c)), outcome(c, a, len(c.Changes)))
@@ -30,7 +48,7 @@ func Compared(c *compare.Comparison) string {
 	return fmt.Sprintf("From %s to %s: of %s %s.", before, after, Count(len(c.Changes), compared(c)), List(parts))
 }
 
-// others counts the n changes that are neither slower nor faster, to follow one that is.
+// others counts the n changes that are neither slower nor faster, to follow those that are.
 func others(c *compare.Comparison, n int) string {
 	what := "the other " + compared(c)
 	if n > 1 {
@@ -188,12 +206,23 @@ func changedBy(x compare.Change) string {
 		return s + "; within the A/A noise"
 	}
 	if x.Rounds > 0 {
-		return s + "; about " + Count(x.Rounds, "round") + " of each folder would settle it (even odds), " + strconv.Itoa(stats.Likely(x.Rounds)) + " (likely)"
+		return s + "; " + settled(x)
 	}
 	if x.Ratio.HasInterval() {
 		s += "; " + unforeseen
 	}
 	return s
+}
+
+// hopeless is how many times the rounds of its folders a change may need before more rounds are not worth it.
+const hopeless = 20
+
+// settled says how many rounds would settle an inconclusive change, and how that compares with what the folders have.
+func settled(x compare.Change) string {
+	if had := max(x.Old.Rounds, x.New.Rounds); x.Rounds > hopeless*had {
+		return fmt.Sprintf("too small for this noise: about %s in each folder would be needed, and they have at most %d", Count(x.Rounds, "round"), had)
+	}
+	return fmt.Sprintf("about %s in each folder have even odds of settling it, and %d have good odds", Count(x.Rounds, "round"), stats.Likely(x.Rounds))
 }
 
 // beyond says by how much a ratio is beyond 1, with its interval: "5.1 % more (4.2 to 6.0)", of a large one "3.07 times as much (1.59 to
@@ -219,7 +248,7 @@ func beyond(q stats.Quotient, r *data.Row) string {
 	}
 	plain := func(s string) string { return s }
 	v, low, high := 100*(q.Value-1), 100*(q.Low-1), 100*(q.High-1)
-	switch d := min(Places(v, low, high), 3); {
+	switch d := sidedPlaces(v, low, high, 3); {
 	case q.Value >= 2:
 		return text(q.Value, q.Low, q.High, Places(q.Value, q.Low, q.High), plain, times)
 	case q.Low > 1:

@@ -237,7 +237,7 @@ func howMade(s *data.Summary) string {
 		how = "in random order, fresh environments in each round, runs in random turns"
 	}
 	rounded := Count(rounds, "round")
-	if least := fewest(s.Rows); len(s.Folders) == 1 && least < rounds-1 { // a round that is not complete has environments with one round fewer
+	if least := fewest(s.Rows); len(s.Folders) == 1 && least < rounds {
 		rounded += ", at least " + Number(float64(least), 0) + " of each environment,"
 	}
 	run := "run"
@@ -247,7 +247,7 @@ func howMade(s *data.Summary) string {
 	last := s.Folders[len(s.Folders)-1].Last
 	tested := ""
 	if slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return oneSided(s, r) }) {
-		tested = "; a verdict tests one side, and may be surer than its interval"
+		tested = "; a verdict is a test of one side, so an interval may reach inside the margin"
 	}
 	return fmt.Sprintf("%s %s; %s of %s failed. Intervals are of 95 %%%s. %s.", rounded, how, Thousands(failed), Count(trials, run), tested, last.UTC().Format("2 Jan 2006, 15:04 UTC"))
 }
@@ -325,7 +325,7 @@ func unsaid(s *data.Summary) ResultBlock {
 			if !slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return r.Treatment.Platform == notebook.BM }) {
 				continue
 			}
-			add("The host "+Plain(d.Host)+" is itself a virtual machine ("+Plain(d.Hypervisor)+"): \"bare metal\" means this VM without another layer.", "")
+			add("The host, "+Plain(d.Host)+", is itself a virtual machine ("+Plain(d.Hypervisor)+"): \"bare metal\" means this VM without another layer.", "")
 		case data.FlushesIgnored:
 			add(Sentence(Doubt(d)), "")
 		}
@@ -437,7 +437,7 @@ func checked(s *data.Summary) (lines []ResultItem) {
 		case a.Verdict == data.Holds:
 			holds = append(holds, a)
 		case a.Verdict == data.Misses:
-			caution(a, "bare metal differs from itself by "+itself(&a)+".")
+			caution(a, fromItself(a)+".")
 		case a.Verdict == data.Narrow:
 			caution(a, "intervals on this host are too narrow, by "+Digits(a.Factor, 2)+" times.")
 		default:
@@ -465,9 +465,11 @@ func checked(s *data.Summary) (lines []ResultItem) {
 	return lines
 }
 
-// fromItself says by how much bare metal differs from itself.
+// fromItself says by how much bare metal differs from itself: "bare metal differs from itself by +9 % (+5 to +12)".
 func fromItself(a data.AACheck) string {
-	return "bare metal differs from itself by " + itself(&a)
+	d := sidedPlaces(100*(a.Ratio-1), 100*(a.Low-1), 100*(a.High-1), 2)
+	at := func(v float64) string { return Signed(Number(100*(v-1), d)) }
+	return "bare metal differs from itself by " + at(a.Ratio) + " % (" + at(a.Low) + " to " + at(a.High) + ")"
 }
 
 // fewRounds is the least number of rounds at which a run that its time budget ended gets no caution.

@@ -58,19 +58,28 @@ func spotted(s *data.Summary) (told []*spot, more int) {
 func spotOf(s *data.Summary, rows []*data.Row) *spot {
 	p := &spot{s: s, rows: rows, networks: s.Networks(rows[0].Treatment.Workload)}
 	p.t = tallied(rows, p.environment)
-	p.t.ranked = p.alternatives(p.t.ranked)
-	p.families = data.Together(p.t.ranked, func(a, b *data.Row) bool {
-		return a.Treatment.Variant() == b.Treatment.Variant() && (a.Treatment.Provisioning == b.Treatment.Provisioning || !p.limited(a))
-	})
+	p.rank(p.alternatives(p.t.ranked))
 	return p
 }
 
-// instead are the findings by the first secondary metric that ranks something at a place whose own metric has no interval: of a service whose
-// response times vary too much, its throughput.
+// rank makes these rows what is ranked at the place.
+func (p *spot) rank(rows []*data.Row) {
+	p.t.ranked = rows
+	p.families = data.Together(rows, func(a, b *data.Row) bool {
+		return a.Treatment.Variant() == b.Treatment.Variant() && (a.Treatment.Provisioning == b.Treatment.Provisioning || !p.limited(a))
+	})
+}
+
+// instead are the findings by the first secondary metric that ranks one of the environments without an interval in the place's own metric: of
+// a service whose response times vary too much, its throughput.
 func (p *spot) instead() []string {
 	for _, rows := range data.InFigures(p.rows) {
-		if q := spotOf(p.s, rows); len(q.t.ranked) > 0 {
-			q.noun, q.work = p.noun, p.work
+		q := spotOf(p.s, rows)
+		q.rank(slices.DeleteFunc(q.t.ranked, func(r *data.Row) bool {
+			return !slices.ContainsFunc(p.t.unbounded, func(o *data.Row) bool { return o.Treatment.ID == r.Treatment.ID })
+		}))
+		if len(q.t.ranked) > 0 {
+			q.noun, q.work, q.t.unbounded = p.noun, p.work, nil
 			found, _ := q.sentences()
 			return found
 		}
@@ -211,7 +220,7 @@ func worst(r *data.Row) float64 {
 
 // bounded says whether the finding at the place is a bound: all that is ranked is equivalent.
 func (p *spot) bounded() bool {
-	if len(p.t.ranked) == 0 || phrases(p.t.ranked[0]).Answer != nil {
+	if len(p.t.ranked) == 0 || len(p.t.unbounded) > 0 || phrases(p.t.ranked[0]).Answer != nil {
 		return false
 	}
 	return !slices.ContainsFunc(p.t.ranked, func(r *data.Row) bool { return p.clear(r) || p.s.Verdict(r) != stats.Equivalent })
@@ -314,6 +323,11 @@ func Headline(s *data.Summary) (all []string) {
 		all = append(all, open...)
 	}
 	all = data.Distinct(all, func(line string) string { return line })
+	for i := range all[:max(len(all)-1, 0)] { // once is enough
+		if strings.HasSuffix(all[len(all)-1], onlyEmulated) {
+			all[i] = strings.TrimSuffix(all[i], onlyEmulated)
+		}
+	}
 	if n := len(all) - mostSentences; n > 0 {
 		all, more = all[:mostSentences], more+n
 	}
@@ -350,20 +364,20 @@ func (p *spot) sentences() (found, open []string) {
 			return found, nil
 		}
 	}
-	if line := p.unanswered(); line != "" {
-		if p.t.unbounded && line == p.varied() {
+	if line, varied := p.unanswered(); line != "" {
+		if varied {
 			open = p.instead()
 		}
 		if open != nil { // they come after what other places show by their own metric
 			p.work = "the " + Called(p.rows[0].Metric) + " of " + p.work
-			line = p.unanswered()
+			line, _ = p.unanswered()
 		}
 		return nil, append(open, line)
 	}
 	if found = p.own(); found == nil {
 		found, open = p.each()
 	}
-	return found, open
+	return append(found, p.instead()...), open
 }
 
 // own are the sentences of a kind of study, or the bound that holds for all environments of the place; nil: each needs its own.
@@ -478,7 +492,7 @@ func (p *spot) differs(r *data.Row) string {
 	if less {
 		change, from, to = -change, -to, -from
 	}
-	d := min(Places(change, from, to), 2)
+	d := sidedPlaces(change, from, to, 2)
 	ends := " (" + Number(from, d) + " to " + Number(to, d) + ")"
 	said := Number(change, d) + " %"
 	switch o := phrases(r); {
@@ -491,7 +505,7 @@ func (p *spot) differs(r *data.Row) string {
 	case timed(r.Metric):
 		said = p.is("is ", "are ") + said + map[bool]string{false: " slower", true: " faster"}[less]
 	default:
-		said = p.is("has ", "have ") + said + " " + map[bool]string{false: greater(r.Metric), true: lesser(r.Metric)}[less] + " " + Called(r.Metric)
+		said = p.is("has ", "have ") + said + " " + comparative(r.Metric, less) + " " + Called(r.Metric)
 	}
 	return said + p.by(r) + ends
 }
@@ -499,7 +513,7 @@ func (p *spot) differs(r *data.Row) string {
 // couldBe says between what a row lies: "could be 3 % faster or 9 % slower with --cpus".
 func (p *spot) couldBe(r *data.Row) string {
 	low, high := r.RatioLow, r.RatioHigh
-	lower, higher, be := " "+lesser(r.Metric), " "+greater(r.Metric), "have"
+	lower, higher, be := " "+comparative(r.Metric, true), " "+comparative(r.Metric, false), "have"
 	what := " " + Called(r.Metric)
 	switch o := phrases(r); {
 	case o.Of != nil:
@@ -572,8 +586,9 @@ func lasting(s *data.Summary, rounds int) string {
 	}
 }
 
-// unanswered says why nothing is known at the place, and what would help; empty: something is known.
-func (p *spot) unanswered() string {
+// unanswered says why nothing is known at the place, and what would help; empty: something is known. varied: it is that
+// the reference varied too much for an interval.
+func (p *spot) unanswered() (line string, varied bool) {
 	t := p.t
 	to := p.reference()
 	check := p.s.Check(p.rows[0])
@@ -583,36 +598,43 @@ func (p *spot) unanswered() string {
 	virtual := slices.ContainsFunc(p.rows, func(r *data.Row) bool { return !r.Representative })
 	switch {
 	case t.trials == 0:
-		return "Nothing was measured yet for " + p.work + "." + again(p.s)
+		return "Nothing was measured yet for " + p.work + "." + again(p.s), false
 	case t.good == 0:
-		return "Every run of " + p.work + " failed." + t.failed
+		return "Every run of " + p.work + " failed." + t.failed, false
 	case t.good > 0 && t.open > 0 && t.lonely:
-		return p.amounts(to)
+		return p.amounts(to), false
 	case len(t.ranked) > 0:
-		return ""
+		return "", false
 	case emulated && virtual && !waiting:
-		return p.emulated()
+		return p.emulated(), false
 	case doubtful && check != nil:
-		return "Do not use these figures yet: bare metal differs from itself by " + itself(check) + ". More rounds show whether that is chance." + again(p.s)
+		return "Do not use these figures yet: " + fromItself(*check) + ". More rounds show whether that is chance." + again(p.s), false
 	case waiting && p.s.Folders[0].Rounds <= 1:
-		return "Interrupted in round 1: nothing can be compared yet." + again(p.s)
+		return "Interrupted in round 1: nothing can be compared yet." + again(p.s), false
 	case t.alone:
-		return "Only " + to + " was measured for " + p.work + ": there is nothing to compare with it." + again(p.s)
-	case t.unbounded:
-		return p.varied()
+		return "Only " + to + " was measured for " + p.work + ": there is nothing to compare with it." + again(p.s), false
+	case len(t.unbounded) > 0:
+		return p.varied(), true
 	case t.open > 0:
-		return "One round gives no interval for " + p.work + ": at least two are needed." + again(p.s)
+		return "One round gives no interval for " + p.work + ": at least two are needed." + again(p.s), false
 	}
-	return "Nothing can be compared for " + p.work + ": too many runs failed." + t.failed
+	return "Nothing can be compared for " + p.work + ": too many runs failed." + t.failed, false
 }
 
 // varied says that the reference varied too much for an interval.
 func (p *spot) varied() string {
-	if len(p.s.Folders) > 0 && p.s.Folders[0].Rounds <= 3 {
-		return Count(p.s.Folders[0].Rounds, "round") + " are too few for an interval for " + p.work + ": " + p.reference() + " varied too much between them." + again(p.s)
+	if few := fewest(p.t.unbounded); few <= 3 {
+		are := " are"
+		if few == 1 {
+			are = " is"
+		}
+		return Count(few, "round") + are + " too few for an interval for " + p.work + ": " + p.reference() + " varied too much between them." + again(p.s)
 	}
 	return Capital(p.reference()) + " varied too much to give an interval for " + p.work + width(p.s.Check(p.rows[0])) + ". Try `tare doctor --noise`, or a longer workload."
 }
+
+// onlyEmulated follows figures of emulated VMs.
+const onlyEmulated = " Compare these figures only with those of other emulated VMs: this host has no hardware virtualization."
 
 // emulated are the figures of emulated VMs, which are compared with nothing but emulated VMs.
 func (p *spot) emulated() string {
@@ -625,7 +647,7 @@ func (p *spot) emulated() string {
 			all = append(all, p.environment(r)+": "+amountOr(r, Called(r.Metric)+" "+Mean(r)))
 		}
 	}
-	return Capital(p.work) + ": " + firstFew(all) + ". Compare these figures only with those of other emulated VMs: this host has no hardware virtualization."
+	return Capital(p.work) + ": " + firstFew(all) + "." + onlyEmulated
 }
 
 // amounts are the figures of a place without a reference.
@@ -644,18 +666,6 @@ func firstFew(all []string) string {
 		all = append(all[:most], Count(n, "more environment"))
 	}
 	return strings.Join(all, "; ")
-}
-
-// itself says by how much bare metal differs from itself: "+9 % (+5 to +12)".
-func itself(a *data.AACheck) string {
-	d := min(Places(100*(a.Ratio-1), 100*(a.Low-1), 100*(a.High-1)), 2)
-	for _, end := range []float64{a.Low, a.High} { // an end that rounds to zero hides on which side it is
-		for d < 2 && end != 1 && math.Abs(100*(end-1))*math.Pow(10, float64(d)) < 0.5 {
-			d++
-		}
-	}
-	at := func(v float64) string { return Signed(Number(100*(v-1), d)) }
-	return at(a.Ratio) + " % (" + at(a.Low) + " to " + at(a.High) + ")"
 }
 
 // width says how wide a check's interval is, in brackets.

@@ -62,7 +62,7 @@ func Interval(v, low, high float64) string { return measured(v, low, high, Decim
 
 // signed writes a change with its interval, all shares: "+2.1 % (+0.9 to +3.3)".
 func signed(v, low, high float64) string {
-	d := min(Places(100*v, 100*low, 100*high), 3)
+	d := sidedPlaces(100*v, 100*low, 100*high, 3)
 	mark := func(share float64) string {
 		if share > 0 {
 			return "+" + Number(100*share, d)
@@ -70,6 +70,17 @@ func signed(v, low, high float64) string {
 		return Number(100*share, d)
 	}
 	return mark(v) + " % (" + mark(low) + " to " + mark(high) + ")"
+}
+
+// sidedPlaces is Places of a difference, most at most. It has up to two decimals if they show on which side of zero an end is.
+func sidedPlaces(v, low, high float64, most int) int {
+	d := min(Places(v, low, high), most)
+	for _, end := range []float64{low, high} {
+		for d < 2 && end != 0 && math.Abs(end)*math.Pow(10, float64(d)) < 0.5 {
+			d++
+		}
+	}
+	return d
 }
 
 // Places says how many decimals a value deserves: its distance to the nearer end of its interval is written with

@@ -157,7 +157,7 @@ type tally struct {
 	trials, good int
 	ranked       []*data.Row // rows that can be ranked: they have an interval
 	open         int         // rows that cannot be ranked: they have no interval
-	unbounded    bool        // some of the open rows lack bounds
+	unbounded    []*data.Row // those of the open rows that lack bounds
 	lonely       bool        // no row has a baseline
 	alone        bool        // only the baseline ran
 	failed       string      // failures of the baseline, to follow a sentence; empty: too few to mention
@@ -182,8 +182,9 @@ func tallied(rows []*data.Row, named func(*data.Row) string) tally {
 			t.ranked = append(t.ranked, r)
 		} else if r.Rounds > 0 {
 			t.open++
-			_, unbounded := data.Has[data.Unbounded](r)
-			t.unbounded = t.unbounded || unbounded
+			if _, unbounded := data.Has[data.Unbounded](r); unbounded {
+				t.unbounded = append(t.unbounded, r)
+			}
 		}
 	}
 	return t

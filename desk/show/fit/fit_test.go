@@ -97,7 +97,7 @@ func TestTheFindingHasTheMetricBesideTheLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = " With 2 in all, the p95 of FFmpeg is 1.0 to 1.4 times its value without neighbours. With 3 it is 1.8 to 2.2 times. The limit is 1.5 times."
+	const want = " With 2 running, the p95 of FFmpeg is 1.0 to 1.4 times its value without neighbours. With 3 it is 1.8 to 2.2 times. The limit is 1.5 times."
 	if got := words.Headline(s); len(got) != 1 || !strings.Contains(got[0], want) {
 		t.Errorf("%q, want %q in it", got, want)
 	}
@@ -107,11 +107,11 @@ func TestTheFindingHasTheMetricBesideTheLimit(t *testing.T) {
 func TestWhatEachNumberDid(t *testing.T) {
 	c := config{of: &kind.Config{Metric: "p95", Factor: 1.5}}
 	for want, f := range map[string]*fits{
-		" With 2 in all, the p95 of shor is 1.15 to 1.49 times its value without neighbours. With 3 it is 1.2 to 1.9 times, and with 4 it is 1.8 to 2.3 times. The limit is 1.5 times.": {
+		" With 2 running, the p95 of shor is 1.15 to 1.49 times its value without neighbours. With 3 it is 1.2 to 1.9 times, and with 4 it is 1.8 to 2.3 times. The limit is 1.5 times.": {
 			least: 2, most: 3, tails: map[int]span{2: {1.15, 1.487}, 3: {1.2, 1.9}, 4: {1.8, 2.3}}},
-		" With 2 in all, the p95 of shor is 1.1 times its value without neighbours. With 3 it is 1.7 times. The limit is 1.5 times.": {
+		" With 2 running, the p95 of shor is 1.1 times its value without neighbours. With 3 it is 1.7 times. The limit is 1.5 times.": {
 			least: 2, most: 2, tails: map[int]span{2: {1.1, 1.1}, 3: {1.7, 1.7}}},
-		" With 1 in all, the p95 of shor is 2.0 times its value without neighbours. The limit is 1.5 times.": {
+		" With 1 running, the p95 of shor is 2.0 times its value without neighbours. The limit is 1.5 times.": {
 			tails: map[int]span{1: {2, 2}}},
 	} {
 		if got := c.limit(f, "shor"); got != want {

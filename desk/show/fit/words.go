@@ -150,7 +150,7 @@ func (c config) limit(f *fits, work string) string {
 		return fmt.Sprintf(" With more, the %s of %s is at least %g times its value without neighbours.", metric, work, c.of.Factor)
 	}
 	var said []string
-	is, of := fmt.Sprintf(" in all, the %s of %s is", metric, work), " its value without neighbours"
+	is, of := fmt.Sprintf(" running, the %s of %s is", metric, work), " its value without neighbours"
 	say := func(n int, ratio span) {
 		said = append(said, fmt.Sprintf("with %d%s %s times%s", n, is, ratio.beside(c.of.Factor), of))
 		is, of = " it is", ""
