@@ -88,10 +88,10 @@ func (r rule) applies(t notebook.Treatment) bool {
 	return r.study.Design.Looks() > 0 && t.Rounds == 0 && t.Representative()
 }
 
-// ratio is the treatment's ratio to its baseline after these rounds.
+// ratio is the treatment's ratio to its baseline after these rounds. ok: it has a baseline.
 func (r rule) ratio(t notebook.Treatment, rounds int) (q stats.Quotient, ok bool) {
 	if _, ok = r.baseline(t); !ok {
-		return q, false
+		return stats.NoRatio, false
 	}
 	order, own := r.pooled(r.own(t), rounds)
 	_, others := r.pooled(r.arms(t), rounds)

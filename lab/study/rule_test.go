@@ -63,6 +63,9 @@ func TestRuleCountsBothArms(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", s.Treatments[i].ID, q, want)
 		}
 	}
+	if q, ok := r.ratio(s.Treatments[0], 4); ok || q.HasInterval() {
+		t.Errorf("bare metal has the ratio %+v to itself", q)
+	}
 	if seen := r.seen(0, r.arms(s.Treatments[2])...); seen != (stats.Seen{Trials: 2, Seconds: 2}) {
 		t.Errorf("both arms did %+v in the first round", seen)
 	}
