@@ -63,11 +63,17 @@ func TestRuleCountsBothArms(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", s.Treatments[i].ID, q, want)
 		}
 	}
-	if q, ok := r.ratio(s.Treatments[0], 4); ok || q.HasInterval() {
-		t.Errorf("bare metal has the ratio %+v to itself", q)
-	}
 	if seen := r.seen(0, r.arms(s.Treatments[2])...); seen != (stats.Seen{Trials: 2, Seconds: 2}) {
 		t.Errorf("both arms did %+v in the first round", seen)
+	}
+}
+
+// Without a baseline there is no ratio, and not one of 0.
+func TestNoRatioWithoutABaseline(t *testing.T) {
+	s := fakePlan(notebook.Design{Floor: 3, Cap: 50, Trials: 1}, cnT).Study
+	r := rule{newProgress(&s), baselinesOf(&s)}
+	if q, ok := r.ratio(s.Treatments[0], 4); ok || q.HasInterval() {
+		t.Errorf("%+v, %t", q, ok)
 	}
 }
 

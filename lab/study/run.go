@@ -228,7 +228,7 @@ func (r *Run) share(usual time.Duration) time.Time {
 func (r *Run) take(t notebook.Treatment, tr notebook.Trial) {
 	r.progress.take(tr)
 	if r.Watch != nil && !tr.Warmup {
-		var q stats.Quotient
+		q := stats.NoRatio
 		if b, _ := r.rule.baseline(t); b.ID != t.ID {
 			q, _ = r.rule.ratio(t, tr.Round+1)
 		}
