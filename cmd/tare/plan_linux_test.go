@@ -123,7 +123,7 @@ func TestAStudyFileIsChecked(t *testing.T) {
 	}
 	const good = "name: mine\nworkloads: [{name: cpu, params: {millions: [1, 2]}}]\nplatforms: [{platform: bm}, {platform: cn, engines: docker, provisioning: pinned}]\ninstances: 1/1GB\ndesign: {rounds: 4}\n"
 	for _, c := range []struct{ from, to, want string }{
-		{"", "", "./s.yaml is ok: 6 configurations of 1 workload, 4 rounds each. How long that takes here: tare run ./s.yaml --plan\n"},
+		{"", "", "./s.yaml is ok: 6 configurations of 1 workload, 4 rounds each. To see how long that takes here: tare run ./s.yaml --plan\n"},
 		{"millions", "milions", `tare: ./s.yaml:2: workload cpu has no parameter "milions"`},
 		{"rounds: 4", "rounds: 4}\nclaims: pining\n#", `tare: study mine: claims: there are no claims of "pining"`},
 		{"{platform: bm}", "{platform: bm}, {platform: vm, kernel: ./nosuch}", "nosuch"},

@@ -19,7 +19,7 @@ const mostNamed = 3
 func Compared(c *compare.Comparison) string {
 	said := verdicts(c)
 	if slices.ContainsFunc(c.Found(stats.Slower, stats.Faster), func(x compare.Change) bool { return !x.Relative && timed(x.Old.Metric) }) {
-		said += " Means are compared, so a host that became slower or faster would show the same."
+		said += " Tare compared means here, so a change in the host's own speed would look the same."
 	}
 	return said
 }
@@ -220,9 +220,9 @@ const hopeless = 20
 // settled says how many rounds would settle an inconclusive change, and how that compares with what the folders have.
 func settled(x compare.Change) string {
 	if had := max(x.Old.Rounds, x.New.Rounds); x.Rounds > hopeless*had {
-		return fmt.Sprintf("too small for this noise: about %s in each folder would be needed, and they have at most %d", Count(x.Rounds, "round"), had)
+		return fmt.Sprintf("too small for this noise: even odds of settling it need about %s in each folder, which have at most %d", Count(x.Rounds, "round"), had)
 	}
-	return fmt.Sprintf("about %s in each folder have even odds of settling it, and %d have good odds", Count(x.Rounds, "round"), stats.Likely(x.Rounds))
+	return fmt.Sprintf("about %s in each folder may settle it (even odds); %d are likely to", Count(x.Rounds, "round"), stats.Likely(x.Rounds))
 }
 
 // beyond says by how much a ratio is beyond 1, with its interval: "5.1 % more (4.2 to 6.0)", of a large one "3.07 times as much (1.59 to

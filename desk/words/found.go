@@ -247,7 +247,7 @@ func howMade(s *data.Summary) string {
 	last := s.Folders[len(s.Folders)-1].Last
 	tested := ""
 	if slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return oneSided(s, r) }) {
-		tested = "; a verdict is a test of one side, so an interval may reach inside the margin"
+		tested = "; verdicts are one-sided tests, so the interval of a faster or slower row may reach slightly inside the margin"
 	}
 	return fmt.Sprintf("%s %s; %s of %s failed. Intervals are of 95 %%%s. %s.", rounded, how, Thousands(failed), Count(trials, run), tested, last.UTC().Format("2 Jan 2006, 15:04 UTC"))
 }

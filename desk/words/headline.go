@@ -62,7 +62,7 @@ func spotOf(s *data.Summary, rows []*data.Row) *spot {
 	return p
 }
 
-// rank makes these rows what is ranked at the place.
+// rank sets the rows that the place ranks.
 func (p *spot) rank(rows []*data.Row) {
 	p.t.ranked = rows
 	p.families = data.Together(rows, func(a, b *data.Row) bool {
@@ -70,8 +70,8 @@ func (p *spot) rank(rows []*data.Row) {
 	})
 }
 
-// instead are the findings by the first secondary metric that ranks one of the environments without an interval in the place's own metric: of
-// a service whose response times vary too much, its throughput.
+// instead returns findings for the environments whose own metric has no interval. It uses the first secondary metric that ranks any of them:
+// throughput, for a service whose response times vary too much.
 func (p *spot) instead() []string {
 	for _, rows := range data.InFigures(p.rows) {
 		q := spotOf(p.s, rows)
@@ -586,8 +586,8 @@ func lasting(s *data.Summary, rounds int) string {
 	}
 }
 
-// unanswered says why nothing is known at the place, and what would help; empty: something is known. varied: it is that
-// the reference varied too much for an interval.
+// unanswered says why nothing is known at the place, and what would help; empty: something is known. varied reports
+// whether the reason is that the reference varied too much for an interval.
 func (p *spot) unanswered() (line string, varied bool) {
 	t := p.t
 	to := p.reference()
@@ -624,11 +624,7 @@ func (p *spot) unanswered() (line string, varied bool) {
 // varied says that the reference varied too much for an interval.
 func (p *spot) varied() string {
 	if few := fewest(p.t.unbounded); few <= 3 {
-		are := " are"
-		if few == 1 {
-			are = " is"
-		}
-		return Count(few, "round") + are + " too few for an interval for " + p.work + ": " + p.reference() + " varied too much between them." + again(p.s)
+		return Count(few, "round") + " are too few for an interval for " + p.work + ": " + p.reference() + " varied too much between them." + again(p.s)
 	}
 	return Capital(p.reference()) + " varied too much to give an interval for " + p.work + width(p.s.Check(p.rows[0])) + ". Try `tare doctor --noise`, or a longer workload."
 }

@@ -72,7 +72,7 @@ func signed(v, low, high float64) string {
 	return mark(v) + " % (" + mark(low) + " to " + mark(high) + ")"
 }
 
-// sidedPlaces is Places of a difference, most at most. It has up to two decimals if they show on which side of zero an end is.
+// sidedPlaces is Places for a difference, capped at most. It adds decimals, up to two, so that an end other than zero does not round to zero.
 func sidedPlaces(v, low, high float64, most int) int {
 	d := min(Places(v, low, high), most)
 	for _, end := range []float64{low, high} {

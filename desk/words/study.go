@@ -9,7 +9,7 @@ import (
 
 // StudyOK says that a study file has no error, and what it asks for.
 func StudyOK(name string, configurations, workloads, floor, most int) string {
-	return fmt.Sprintf("%s is ok: %s of %s, %s each. How long that takes here: tare run %[1]s --plan", name, Count(configurations, "configuration"), Count(workloads, "workload"), Between(floor, most, "round"))
+	return fmt.Sprintf("%s is ok: %s of %s, %s each. To see how long that takes here: tare run %[1]s --plan", name, Count(configurations, "configuration"), Count(workloads, "workload"), Between(floor, most, "round"))
 }
 
 // Between counts something with a range: "5 to 20 rounds".

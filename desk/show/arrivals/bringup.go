@@ -42,8 +42,7 @@ func risen(p *chart.Panel) (all [][]*data.Row, marks []chart.Mark) {
 	return all, marks
 }
 
-// overRates says whether the rows of each kind of guest differ in their rate, as those of a figure by another factor do not, and some kind has
-// several rates.
+// overRates reports whether no two rows of one kind of guest share a rate, and at least one kind has several rates.
 func overRates(all [][]*data.Row) (several bool) {
 	for _, rows := range all {
 		rates := len(data.Distinct(rows, started))

@@ -138,7 +138,7 @@ func TestRecoverWaitsForWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// A container that ends while the engine is about to kill it makes Docker 20.10 fail, and is removed by asking again.
+// Docker 20.10 cannot remove a container that ends just before the kill. A second request removes it.
 func TestRemoveAContainerThatJustEnded(t *testing.T) {
 	asked := 0
 	socket := fake(t, pong("1.41", func(w http.ResponseWriter, r *http.Request) {

@@ -9,7 +9,7 @@ import (
 	"tare/notebook"
 )
 
-// board is a type of QEMU's machines.
+// board is a QEMU machine type.
 type board struct {
 	name    string // QEMU's
 	options string // of the machine
@@ -22,8 +22,8 @@ type board struct {
 // q35 is what users of VMs have. It omits what a default machine has and no guest uses (VGA, floppy, CD-ROM, …).
 var q35 = board{name: "q35", options: ",usb=off,vmport=off", bus: "pci", noROM: ",romfile=", module: "virtio_pci"}
 
-// microvm is the smallest machine: no PCI, virtio devices at fixed addresses, and a firmware (qboot) that only starts the kernel
-// (QEMU's documentation, "microvm virtual platform", which names Firecracker's machine as its model).
+// microvm is QEMU's minimal machine type: no PCI, virtio devices at fixed addresses, and no firmware beyond what starts a kernel (QEMU's
+// documentation, "microvm virtual platform", which names Firecracker's machine as its model).
 var microvm = board{name: "microvm", bus: "device", module: "virtio_mmio", bare: true}
 
 // boards are the types of machines by the name of their engine.
@@ -42,9 +42,9 @@ func (b board) device(name string) string { return name + "-" + b.bus }
 
 // cmdline is added to the command line of the guest's kernel.
 //
-// A microVM has no clock by which a kernel could measure the CPU's time-stamp counter but the PIT. On a busy host software emulation is
-// too uneven for that: the kernel then hangs without a clock (seen in three of eight boots), or goes on with one of 4 ms. So it is told the
-// frequency, and to trust it.
+// In a microVM the kernel can calibrate the time-stamp counter (TSC) only against the PIT. On a busy host, emulation is too uneven for
+// that: the kernel hangs (three of eight boots) or falls back to a clock of 4 ms. So Tare passes the TSC's frequency, and marks the TSC as
+// reliable.
 func (b board) cmdline(accelerator string) string {
 	if b.bare && accelerator == notebook.TCG {
 		return fmt.Sprintf("tsc_early_khz=%d tsc=reliable ", tscKHz())
@@ -52,15 +52,15 @@ func (b board) cmdline(accelerator string) string {
 	return ""
 }
 
-// firmware returns the arguments for a firmware other than the board's own.
+// firmware returns the arguments for a firmware other than QEMU's default.
 func (b board) firmware(accelerator string) []string {
-	if !b.bare && accelerator == notebook.KVMEmulated {
+	if b.bare || accelerator == notebook.KVMEmulated {
 		return []string{"-bios", "qboot.rom"} // QEMU's smallest firmware, which only starts the kernel
 	}
 	return nil
 }
 
-// made is the machine that the board makes where this one is asked for.
+// made returns the machine as the board can build it.
 func (b board) made(m notebook.Machine) notebook.Machine {
 	m.Disk.IOThread = m.Disk.IOThread && !b.bare
 	return m

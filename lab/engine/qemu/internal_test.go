@@ -461,12 +461,12 @@ func TestMicroVMArgs(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := strings.Join(args, " ")
-		for _, has := range []string{"-machine microvm,acpi=off ", want, "-device virtio-serial-device ", "-device virtio-net-device,netdev=net ", "-device virtio-blk-device,id=root,drive=root,", "-device virtio-blk-device,id=work,"} {
+		for _, has := range []string{"-machine microvm,acpi=off ", "-bios qboot.rom ", want, "-device virtio-serial-device ", "-device virtio-net-device,netdev=net ", "-device virtio-blk-device,id=root,drive=root,", "-device virtio-blk-device,id=work,"} {
 			if !strings.Contains(all+" ", has) {
 				t.Errorf("%q: no %q in %s", text, has, all)
 			}
 		}
-		for _, no := range []string{"pci", "-numa", "iothread", "romfile", "-bios"} {
+		for _, no := range []string{"pci", "-numa", "iothread", "romfile"} {
 			if strings.Contains(all, no) {
 				t.Errorf("%q: %q in %s", text, no, all)
 			}

@@ -4,7 +4,7 @@ package qemu
 
 import "time"
 
-// cycles reads the CPU's time-stamp counter, which software emulation gives its guests as theirs.
+// cycles reads the CPU's time-stamp counter, which QEMU's emulation passes on to its guests.
 func cycles() uint64
 
 // instant is a moment by the time-stamp counter and by the clock.
@@ -25,5 +25,5 @@ func tscKHz() uint64 {
 		time.Sleep(tscTime - passed)
 	}
 	now, n := time.Now(), cycles()
-	return (n - begun.cycles) * uint64(time.Millisecond) / uint64(now.Sub(begun.time))
+	return uint64(float64(n-begun.cycles) / now.Sub(begun.time).Seconds() / 1000) // a product of integers would overflow after two hours
 }

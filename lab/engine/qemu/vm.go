@@ -37,8 +37,8 @@ import (
 	"tare/notebook/durable"
 )
 
-// VM and VMCN are the engines of virtual machines, and of containers in them. MicroVM is that of virtual machines on QEMU's smallest
-// board.
+// VM and VMCN are the engines of virtual machines, and of containers in them. MicroVM is that of virtual machines of QEMU's minimal
+// machine type.
 var (
 	VM      = kind(notebook.VM, usualName)
 	VMCN    = kind(notebook.VMCN, usualName)
