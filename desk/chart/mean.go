@@ -164,13 +164,19 @@ func columns(marks []Mark, axis string, network bool) *Picture {
 		center := (first + slot*0.14 + x1) / 2
 		name := strings.TrimPrefix(m.Group, short+" ")
 		wide := float64(lines)*(at-first+slot*gap*0.9) + float64(lines-1)*slot*gap*0.9
-		c.text(center, foot+13+13*float64(groups%lines), middle, smallSize, ink, fit(name, smallSize, min(wide, 2*center-4, 2*(pageWidth-center)-4)))
+		c.inPage(center, foot+13+13*float64(groups%lines), fit(name, smallSize, min(wide, 0.9*pageWidth)))
 		at += gap * slot
 		first = at
 		groups++
 	}
 	c.line(ink, 1, left, base, pageWidth-right, base)
 	return c
+}
+
+// inPage writes a name with its middle at x, or as near to that as the page's edges allow.
+func (c *Picture) inPage(x, y float64, name string) {
+	half := 0.55 * width(name, smallSize) // another font may be wider
+	c.text(max(min(x, pageWidth-2-half), 2+half), y, middle, smallSize, ink, name)
 }
 
 // trials draws dots, spread evenly and always the same way over a breadth.
