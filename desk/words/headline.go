@@ -323,18 +323,26 @@ func Headline(s *data.Summary) (all []string) {
 		all = append(all, open...)
 	}
 	all = data.Distinct(all, func(line string) string { return line })
-	for i := range all[:max(len(all)-1, 0)] { // once is enough
-		if strings.HasSuffix(all[len(all)-1], onlyEmulated) {
-			all[i] = strings.TrimSuffix(all[i], onlyEmulated)
-		}
-	}
 	if n := len(all) - mostSentences; n > 0 {
 		all, more = all[:mostSentences], more+n
 	}
+	once(all, onlyEmulated)
 	if more > 0 {
 		all = append(all, "The table has "+Count(more, "more finding")+".")
 	}
 	return all
+}
+
+// once leaves a remark at the end of the last of the lines that have it.
+func once(lines []string, remark string) {
+	said := false
+	for i, line := range slices.Backward(lines) {
+		if rest, has := strings.CutSuffix(line, remark); has && said {
+			lines[i] = rest
+		} else {
+			said = said || has
+		}
+	}
 }
 
 // together is one sentence for places at which the same environments cost a bounded share of times; empty: they need one each.

@@ -551,8 +551,9 @@ func (e *daemon) remove(ctx context.Context, entry journal.Entry, appears time.T
 			err := e.do(ctx, http.MethodDelete, path, url.Values{"force": {"1"}, "v": {"1"}}, nil, nil)
 			// Not found: just gone. Conflict: the engine is already removing it. Not running: it ended before the engine could kill it,
 			// and Docker 20.10 fails then. Ask again until it is gone.
-			ended := status(err) == http.StatusInternalServerError && strings.Contains(err.Error(), "is not running")
-			if s := status(err); err != nil && s != http.StatusNotFound && s != http.StatusConflict && !ended {
+			s := status(err)
+			ended := s == http.StatusInternalServerError && strings.Contains(err.Error(), "is not running")
+			if err != nil && s != http.StatusNotFound && s != http.StatusConflict && !ended {
 				return err
 			}
 		}

@@ -11,12 +11,12 @@ import (
 
 // board is a QEMU machine type.
 type board struct {
-	name    string // QEMU's
-	options string // of the machine
-	bus     string // ends the names of its virtio devices
-	noROM   string // option of a network card that would otherwise have a program for the firmware
-	module  string // of the guest's kernel, for the bus
-	bare    bool   // it has neither PCI nor NUMA nodes nor I/O threads
+	name    string // QEMU's name for it
+	options string // further options of -machine
+	bus     string // suffix of the names of virtio devices
+	noROM   string // option that gives a network card no boot ROM
+	module  string // the guest's kernel module for the bus
+	minimal bool   // no PCI bus, no NUMA nodes, no I/O threads for disks
 }
 
 // q35 is what users of VMs have. It omits what a default machine has and no guest uses (VGA, floppy, CD-ROM, …).
@@ -24,14 +24,14 @@ var q35 = board{name: "q35", options: ",usb=off,vmport=off", bus: "pci", noROM: 
 
 // microvm is QEMU's minimal machine type: no PCI, virtio devices at fixed addresses, and no firmware beyond what starts a kernel (QEMU's
 // documentation, "microvm virtual platform", which names Firecracker's machine as its model).
-var microvm = board{name: "microvm", bus: "device", module: "virtio_mmio", bare: true}
+var microvm = board{name: microName, bus: "device", module: "virtio_mmio", minimal: true}
 
 // boards are the types of machines by the name of their engine.
-var boards = map[string]board{usualName: q35, "microvm": microvm}
+var boards = map[string]board{usualName: q35, microName: microvm}
 
 // machine is the value of QEMU's -machine.
 func (b board) machine(accelerator string) string {
-	if b.bare && accelerator == notebook.KVMEmulated {
+	if b.minimal && accelerator == notebook.KVMEmulated {
 		return b.name + b.options + ",acpi=off" // the kernel's command line then names the devices, see guestinit.NoACPI
 	}
 	return b.name + b.options
@@ -46,7 +46,7 @@ func (b board) device(name string) string { return name + "-" + b.bus }
 // that: the kernel hangs (three of eight boots) or falls back to a clock of 4 ms. So Tare passes the TSC's frequency, and marks the TSC as
 // reliable.
 func (b board) cmdline(accelerator string) string {
-	if b.bare && accelerator == notebook.TCG {
+	if b.minimal && accelerator == notebook.TCG {
 		return fmt.Sprintf("tsc_early_khz=%d tsc=reliable ", tscKHz())
 	}
 	return ""
@@ -54,7 +54,7 @@ func (b board) cmdline(accelerator string) string {
 
 // firmware returns the arguments for a firmware other than QEMU's default.
 func (b board) firmware(accelerator string) []string {
-	if b.bare || accelerator == notebook.KVMEmulated {
+	if b.minimal || accelerator == notebook.KVMEmulated {
 		return []string{"-bios", "qboot.rom"} // QEMU's smallest firmware, which only starts the kernel
 	}
 	return nil
@@ -62,16 +62,16 @@ func (b board) firmware(accelerator string) []string {
 
 // made returns the machine as the board can build it.
 func (b board) made(m notebook.Machine) notebook.Machine {
-	m.Disk.IOThread = m.Disk.IOThread && !b.bare
+	m.Disk.IOThread = m.Disk.IOThread && !b.minimal
 	return m
 }
 
 // lacks says which part of a machine the board cannot have, and why; empty: it can have all of them.
 func (b board) lacks(m notebook.Machine) (part, why string) {
 	switch {
-	case b.bare && m.Devices != "":
+	case b.minimal && m.Devices != "":
 		return "devices=" + m.Devices, "QEMU's machine " + b.name + " has no PCI bus for them: use engine qemu"
-	case b.bare && m.Nodes > 1:
+	case b.minimal && m.Nodes > 1:
 		return "several NUMA nodes", "QEMU's machine " + b.name + " has only one: use engine qemu"
 	}
 	return "", ""

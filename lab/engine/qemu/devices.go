@@ -150,16 +150,14 @@ func (d *Driver) tryParts(ctx context.Context, t notebook.Treatment, m notebook.
 
 // lacks is the error of a machine that QEMU does not make, with what to do.
 func (d *Driver) lacks(m notebook.Machine, why string) error {
-	if m.CPU != "" && strings.Contains(why, "CPU model") {
-		return d.kind.Unsupported("cpu="+m.CPU, why+"; qemu-system-x86_64 -cpu help lists the models")
-	}
 	switch {
+	case m.CPU != "" && strings.Contains(why, "CPU model"):
+		return d.kind.Unsupported("cpu="+m.CPU, why+"; qemu-system-x86_64 -cpu help lists the models")
 	case m.Devices != "":
+		return d.kind.Unsupported("devices="+m.Devices, why+
+			"; install QEMU's module for it (Debian 13, Ubuntu: apt-get install qemu-system-modules-spice; Debian 12 has it in qemu-system-common)")
 	case m.CPU != "":
 		return d.kind.Unsupported("cpu="+m.CPU, why)
-	default:
-		return d.kind.Unsupported("a machine of type "+d.board.name, why)
 	}
-	return d.kind.Unsupported("devices="+m.Devices, why+
-		"; install QEMU's module for it (Debian 13, Ubuntu: apt-get install qemu-system-modules-spice; Debian 12 has it in qemu-system-common)")
+	return d.kind.Unsupported("a machine of type "+d.board.name, why)
 }

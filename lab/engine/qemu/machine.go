@@ -175,7 +175,7 @@ func (h hardware) memoryArgs() (args []string) {
 			kind = fmt.Sprintf("memory-backend-memfd,hugetlb=on,hugetlbsize=%d,prealloc=on", m.HugePages)
 		}
 		args = append(args, "-object", fmt.Sprintf("%s,id=%s,size=%d", kind, node(i), h.memory/int64(m.Nodes)))
-		if h.board.bare { // without nodes
+		if h.board.minimal { // without nodes
 			args = append(args, "-machine", "memory-backend="+node(i))
 			continue
 		}

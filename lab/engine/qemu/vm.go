@@ -42,7 +42,7 @@ import (
 var (
 	VM      = kind(notebook.VM, usualName)
 	VMCN    = kind(notebook.VMCN, usualName)
-	MicroVM = kind(notebook.VM, "microvm")
+	MicroVM = kind(notebook.VM, microName)
 )
 
 // kind registers the engine of one of the two platforms, for one of the boards.
@@ -113,7 +113,8 @@ func checkArchitecture() error {
 
 const (
 	qemu      = "qemu-system-x86_64"
-	usualName = "qemu" // the engine's with the usual board
+	usualName = "qemu" // of the engine with the usual board
+	microName = "microvm"
 )
 
 // guestModules are the kernel modules that every guest needs in addition to its board's, and the optional ones that it uses where the
