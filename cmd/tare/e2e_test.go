@@ -29,6 +29,7 @@ import (
 	"tare/desk/export"
 	"tare/internal/require"
 	"tare/lab/image/imagetest"
+	"tare/lab/network/networktest"
 	"tare/notebook"
 )
 
@@ -243,6 +244,9 @@ func (h *testHost) nothingLeft() {
 		if err == nil && len(entries) > 0 {
 			h.t.Errorf("left in %s: %v", dir, entries)
 		}
+	}
+	if left := networktest.Deserted(h.t); len(left) > 0 {
+		h.t.Errorf("left in the firewall: %q", left)
 	}
 	containers, err := dockerContainers()
 	containers = slices.DeleteFunc(containers, func(id string) bool { return slices.Contains(h.kept, id) })

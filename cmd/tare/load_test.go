@@ -3,7 +3,6 @@
 package main
 
 import (
-	"net"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,12 +11,10 @@ import (
 	"time"
 
 	"tare/desk/words"
+	"tare/lab/network/networktest"
 	"tare/lab/remote/remotetest"
 	"tare/notebook"
 )
-
-// ourBridge is the name of a bridge of Tare's in a rule.
-var ourBridge = regexp.MustCompile(`\btare[0-9]+\b`)
 
 // TestALoadFromAnotherMachine: the load of a user's own service runs on another machine, whose ssh server is killed in the middle.
 func TestALoadFromAnotherMachine(t *testing.T) {
@@ -83,22 +80,9 @@ design: {rounds: {floor: 2, cap: 2}, trials: 1, warmups: 0, timeout: 1m}
 		t.Errorf("%d trials of %d treatments, %d failed; want 8 of 4, and 1: %s", len(all), len(networks), failed, errs)
 	}
 	m.Empty()
-	// Other tests have bridges of their own at the same time. A rule is left if it belongs to the load's machine, or to a bridge
-	// that is gone.
 	own := regexp.MustCompile(`\b(` + regexp.QuoteMeta(m.Here) + "|" + regexp.QuoteMeta(m.Address) + `)\b`)
-	var left []string
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		left = slices.DeleteFunc(strings.Split(m.Must("iptables-save"), "\n"), func(rule string) bool {
-			return !own.MatchString(rule) && !slices.ContainsFunc(ourBridge.FindAllString(rule, -1), func(bridge string) bool {
-				_, err := net.InterfaceByName(bridge)
-				return err != nil
-			})
-		})
-		if len(left) == 0 {
-			break
-		}
-	}
-	if len(left) > 0 {
+	left := slices.DeleteFunc(strings.Split(m.Must("iptables-save"), "\n"), func(rule string) bool { return !own.MatchString(rule) })
+	if left = append(left, networktest.Deserted(t)...); len(left) > 0 {
 		t.Errorf("of the host's rules these are left: %q", left)
 	}
 

@@ -262,7 +262,7 @@ func (b *Base) mount(ctx context.Context, root string) error {
 		ctx, cancel := context.WithTimeout(ctx, copying)
 		defer cancel()
 		// Copy the data too, even where the file system could share it: the guests must have separate files.
-		if said, err := exec.CommandContext(ctx, "cp", "--archive", "--reflink=never", "--", b.Spec.Image.Dir, from).CombinedOutput(); err != nil {
+		if said, err := proc.Run(exec.CommandContext(ctx, "cp", "--archive", "--reflink=never", "--", b.Spec.Image.Dir, from)); err != nil {
 			return fmt.Errorf("copying the image's root to %s: %w: %s", from, cmp.Or(context.Cause(ctx), err), said)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 )
 
@@ -40,6 +41,12 @@ func (c *Changes) Announce(entries ...Entry) error {
 		c.open = append(c.open, numbered{id + i, e})
 	}
 	return nil
+}
+
+// Lend lends the journal's lock to a program that makes a change, before it starts. If this process dies first, Recover waits for the
+// program's end. Otherwise the program could make the change after it was undone.
+func (c *Changes) Lend(cmd *exec.Cmd) {
+	cmd.ExtraFiles = append(cmd.ExtraFiles, c.journal.file)
 }
 
 // Undo undoes all changes, the last one first. A change that could not be undone stays, for another call or for Recover, and the

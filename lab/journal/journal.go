@@ -467,8 +467,8 @@ func journalsIn(state string) (dir *os.Root, names []string, err error) {
 const lastFork = 2 * time.Second
 
 // lockOfDead locks a journal that may be a dead process's, and reports whether it got the lock and the file still has its name. If
-// a process was killed while it started another, the child keeps the lock for a moment, until it runs its program; lockOfDead waits
-// for that.
+// a process was killed while it started another, the child keeps the lock for a moment, until it runs its program; and what Lend lent
+// the lock to keeps it until its end. lockOfDead waits for both.
 func lockOfDead(ctx context.Context, file *os.File) (bool, error) {
 	for deadline := time.Now().Add(lastFork); ; {
 		locked, err := durable.TryLockNamed(file)

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,32 +59,48 @@ func insert(ctx context.Context, c *journal.Changes, rule string) error {
 	if err := c.Announce(journal.Entry{Kind: kindRule, Target: rule}); err != nil {
 		return err
 	}
-	return iptables(ctx, "-I", rule)
+	return iptables(ctx, "-I", rule, c.Lend)
 }
 
 func removeRule(ctx context.Context, rule string) error {
 	if !strings.Contains(rule, " ") {
 		rule = staying(rule)
 	}
-	err := iptables(ctx, "-D", rule)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 {
-		// The rule is missing, or cannot be removed. iptables -C says which.
-		if check := iptables(ctx, "-C", rule); errors.As(check, &exit) && exit.ExitCode() == 1 {
-			return nil
-		}
+	err := iptables(ctx, "-D", rule, nil)
+	if !missing(err) {
+		return err
 	}
-	return err
+	// iptables says in the same way that a rule is missing and that it cannot read the table or remove the rule.
+	check := iptables(ctx, "-C", rule, nil)
+	if !missing(check) {
+		return errors.Join(err, check)
+	}
+	table, chain, _ := cutRule(rule)
+	return iptables(ctx, "-S", table+" "+chain, nil)
 }
 
-// iptables calls iptables for a rule.
-func iptables(ctx context.Context, what, rule string) error {
+// missing reports whether iptables answered as it does where there is no such rule.
+func missing(err error) bool {
+	exit, is := errors.AsType[*exec.ExitError](err)
+	return is && exit.ExitCode() == 1
+}
+
+// cutRule cuts a rule into its table, its chain and what iptables matches and does.
+func cutRule(rule string) (table, chain string, rest []string) {
+	words := strings.Fields(rule)
+	return words[0], words[1], words[2:]
+}
+
+// iptables calls iptables for a rule. lend, which may be nil, gets the command before it starts.
+func iptables(ctx context.Context, what, rule string, lend func(*exec.Cmd)) error {
 	ctx, cancel := context.WithTimeout(ctx, ruleTime)
 	defer cancel()
-	words := strings.Fields(rule)
-	cmd := exec.CommandContext(ctx, "iptables", append([]string{"--wait", "10", "--table", words[0], what}, words[1:]...)...)
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
+	table, chain, rest := cutRule(rule)
+	cmd := exec.CommandContext(ctx, "iptables", slices.Concat([]string{"--wait", "10", "--table", table, what, chain}, rest)...)
+	if lend != nil {
+		lend(cmd)
+	}
+	out, err := proc.Run(cmd)
 	if err != nil {
 		said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, said)

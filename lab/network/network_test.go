@@ -22,6 +22,7 @@ import (
 
 	"tare/internal/require"
 	"tare/lab/journal"
+	"tare/lab/network/networktest"
 )
 
 // envHold names the state folder of the process that the tests start to be killed.
@@ -61,33 +62,11 @@ func open(t *testing.T) (*Bridge, *journal.Journal) {
 		if err := b.Close(context.Background()); err != nil {
 			t.Errorf("closed a second time: %v", err)
 		}
-		if left := leftOf(t, b.Name()); len(left) > 0 {
+		if left := networktest.Left(t, b.Name()); len(left) > 0 {
 			t.Errorf("after Close there remain: %v", left)
 		}
 	})
 	return b, j
-}
-
-// leftOf lists links and rules of the bridge of that name.
-func leftOf(t *testing.T, bridge string) (left []string) {
-	t.Helper()
-	links, err := os.ReadDir("/sys/class/net")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range links {
-		if l.Name() == bridge || strings.HasPrefix(l.Name(), bridge+"p") {
-			left = append(left, l.Name())
-		}
-	}
-	if rules, err := exec.Command("iptables", "-S").Output(); err == nil {
-		for line := range strings.Lines(string(rules)) {
-			if slices.Contains(strings.Fields(line), bridge) {
-				left = append(left, line)
-			}
-		}
-	}
-	return left
 }
 
 // guest is a process in a network namespace of its own.
@@ -322,7 +301,7 @@ func TestRecover(t *testing.T) {
 	bridge := strings.TrimSpace(line)
 	if err != nil || !strings.HasPrefix(bridge, "tare") {
 		t.Errorf("the process that was to make a bridge said %q (%v)", line, err)
-	} else if left := leftOf(t, bridge); len(left) < 2 {
+	} else if left := networktest.Left(t, bridge); len(left) < 2 {
 		t.Errorf("of a bridge in use there are %v", left)
 	}
 	cmd.Process.Kill()
@@ -331,7 +310,80 @@ func TestRecover(t *testing.T) {
 	if err != nil || len(undone) < 3 {
 		t.Errorf("recovered %v, %v; want a bridge, a cable and a tap at least", undone, err)
 	}
-	if left := leftOf(t, bridge); len(left) > 0 {
+	if left := networktest.Left(t, bridge); len(left) > 0 {
 		t.Errorf("after a kill and Recover there remain: %v", left)
+	}
+}
+
+// A process is killed while iptables adds a rule for it. The rule must not appear after it was undone.
+func TestKilledWhileARuleIsAdded(t *testing.T) {
+	require.Root(t)
+	real, err := exec.LookPath("iptables")
+	require.That(t, err == nil, "iptables")
+	if calls, err := os.ReadFile(bridgeCalls); err != nil || strings.TrimSpace(string(calls)) != "1" {
+		t.Skip("the kernel does not show bridged frames to iptables, so there is no rule")
+	}
+	dir := t.TempDir()
+	state, started := filepath.Join(dir, "state"), filepath.Join(dir, "started")
+	slow := "#!/bin/sh\ncase \" $* \" in *' -I '*) echo $$ >" + started + ".new; mv " + started + ".new " + started + "; sleep 0.5;; esac\n" + real + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "iptables"), []byte(slow), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), envHold+"="+state, "PATH="+dir+":"+os.Getenv("PATH"))
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitFile(t, started, true)
+	cmd.Process.Kill()
+	cmd.Wait() // its error is our kill
+	undone, err := journal.Recover(t.Context(), state, Undo())
+	if err != nil || len(undone) < 3 {
+		t.Errorf("recovered %v, %v; want a bridge, its tap and its rule", undone, err)
+	}
+	pid, err := os.ReadFile(started)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitFile(t, filepath.Join("/proc", strings.TrimSpace(string(pid))), false)
+	if left := networktest.Deserted(t); len(left) > 0 {
+		t.Errorf("after a kill and Recover there remain: %v", left)
+	}
+}
+
+// awaitFile waits until there is the file, or until there is none.
+func awaitFile(t *testing.T, path string, there bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(path); (err == nil) == there {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: after 20 s it is still so that it exists: %v", path, !there)
+		}
+	}
+}
+
+// iptables exits with 1 for a rule that is missing and for a table that it cannot read. Only the first means that there is nothing to
+// undo.
+func TestATableThatCannotBeRead(t *testing.T) {
+	for _, c := range []struct {
+		script string
+		undone bool
+	}{
+		{"exit 1", false},
+		{"case \" $* \" in *' -S '*) exit 0;; esac; exit 1", true},
+		{"case \" $* \" in *' -D '*) exit 1;; esac; exit 0", false}, // it is there, and cannot be removed
+		{"case \" $* \" in *' -S '*) exit 0;; *' -C '*) exit 4;; esac; exit 1", false},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "iptables"), []byte("#!/bin/sh\n"+c.script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+		if err := Undo()[kindRule](t.Context(), journal.Entry{Kind: kindRule, Target: staying("tare0")}); (err == nil) != c.undone {
+			t.Errorf("iptables is %q: undone with %v, want success: %v", c.script, err, c.undone)
+		}
 	}
 }

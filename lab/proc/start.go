@@ -4,9 +4,11 @@ package proc
 
 import (
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,6 +28,20 @@ func Apart(f func() error) error {
 		done <- f() // the thread, never unlocked, ends with this goroutine
 	}()
 	return <-done
+}
+
+// Run runs a program to its end and returns its output. The program is killed when this process dies, however it dies. It has its own
+// process group: a Ctrl-C must reach only Tare.
+func Run(cmd *exec.Cmd) ([]byte, error) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &unix.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid, cmd.SysProcAttr.Pdeathsig = true, unix.SIGKILL
+	cmd.WaitDelay = time.Second // what it started may hold its output open
+	// The kernel's parent-death signal comes when the thread that made the program ends, so keep the thread until then.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return cmd.CombinedOutput()
 }
 
 // Bind binds a thread to CPUs; 0 is the calling thread.

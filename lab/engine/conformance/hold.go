@@ -18,6 +18,7 @@ import (
 	"tare/lab/engine"
 	"tare/lab/journal"
 	"tare/lab/network"
+	"tare/lab/network/networktest"
 )
 
 // envHold is the environment variable with the holder's orders, as JSON.
@@ -182,6 +183,9 @@ func (r *suite) killed(t *testing.T) {
 		t.Logf("killed after %q: %d changes undone", said, len(undone))
 		if mac == "" || macOf(bridge) == mac {
 			t.Errorf("after a kill and Recover the bridge %s (%s) still exists", bridge, mac)
+		}
+		if left := networktest.Deserted(t); len(left) > 0 {
+			t.Errorf("after a kill and Recover there are rules of bridges that are gone: %q", left)
 		}
 		r.nothingRemains(t, before, s.ID)
 	}
