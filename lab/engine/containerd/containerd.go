@@ -20,6 +20,7 @@ import (
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/pkg/cio"
 	"github.com/containerd/errdefs"
+	"golang.org/x/sys/unix"
 
 	"tare/lab/cgroup"
 	"tare/lab/engine"
@@ -131,19 +132,21 @@ func (g *guest) Diagnose() string {
 	return state + whatItSaid(ctx, g.Folder, ended)
 }
 
-// shimTime bounds the wait for what an ended container has printed: its shim passes it on after the end is known.
-const shimTime = time.Second
+// shimTime bounds the wait for what an ended container has printed: its shim passes it on after the end is known, and on a busy host
+// long after it.
+const shimTime = 5 * time.Second
 
 // whatItSaid is what a container's ruler has printed, as the end of a sentence.
 func whatItSaid(ctx context.Context, folder string, ended bool) string {
 	ctx, cancel := context.WithTimeout(ctx, shimTime)
 	defer cancel()
 	for {
+		all := complete(filepath.Join(folder, said)) // before it is read
 		text, err := os.ReadFile(filepath.Join(folder, said))
 		if err == nil && len(text) > 0 {
 			return "; it said: " + strings.TrimSpace(string(text[:min(len(text), mostSaid)]))
 		}
-		if !ended {
+		if !ended || all {
 			return ""
 		}
 		select {
@@ -152,6 +155,18 @@ func whatItSaid(ctx context.Context, folder string, ended bool) string {
 			return ""
 		}
 	}
+}
+
+// complete reports whether nobody will write to the file any more, because nobody has it open to write: only then the kernel grants a
+// lease to a reader.
+func complete(path string) bool {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist) // then nobody ever wrote to it
+	}
+	defer f.Close() // which ends the lease
+	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+	return err == nil
 }
 
 // mostSaid bounds what is shown of what a ruler printed, in bytes.
