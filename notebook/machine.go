@@ -18,6 +18,8 @@ type Machine struct {
 	Nodes     int    `json:"nodes"`                // NUMA nodes that the guest sees; each has whole sockets and the same amount of memory
 	CPU       string `json:"cpu,omitempty"`        // CPU model that the guest sees, by QEMU's name; "": the host's CPU, or under emulation all that QEMU emulates
 	NoVhost   bool   `json:"no_vhost,omitempty"`   // QEMU carries the packets of its tap, even if the host's kernel could carry them (vhost)
+	NoKASLR   bool   `json:"no_kaslr,omitempty"`   // the guest's kernel does not choose its address at random
+	NoTHP     bool   `json:"no_thp,omitempty"`     // the guest's kernel makes no transparent huge pages
 
 	// Devices lists the devices that no workload needs, separated by commas, in the order of Devices; "": none.
 	Devices string `json:"devices,omitempty"`
@@ -74,10 +76,12 @@ func CacheMode(writeCache, direct bool) string {
 	return "writethrough" // which nobody can ask for
 }
 
-// The words for a disk without an I/O thread, and for a tap without vhost.
+// The words for a disk without an I/O thread, a tap without vhost, and a guest's kernel without KASLR or transparent huge pages.
 const (
 	noIOThread = "no-iothread"
 	noVhost    = "no-vhost"
+	noKASLR    = "no-kaslr"
+	noTHP      = "no-thp"
 )
 
 // HostCPU is the word for the CPU of UsualMachine.
@@ -135,6 +139,10 @@ func ParseMachine(text string) (Machine, error) {
 			word(&m.Disk.IOThread, false)
 		case noVhost:
 			word(&m.NoVhost, true)
+		case noKASLR:
+			word(&m.NoKASLR, true)
+		case noTHP:
+			word(&m.NoTHP, true)
 		case "huge-pages":
 			if m.HugePages = pageSizes[value]; m.HugePages == 0 {
 				wrong = errors.New("must be a page size, 2M or 1G")
@@ -150,7 +158,7 @@ func ParseMachine(text string) (Machine, error) {
 		case "nodes":
 			number(&m.Nodes)
 		default:
-			return Machine{}, fmt.Errorf("machine %q: unknown word %q; use usual, or words from cache=, aio=, %s, cpu=, huge-pages=, sockets=, threads=, nodes=, devices= and %s", text, w, noIOThread, noVhost)
+			return Machine{}, fmt.Errorf("machine %q: unknown word %q; use usual, or words from cache=, aio=, %s, cpu=, huge-pages=, sockets=, threads=, nodes=, devices=, %s, %s and %s", text, w, noIOThread, noVhost, noKASLR, noTHP)
 		}
 		switch {
 		case wrong != nil:
@@ -192,6 +200,8 @@ func (m Machine) Text() string {
 	add(m.Threads != u.Threads, "threads=%d", m.Threads)
 	add(m.Nodes != u.Nodes, "nodes=%d", m.Nodes)
 	add(m.NoVhost, noVhost)
+	add(m.NoKASLR, noKASLR)
+	add(m.NoTHP, noTHP)
 	switch m.Devices {
 	case "":
 	case deviceSets[VirtManager]:
@@ -200,6 +210,17 @@ func (m Machine) Text() string {
 		words = append(words, "devices="+m.Devices)
 	}
 	return strings.Join(words, " ")
+}
+
+// KernelWords are the words on the command line of the guest's kernel that make it what the machine's NoKASLR and NoTHP say.
+func (m Machine) KernelWords() (words []string) {
+	if m.NoKASLR {
+		words = append(words, "nokaslr")
+	}
+	if m.NoTHP {
+		words = append(words, "transparent_hugepage=never")
+	}
+	return words
 }
 
 // Fits says why the machine cannot have so many virtual CPUs and bytes of memory; nil: it can.

@@ -77,7 +77,7 @@ func (r *running) flags(c *cobra.Command, platforms, sizes string) {
 	f.StringVar(&r.input, "input", "", "input file, instead of the workload's own")
 	f.StringVar(&r.from, "load-from", "", "generate the load of services on another machine, as root by SSH key: `ssh://[USER@]HOST[:PORT]`")
 	f.Uint64Var(&r.seed, "seed", 0, "seed for the random order of configurations (default: random, and recorded)")
-	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would end after this time, such as 10m")
+	f.DurationVar(&r.budget, "time-budget", 0, "time for the runs, such as 10m; their preparation does not count")
 	f.BoolVar(&r.noHostCode, "no-host-code", false, "refuse bm and other workload code that would run as root here (docs/security.md)")
 	f.BoolVar(&r.plan, "plan", false, "print what the run would do and how long it would take; start nothing")
 	f.StringVar(&r.host, "host", "", "with --plan: plan for the host of this `FILE`, host.json of a results folder or the output of tare doctor --format json")
@@ -99,7 +99,7 @@ func (r *running) timing(c *cobra.Command) {
 	f.StringVar(&r.since, "compare", "", "at the end print what changed since an earlier run of the same study, the results folder `OLD`")
 	f.StringVar((*string)(&r.against), "against", "", referenceUsage)
 	f.StringVar(&r.explain, "explain", "", "also trace where the time goes, in additional runs: with kernel counters, with every event (--explain="+studyfile.ExplainDeep+
-		"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
+		"), or with `TRACER,...` of "+strings.Join(notebook.TracerNames, ", "))
 	f.Lookup("explain").NoOptDefVal = studyfile.ExplainByDefault
 }
 

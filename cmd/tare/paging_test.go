@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
 	if (madvise(own, OWN, MADV_NOHUGEPAGE)) err(1, "madvise");
 	for (int i = 0; i < FILE_SIZE; i += PAGE) sum += file[i];
 	for (int i = 0; i < OWN; i += PAGE) own[i] = 1;
-	for (int n = 0; n < 60; n++) { /* for 3 s, in which it is read: uses every second page again and again */
+	for (int n = 0; n < 160; n++) { /* for 8 s, in which it is read, on a busy host too: uses every second page again and again */
 		for (int i = 0; i < OWN; i += 2 * PAGE) own[i]++;
 		usleep(50000);
 	}

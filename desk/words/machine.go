@@ -26,6 +26,10 @@ func Machine(m notebook.Machine) string {
 	if m.NoVhost {
 		vhost = "; QEMU carries the packets of its tap"
 	}
+	kernel := ""
+	if words := m.KernelWords(); len(words) > 0 {
+		kernel = "; the guest's kernel with " + strings.Join(words, " ")
+	}
 	devices := ""
 	if m.Devices != "" {
 		devices = "; devices " + strings.ReplaceAll(m.Devices, ",", ", ")
@@ -35,7 +39,7 @@ func Machine(m notebook.Machine) string {
 		cpu = "; CPU model " + m.CPU
 	}
 	return fmt.Sprintf("disk %s, cache mode %s, AIO engine %s, %s; memory of %s; %s, %s a core, %s", d.Format, d.Cache, d.AIO, thread,
-		pages, Count(m.Sockets, "socket"), Count(m.Threads, "thread"), Count(m.Nodes, "NUMA node")) + cpu + vhost + devices
+		pages, Count(m.Sockets, "socket"), Count(m.Threads, "thread"), Count(m.Nodes, "NUMA node")) + cpu + vhost + kernel + devices
 }
 
 // Machines compares each VM with an unusual machine with the same VM with the usual machine.

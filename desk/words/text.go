@@ -1,6 +1,7 @@
 package words
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -60,9 +61,13 @@ func Stop(s string) string {
 	return s + "."
 }
 
+// smallNames are programs whose makers write them so at the start of a sentence, too.
+var smallNames = []string{"gVisor", "runc", "crun", "containerd"}
+
 // Capital starts a text with a capital letter.
 func Capital(s string) string {
-	if strings.HasPrefix(s, engineNames["gvisor"]) { // its makers write it so
+	first, _, _ := strings.Cut(s, " ")
+	if slices.Contains(smallNames, strings.TrimRight(first, ".,:;")) {
 		return s
 	}
 	r, n := utf8.DecodeRuneInString(s)

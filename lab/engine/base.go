@@ -38,7 +38,7 @@ type Base struct {
 	// Unfenced: the programs in it are root on the host, and could leave their cgroups (Watch).
 	Unfenced bool
 
-	groups     []string // made by HoldToCPUs
+	groups     []string // made by HoldToCPUs or CountMemory
 	cloned     bool     // the ruler is started directly in the groups, which are of version 2
 	free       bool     // nothing confines it to its CPUs, which are all online CPUs of the host
 	ruler      int      // the host's id of the ruler's process, where it differs from PID

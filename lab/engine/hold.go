@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"tare/lab/cgroup"
 	"tare/lab/proc"
@@ -104,6 +105,38 @@ func (b *Base) entering(cmd *exec.Cmd) (setUp []func() error, done func(), err e
 	}
 	cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
 	return nil, func() { dir.Close() }, nil
+}
+
+// CountMemory makes a cgroup without limits, in which the kernel counts all memory that it has for the guest. The method StartTied
+// starts the guest in it. Where no hierarchy of cgroups can count memory, it makes none.
+func (b *Base) CountMemory() error {
+	all, err := cgroup.Mounted()
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(h cgroup.Hierarchy) bool { return h.Has("memory") })
+	if i < 0 {
+		return nil
+	}
+	b.groups, err = b.MakeGroups(all[i:i+1], []string{"memory"}, func(cgroup.Hierarchy) ([]Setting, error) { return nil, nil })
+	b.cloned = all[i].V2
+	if _, refused := errors.AsType[*UnsupportedError](err); refused {
+		return nil
+	}
+	return err
+}
+
+// StartTied is the function StartTied in the guest's cgroups.
+func (b *Base) StartTied(cmd *exec.Cmd) (*Process, error) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	setUp, done, err := b.entering(cmd)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return StartTied(cmd, setUp...)
 }
 
 // HeldToCPUs checks that the guest is in cgroups of its own with the CPU set of its spec, as made by HoldToCPUs.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -64,20 +63,26 @@ func noExec(err error, path string) string {
 }
 
 // StartTied is Start for a program that may use all CPUs and that is killed when Tare ends, however Tare ends.
-func StartTied(cmd *exec.Cmd) (*Process, error) {
+func StartTied(cmd *exec.Cmd, setUp ...func() error) (*Process, error) {
 	p := newProcess(cmd)
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	started := make(chan error)
-	go func() {
-		// A child's parent-death signal comes when the thread that made it ends, and Go may end threads at any time.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
+	// A child's parent-death signal comes when the thread that made it ends, and Go may end threads at any time. So the thread waits
+	// for the child.
+	go proc.Apart(func() error {
+		for _, f := range setUp {
+			if err := f(); err != nil {
+				started <- err
+				return nil
+			}
+		}
 		err := cmd.Start()
 		started <- err
 		if err == nil {
 			p.wait()
 		}
-	}()
+		return nil
+	})
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}

@@ -6,11 +6,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"tare/lab/crowd"
@@ -47,7 +49,7 @@ func (l *Lab) idleCost(ctx context.Context, plan *study.Plan, say func(string)) 
 		l.host.Idle = known
 		return nil
 	}
-	say("measuring what idle guests cost, once for this host")
+	say(fmt.Sprintf("measuring what %d idle environments cost (%s), for this and later runs", wanted.Guests, strings.Join(wanted.Engines, ", ")))
 	measured, err := l.measureIdle(ctx, plan, of)
 	if err != nil || measured == nil {
 		return err

@@ -51,14 +51,15 @@ type hardware struct {
 	network     string         // mode; "": a network of the guest's own with nothing behind it
 	forward     netip.AddrPort // address of the host that QEMU's user network forwards to that port of the guest; zero: none
 	tap         *os.File
-	mac         net.HardwareAddr // of the card on the tap
-	vhost       *os.File         // with a tap, where the kernel can carry its packets; may be nil
-	folder      string           // of the guest
-	moments     *engine.Moments  // moments of its start
-	ruler       *os.File         // its end of an existing stream of the ruler; the caller closes it
-	state       *os.File         // the saved state to restore; nil: the machine boots. The caller closes it.
-	screen      string           // path of the socket at which its screen is shown; connect sets it
-	bare        bool             // no disks, no network, no ruler's port: the probe's machine
+	mac         net.HardwareAddr                         // of the card on the tap
+	vhost       *os.File                                 // with a tap, where the kernel can carry its packets; may be nil
+	folder      string                                   // of the guest
+	moments     *engine.Moments                          // moments of its start
+	ruler       *os.File                                 // its end of an existing stream of the ruler; the caller closes it
+	state       *os.File                                 // the saved state to restore; nil: the machine boots. The caller closes it.
+	screen      string                                   // path of the socket at which its screen is shown; connect sets it
+	starts      func(*exec.Cmd) (*engine.Process, error) // starts QEMU; nil: engine.StartTied
+	bare        bool                                     // no disks, no network, no ruler's port: the probe's machine
 }
 
 // Descriptors of the QEMU process, by the order of exec.Cmd's ExtraFiles.
@@ -123,7 +124,7 @@ func (h hardware) args() ([]string, error) {
 		// The console is for failures: errors and worse. A panic ends the guest at once. append=on, because QEMU could not truncate
 		// a pipe. no_timer_check, which a kernel on KVM sets itself: under emulation on a busy host the timer may seem broken, and
 		// the kernel would panic.
-		"-append", cmdline + h.board.cmdline(h.accelerator) + h.cmdline,
+		"-append", strings.Join(append(h.machine.KernelWords(), cmdline+h.board.cmdline(h.accelerator)+h.cmdline), " "),
 		"-add-fd", fmt.Sprintf("fd=%d,set=1", consoleFD),
 		"-chardev", "file,id=console,path=/dev/fdset/1,append=on", "-serial", "chardev:console",
 		"-chardev", fmt.Sprintf("socket,id=qmp,fd=%d", qmpFD), "-mon", "chardev=qmp,mode=control",
@@ -289,7 +290,10 @@ func (c *channels) start(program string, h hardware) (*engine.Process, error) {
 	cmd := exec.Command(program, args...)
 	cmd.ExtraFiles = c.extra
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	return engine.StartTied(cmd)
+	if h.starts == nil {
+		return engine.StartTied(cmd)
+	}
+	return h.starts(cmd)
 }
 
 // give passes a file to QEMU; this process's copy is then no longer needed.
@@ -347,6 +351,17 @@ func (m *machine) model(ctx context.Context) (name string, lacking []string, err
 		err = property(0, "unavailable-features", &lacking) // all have the same
 	}
 	return name, lacking, err
+}
+
+// kernelWords reports whether the kernel's command line, by QEMU's own account, has the words for NoKASLR and NoTHP.
+func (m *machine) kernelWords(ctx context.Context, to *notebook.Machine) error {
+	var line string
+	if err := m.qmp.with(ctx, "qom-get", map[string]string{"path": "/machine", "property": "append"}, &line); err != nil {
+		return err
+	}
+	has := func(w notebook.Machine) bool { return slices.Contains(strings.Fields(line), w.KernelWords()[0]) }
+	to.NoKASLR, to.NoTHP = has(notebook.Machine{NoKASLR: true}), has(notebook.Machine{NoTHP: true})
+	return nil
 }
 
 // threads returns the thread of each vCPU, by the vCPU's number, and all other threads of the process.

@@ -354,6 +354,10 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 	if err := reserve(g.kind, g.Changes, h.machine.HugePages, h.memory); err != nil {
 		return nil, err
 	}
+	if err := g.CountMemory(); err != nil {
+		return nil, err
+	}
+	h.starts = g.Base.StartTied
 	ctx, cancel := context.WithTimeout(ctx, engine.HelloTime) // for QEMU itself, which takes no longer than a container
 	defer cancel()
 	if g.machine, err = startMachine(ctx, h); err != nil {
@@ -555,6 +559,9 @@ func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed 
 	}
 	is.NoVhost = machine.NoVhost && !carried
 	if is.Devices, err = g.machine.devices(ctx); err != nil {
+		return err
+	}
+	if err := g.machine.kernelWords(ctx, &is); err != nil {
 		return err
 	}
 	var lacking []string

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/internal/require"
+	"tare/lab/cgroup"
 	"tare/lab/engine"
 	"tare/lab/engine/qemu"
 	"tare/lab/image"
@@ -204,6 +205,16 @@ func TestPinned(t *testing.T) {
 		}
 	}
 
+	group, err := cgroup.Of(pids[0], "memory")
+	if err != nil || filepath.Base(group) != engine.ContainerName(s.ID) {
+		t.Errorf("QEMU is in the cgroup %q (%v), want one of its own", group, err)
+	}
+	// Page tables of the machine's memory and stacks of its threads are some 100 KB; the tables of a whole machine of 256 MB are less
+	// than 1 MB.
+	if n, known, err := cgroup.KernelMemory(pids); err != nil || !known || n < 100<<10 || n > 64<<20 {
+		t.Errorf("the kernel has %d bytes for the machine (known: %v, %v)", n, known, err)
+	}
+
 	// A machine that hangs as a whole can be destroyed all the same.
 	if err := unix.Kill(pids[0], unix.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -214,6 +225,9 @@ func TestPinned(t *testing.T) {
 	}
 	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("destroying a stopped machine took %v", took)
+	}
+	if _, err := os.Stat(group); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after its end its cgroup %s is there: %v", group, err)
 	}
 }
 
@@ -345,7 +359,7 @@ func TestNoSpace(t *testing.T) {
 // Every machine that can be asked for is in force, as QEMU, the host's kernel and the guest's say; what is synced in it can be read again,
 // and has survived where the guest is killed.
 func TestMachines(t *testing.T) {
-	for _, text := range []string{"cache=none aio=native huge-pages=2M", "cache=directsync aio=io_uring threads=2", "cache=none no-iothread huge-pages=2M sockets=2 nodes=2"} {
+	for _, text := range []string{"cache=none aio=native huge-pages=2M", "cache=directsync aio=io_uring threads=2 no-kaslr no-thp", "cache=none no-iothread huge-pages=2M sockets=2 nodes=2"} {
 		t.Run(text, func(t *testing.T) {
 			require.Program(t, "qemu-img", "e2fsck", "debugfs")
 			d, s := lab(t, qemu.VM, program(t), 0, 0)
@@ -375,6 +389,13 @@ func TestMachines(t *testing.T) {
 				Env: []string{"PATH=/bin"}, Timeout: time.Minute, OutputLimit: 4096})
 			if err != nil || r.Error != "" || r.Exit != 0 {
 				t.Fatalf("writing and reading: %v %s exit %d: %s%s; diagnosis: %s", err, r.Error, r.Exit, r.Stdout, r.Stderr, g.Diagnose())
+			}
+			if want.NoKASLR { // the address of a kernel of x86-64 that was linked as usual, and no huge pages but by request
+				r, _, err := g.Ruler().Run(ctx, ruler.Order{Argv: []string{"/bin/busybox", "sh", "-c",
+					"b=/bin/busybox; $b grep '[tT] _text$' /proc/kallsyms; $b cat /sys/kernel/mm/transparent_hugepage/enabled"}, Env: []string{"PATH=/bin"}, Timeout: time.Minute, OutputLimit: 4096})
+				if err != nil || !strings.HasPrefix(string(r.Stdout), "ffffffff81000000 ") || !strings.Contains(string(r.Stdout), "[never]") {
+					t.Errorf("with no-kaslr and no-thp the guest says %q (%v, %s)", r.Stdout, err, r.Error)
+				}
 			}
 			pids, err := g.Processes()
 			if err != nil || len(pids) != 1 {

@@ -31,8 +31,8 @@ func Left(t testing.TB, bridge string) (left []string) {
 
 var bridges = regexp.MustCompile(`\btare[0-9]+\b`)
 
-// Deserted lists iptables rules of Tare's bridges that are gone. Tests at the same time have bridges of their own, which may end
-// between the reading of the rules and of the links, so it looks again for a while before it finds any.
+// Deserted lists iptables rules of Tare's bridges that are gone. Other tests have bridges at the same time. One may end between the
+// reading of the rules and of the links, so it looks again for a while.
 func Deserted(t testing.TB) (left []string) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
