@@ -18,6 +18,7 @@ type Machine struct {
 	Nodes     int    `json:"nodes"`                // NUMA nodes that the guest sees; each has whole sockets and the same amount of memory
 	CPU       string `json:"cpu,omitempty"`        // CPU model that the guest sees, by QEMU's name; "": the host's CPU, or under emulation all that QEMU emulates
 	NoVhost   bool   `json:"no_vhost,omitempty"`   // QEMU carries the packets of its tap, even if the host's kernel could carry them (vhost)
+	BootDisk  bool   `json:"boot_disk,omitempty"`  // it boots from its disk, by a BIOS and GRUB; otherwise QEMU gives it the kernel
 	NoKASLR   bool   `json:"no_kaslr,omitempty"`   // the guest's kernel does not choose its address at random
 	NoTHP     bool   `json:"no_thp,omitempty"`     // the guest's kernel makes no transparent huge pages
 
@@ -147,6 +148,10 @@ func ParseMachine(text string) (Machine, error) {
 			if m.HugePages = pageSizes[value]; m.HugePages == 0 {
 				wrong = errors.New("must be a page size, 2M or 1G")
 			}
+		case "boot":
+			if m.BootDisk = value == "disk"; !m.BootDisk {
+				wrong = errors.New("must be disk; without this word QEMU gives the guest its kernel")
+			}
 		case "devices":
 			m.Devices, wrong = parseDevices(value)
 		case "cpu":
@@ -158,7 +163,7 @@ func ParseMachine(text string) (Machine, error) {
 		case "nodes":
 			number(&m.Nodes)
 		default:
-			return Machine{}, fmt.Errorf("machine %q: unknown word %q; use usual, or words from cache=, aio=, %s, cpu=, huge-pages=, sockets=, threads=, nodes=, devices=, %s, %s and %s", text, w, noIOThread, noVhost, noKASLR, noTHP)
+			return Machine{}, fmt.Errorf("machine %q: unknown word %q; use usual, or words from cache=, aio=, %s, cpu=, huge-pages=, sockets=, threads=, nodes=, devices=, boot=, %s, %s and %s", text, w, noIOThread, noVhost, noKASLR, noTHP)
 		}
 		switch {
 		case wrong != nil:
@@ -200,6 +205,7 @@ func (m Machine) Text() string {
 	add(m.Threads != u.Threads, "threads=%d", m.Threads)
 	add(m.Nodes != u.Nodes, "nodes=%d", m.Nodes)
 	add(m.NoVhost, noVhost)
+	add(m.BootDisk, "boot=disk")
 	add(m.NoKASLR, noKASLR)
 	add(m.NoTHP, noTHP)
 	switch m.Devices {

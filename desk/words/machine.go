@@ -27,8 +27,11 @@ func Machine(m notebook.Machine) string {
 		vhost = "; QEMU carries the packets of its tap"
 	}
 	kernel := ""
+	if m.BootDisk {
+		kernel = "; booted from its disk"
+	}
 	if words := m.KernelWords(); len(words) > 0 {
-		kernel = "; the guest's kernel with " + strings.Join(words, " ")
+		kernel += "; the guest's kernel with " + strings.Join(words, " ")
 	}
 	devices := ""
 	if m.Devices != "" {

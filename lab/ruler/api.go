@@ -39,6 +39,7 @@ type Hello struct {
 	Sockets  int      `json:"sockets,omitempty"`
 	Threads  int      `json:"threads,omitempty"`
 	Nodes    int      `json:"nodes,omitempty"`
+	Cmdline  string   `json:"cmdline,omitempty"` // its kernel's command line
 }
 
 // Order is a command to run and measure.

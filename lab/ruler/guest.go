@@ -152,6 +152,9 @@ func (g *guest) hello() (Hello, error) {
 		if info, err := g.proc.ReadFile("buddyinfo"); err == nil {
 			h.Nodes = nodes(string(info))
 		}
+		if line, err := g.proc.ReadFile("cmdline"); err == nil {
+			h.Cmdline = strings.ToValidUTF8(strings.TrimSpace(string(line[:min(len(line), maxText)])), "?")
+		}
 	}
 	return h, nil
 }

@@ -71,6 +71,8 @@ func (b board) lacks(m notebook.Machine) (part, why string) {
 	switch {
 	case b.minimal && m.Devices != "":
 		return "devices=" + m.Devices, "QEMU's machine " + b.name + " has no PCI bus for them: use engine qemu"
+	case b.minimal && m.BootDisk:
+		return "boot=disk", "the firmware of QEMU's machine " + b.name + " boots from no disk: use engine qemu"
 	case b.minimal && m.Nodes > 1:
 		return "several NUMA nodes", "QEMU's machine " + b.name + " has only one: use engine qemu"
 	}

@@ -36,6 +36,9 @@ type file struct {
 // program is an entry that can be run, or loaded by one that is run.
 func program(name, path string) file { return file{name: name, mode: unix.S_IFREG | 0o755, path: path} }
 
+// initramfsDir is the folder, below the state folder, of what machines boot from.
+const initramfsDir = "initramfs"
+
 // initramfsKept is how long an initramfs is kept after its last use. Another version of the program makes another one.
 const initramfsKept = 7 * 24 * time.Hour
 
@@ -164,7 +167,7 @@ func makeInitramfs(stateDir, first string, k Kernel, wanted []string, extra []fi
 			name: fmt.Sprintf("%s/%03d-%s.ko", guestinit.ModulesDir, i, m.name), mode: unix.S_IFREG | 0o644, data: m.data,
 		})
 	}
-	return initramfs(filepath.Join(stateDir, "initramfs"), append(files, extra...))
+	return initramfs(filepath.Join(stateDir, initramfsDir), append(files, extra...))
 }
 
 // checkStatic refuses a program that needs a dynamic linker, because no guest has one.

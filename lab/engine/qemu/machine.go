@@ -43,7 +43,8 @@ type hardware struct {
 	memory      int64 // bytes, whole MiB
 	kernel      string
 	initramfs   string
-	cmdline     string // added to the kernel's command line
+	boot        bootDisks // of a machine that boots from disk
+	cmdline     string    // added to the kernel's command line
 	name        string
 	root, work  string // disk images; may be empty
 	overlay     string // for writes to root
@@ -84,18 +85,27 @@ func (m *machine) carried() (bool, error) {
 	}), err
 }
 
+// commandLine is the command line of the guest's kernel. The console is for failures: errors and worse. A panic ends the guest at once.
+// no_timer_check, which a kernel on KVM sets itself: under emulation on a busy host the timer may seem broken, and the kernel would
+// panic.
+func (h hardware) commandLine() string {
+	line := "console=ttyS0 quiet loglevel=4 panic=-1 no_timer_check "
+	if h.accelerator == notebook.KVMEmulated {
+		// Under emulation every instruction of the guest's kernel is emulated. So spare it the interpretation of the machine's
+		// description, and the patching of its own code for one CPU and back. Also spare it the signals by which Go's runtime lets
+		// goroutines share a CPU. The kernel passes on to its first program what it does not know.
+		line += guestinit.NoACPI + " noreplace-smp random.trust_cpu=on GODEBUG=asyncpreemptoff=1 "
+	}
+	return strings.Join(append(h.machine.KernelWords(), line+h.board.cmdline(h.accelerator)+h.cmdline), " ")
+}
+
 // args is QEMU's command line.
 func (h hardware) args() ([]string, error) {
 	accel, cpu := "kvm", "host"
 	if h.accelerator == notebook.TCG {
 		accel, cpu = "tcg,thread=multi", "max"
 	}
-	cmdline := "console=ttyS0 quiet loglevel=4 panic=-1 no_timer_check "
 	if h.accelerator == notebook.KVMEmulated {
-		// Under emulation every instruction of the guest's kernel is emulated. So spare it the interpretation of the machine's
-		// description, and the patching of its own code for one CPU and back. Also spare it the signals by which Go's runtime lets
-		// goroutines share a CPU. The kernel passes on to its first program what it does not know.
-		cmdline += guestinit.NoACPI + " noreplace-smp random.trust_cpu=on GODEBUG=asyncpreemptoff=1 "
 		// It offers the register that lists the CPU's absent weaknesses, but refuses to set it, and QEMU then aborts.
 		cpu += ",arch-capabilities=off"
 	}
@@ -120,16 +130,17 @@ func (h hardware) args() ([]string, error) {
 		"-smp", fmt.Sprintf("cpus=%d,sockets=%d,cores=%d,threads=%d", h.cpus, h.machine.Sockets, h.machine.Cores(h.cpus), h.machine.Threads),
 		"-m", fmt.Sprintf("size=%dM", h.memory>>20),
 		"-no-user-config", "-nodefaults", "-display", "none", "-no-reboot", "-S",
-		"-kernel", h.kernel, "-initrd", h.initramfs,
-		// The console is for failures: errors and worse. A panic ends the guest at once. append=on, because QEMU could not truncate
-		// a pipe. no_timer_check, which a kernel on KVM sets itself: under emulation on a busy host the timer may seem broken, and
-		// the kernel would panic.
-		"-append", strings.Join(append(h.machine.KernelWords(), cmdline+h.board.cmdline(h.accelerator)+h.cmdline), " "),
 		"-add-fd", fmt.Sprintf("fd=%d,set=1", consoleFD),
+		// append=on, because QEMU could not truncate a pipe.
 		"-chardev", "file,id=console,path=/dev/fdset/1,append=on", "-serial", "chardev:console",
 		"-chardev", fmt.Sprintf("socket,id=qmp,fd=%d", qmpFD), "-mon", "chardev=qmp,mode=control",
 		// A guest that breaks out of its machine finds few system calls.
 		"-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
+	}
+	if h.machine.BootDisk {
+		args = append(args, h.boot.args()...)
+	} else {
+		args = append(args, "-kernel", h.kernel, "-initrd", h.initramfs, "-append", h.commandLine())
 	}
 	args = append(args, h.board.firmware(h.accelerator)...)
 	if h.bare {
@@ -353,15 +364,17 @@ func (m *machine) model(ctx context.Context) (name string, lacking []string, err
 	return name, lacking, err
 }
 
-// kernelWords reports whether the kernel's command line, by QEMU's own account, has the words for NoKASLR and NoTHP.
-func (m *machine) kernelWords(ctx context.Context, to *notebook.Machine) error {
-	var line string
-	if err := m.qmp.with(ctx, "qom-get", map[string]string{"path": "/machine", "property": "append"}, &line); err != nil {
-		return err
-	}
-	has := func(w notebook.Machine) bool { return slices.Contains(strings.Fields(line), w.KernelWords()[0]) }
-	to.NoKASLR, to.NoTHP = has(notebook.Machine{NoKASLR: true}), has(notebook.Machine{NoTHP: true})
-	return nil
+// booted reports whether the machine booted from its disk, by QEMU's account: QEMU then has no kernel.
+func (m *machine) booted(ctx context.Context) (fromDisk bool, err error) {
+	var kernel string
+	err = m.qmp.with(ctx, "qom-get", map[string]string{"path": "/machine", "property": "kernel"}, &kernel)
+	return kernel == "", err
+}
+
+// hasWords reports whether a kernel's command line has all of the words.
+func hasWords(cmdline string, words []string) bool {
+	has := strings.Fields(cmdline)
+	return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(has, w) })
 }
 
 // threads returns the thread of each vCPU, by the vCPU's number, and all other threads of the process.

@@ -86,7 +86,8 @@ type Driver struct {
 	container bool // the ruler runs in a container inside
 	prepare   sync.Mutex
 	kernel    Kernel
-	initramfs map[bool]string // paths of those made so far, by whether their guests have a bridge inside
+	disks     map[string]bootDisks // of machines that boot from disk, by their initramfs, without configuration
+	initramfs map[bool]string      // paths of those made so far, by whether their guests have a bridge inside
 }
 
 // bootTimes bound the time until the ruler's hello, by accelerator. A guest whose kernel mode KVM emulates takes one minute, and on
@@ -187,6 +188,9 @@ func (d *Driver) Supports(ctx context.Context, t notebook.Treatment) (err error)
 		return err
 	}
 	if err := d.fits(m, t.Instance); err != nil {
+		return err
+	}
+	if err := d.boots(m, t.Accelerator); err != nil {
 		return err
 	}
 	if m.NoVhost {
@@ -294,6 +298,10 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	if err != nil {
 		return nil, err
 	}
+	boots, err := d.bootDisks(ctx, vm, s.Accelerator, kernel, initrd)
+	if err != nil {
+		return nil, err
+	}
 	root, err := s.Image.Disk(ctx)
 	if err != nil {
 		return nil, err
@@ -310,7 +318,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		Create: func(ctx context.Context) (engine.Meeting, error) {
 			return g.start(ctx, hardware{
 				board: d.board, accelerator: s.Accelerator, cpus: cpus, memory: memory,
-				kernel: kernel.Image, initramfs: initrd, name: s.ID, root: root, work: work, machine: vm, network: params.Network,
+				kernel: kernel.Image, initramfs: initrd, boot: boots, name: s.ID, root: root, work: work, machine: vm, network: params.Network,
 			}, params, allowed)
 		},
 		Met:     func(context.Context) error { return nil },
@@ -348,6 +356,11 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 	}
 	for _, path := range []string{h.overlay, h.root, h.work} {
 		if err := opens(g.kind, h.machine.Disk, path); err != nil {
+			return nil, err
+		}
+	}
+	if h.machine.BootDisk {
+		if err := h.boot.configure(g.Folder, h.commandLine()); err != nil {
 			return nil, err
 		}
 	}
@@ -561,9 +574,11 @@ func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed 
 	if is.Devices, err = g.machine.devices(ctx); err != nil {
 		return err
 	}
-	if err := g.machine.kernelWords(ctx, &is); err != nil {
+	if is.BootDisk, err = g.machine.booted(ctx); err != nil {
 		return err
 	}
+	is.NoKASLR = hasWords(hello.Cmdline, notebook.Machine{NoKASLR: true}.KernelWords())
+	is.NoTHP = hasWords(hello.Cmdline, notebook.Machine{NoTHP: true}.KernelWords())
 	var lacking []string
 	if is.CPU, lacking, err = g.machine.model(ctx); err != nil {
 		return err
@@ -648,7 +663,8 @@ func (d *Driver) Prepare(ctx context.Context, img *image.Image) error {
 
 var _ engine.Reads = (*Driver)(nil)
 
-// Reads implements engine.Reads: the kernel, the initramfs and the disks.
+// Reads implements engine.Reads: the kernel, the initramfs and the disks. What a machine boots from is made here at the latest, and not in
+// its timed start.
 func (d *Driver) Reads(ctx context.Context, s engine.Spec) ([]string, error) {
 	params := guestinit.Params{Network: s.NetworkMode()}
 	if d.container {
@@ -662,7 +678,18 @@ func (d *Driver) Reads(ctx context.Context, s engine.Spec) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	vm, err := notebook.ParseMachine(s.Machine)
+	if err != nil {
+		return nil, err
+	}
 	all := []string{kernel.Image, initrd, root}
+	if vm.BootDisk {
+		disks, err := d.bootDisks(ctx, vm, s.Accelerator, kernel, initrd)
+		if err != nil {
+			return nil, err
+		}
+		all = []string{disks.loader, disks.kernel, root}
+	}
 	if s.Work != nil {
 		work, err := s.Work.Disk(ctx)
 		if err != nil {

@@ -23,6 +23,7 @@ import (
 	"tare/lab/engine/qemu"
 	"tare/lab/image"
 	"tare/lab/journal"
+	"tare/lab/memory"
 	"tare/lab/programs"
 	"tare/lab/programs/programstest"
 	"tare/lab/ruler"
@@ -356,10 +357,32 @@ func TestNoSpace(t *testing.T) {
 	}
 }
 
+// kernelCopied reports whether QEMU's own memory has a copy of the guest's kernel.
+func kernelCopied(t *testing.T, g engine.Guest) bool {
+	t.Helper()
+	image, err := os.ReadFile(g.(engine.Machine).KernelFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernel, err := memory.ProtectedMode(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids, err := g.Processes()
+	if err != nil || len(pids) != 1 {
+		t.Fatalf("processes %v, %v; want one", pids, err)
+	}
+	of, err := memory.FindCopy(pids[0], kernel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return of != memory.Span{}
+}
+
 // Every machine that can be asked for is in force, as QEMU, the host's kernel and the guest's say; what is synced in it can be read again,
 // and has survived where the guest is killed.
 func TestMachines(t *testing.T) {
-	for _, text := range []string{"cache=none aio=native huge-pages=2M", "cache=directsync aio=io_uring threads=2 no-kaslr no-thp", "cache=none no-iothread huge-pages=2M sockets=2 nodes=2"} {
+	for _, text := range []string{"cache=none aio=native huge-pages=2M", "cache=directsync aio=io_uring threads=2 no-kaslr no-thp", "cache=none no-iothread huge-pages=2M sockets=2 nodes=2 boot=disk no-thp"} {
 		t.Run(text, func(t *testing.T) {
 			require.Program(t, "qemu-img", "e2fsck", "debugfs")
 			d, s := lab(t, qemu.VM, program(t), 0, 0)
@@ -389,6 +412,9 @@ func TestMachines(t *testing.T) {
 				Env: []string{"PATH=/bin"}, Timeout: time.Minute, OutputLimit: 4096})
 			if err != nil || r.Error != "" || r.Exit != 0 {
 				t.Fatalf("writing and reading: %v %s exit %d: %s%s; diagnosis: %s", err, r.Error, r.Exit, r.Stdout, r.Stderr, g.Diagnose())
+			}
+			if copied := kernelCopied(t, g); copied == want.BootDisk {
+				t.Errorf("QEMU has a copy of the kernel: %v", copied)
 			}
 			if want.NoKASLR { // the address of a kernel of x86-64 that was linked as usual, and no huge pages but by request
 				r, _, err := g.Ruler().Run(ctx, ruler.Order{Argv: []string{"/bin/busybox", "sh", "-c",
