@@ -68,12 +68,13 @@ var (
 	FactorSpacing    = Factor{Name: "spacing", Values: Spacings} // of the requests that come at a rate
 	FactorFrom       = Factor{Name: "from", Values: Froms}       // what a request starts
 	FactorPull       = Factor{Name: "pull"}                      // how a start gets its image: Pull.Text
+	FactorMerging    = Factor{Name: "merging", Values: Mergings} // whether guests' programs ask the kernel to merge their pages
 )
 
 // Factors are all of these. A baseline is written in this order, up to the last that is a field.
 var Factors = []Factor{
 	FactorPlatform, FactorEngine, FactorAccelerator, FactorKernel, FactorProvisioning, FactorInstance, FactorNetwork, FactorIsolation, FactorMachine, FactorHostCores,
-	FactorAddresses, FactorHugePages, FactorNeighbours, FactorCache, FactorRoot, FactorDevices, FactorRate, FactorSpacing, FactorFrom, FactorPull,
+	FactorAddresses, FactorHugePages, FactorNeighbours, FactorCache, FactorRoot, FactorDevices, FactorRate, FactorSpacing, FactorFrom, FactorPull, FactorMerging,
 }
 
 // FactorNamed returns the factor of a name; false: Factors has none.
@@ -213,6 +214,16 @@ const (
 
 // Froms are all of these.
 var Froms = []string{FromCreated, FromSnapshot}
+
+// Whether the programs in a guest ask the kernel to merge their equal pages (paper "virtualization-overheads", section 6.3.2). A VM's
+// QEMU asks for the guest's memory in any case.
+const (
+	MergingUnasked = "unasked" // as programs are
+	MergingAsked   = "asked"   // by prctl(2), PR_SET_MEMORY_MERGE, which they inherit
+)
+
+// Mergings are all of these.
+var Mergings = []string{MergingUnasked, MergingAsked}
 
 // Whose a guest's root is (paper "virtualization-overheads", section 6.4).
 const (

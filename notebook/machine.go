@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// MicroVM is the engine with QEMU's minimal machine type, microvm. Management software for VMs, such as libvirt, has no such machine.
+const MicroVM = "microvm"
+
 // Machine is the configuration of a virtual machine, except for its size.
 type Machine struct {
 	Disk      Disk   `json:"disk"`
@@ -18,6 +21,7 @@ type Machine struct {
 	Nodes     int    `json:"nodes"`                // NUMA nodes that the guest sees; each has whole sockets and the same amount of memory
 	CPU       string `json:"cpu,omitempty"`        // CPU model that the guest sees, by QEMU's name; "": the host's CPU, or under emulation all that QEMU emulates
 	NoVhost   bool   `json:"no_vhost,omitempty"`   // QEMU carries the packets of its tap, even if the host's kernel could carry them (vhost)
+	Confined  bool   `json:"confined,omitempty"`   // QEMU's other threads share the CPUs of a pinned VM's virtual CPUs
 	BootDisk  bool   `json:"boot_disk,omitempty"`  // it boots from its disk, by a BIOS and GRUB; otherwise QEMU gives it the kernel
 	NoKASLR   bool   `json:"no_kaslr,omitempty"`   // the guest's kernel does not choose its address at random
 	NoTHP     bool   `json:"no_thp,omitempty"`     // the guest's kernel makes no transparent huge pages
@@ -77,10 +81,12 @@ func CacheMode(writeCache, direct bool) string {
 	return "writethrough" // which nobody can ask for
 }
 
-// The words for a disk without an I/O thread, a tap without vhost, and a guest's kernel without KASLR or transparent huge pages.
+// The words that take no value: for a disk without an I/O thread, a tap without vhost, QEMU's threads on the guest's CPUs, and a guest's
+// kernel without KASLR or transparent huge pages.
 const (
 	noIOThread = "no-iothread"
 	noVhost    = "no-vhost"
+	confined   = "confined"
 	noKASLR    = "no-kaslr"
 	noTHP      = "no-thp"
 )
@@ -140,6 +146,8 @@ func ParseMachine(text string) (Machine, error) {
 			word(&m.Disk.IOThread, false)
 		case noVhost:
 			word(&m.NoVhost, true)
+		case confined:
+			word(&m.Confined, true)
 		case noKASLR:
 			word(&m.NoKASLR, true)
 		case noTHP:
@@ -163,7 +171,7 @@ func ParseMachine(text string) (Machine, error) {
 		case "nodes":
 			number(&m.Nodes)
 		default:
-			return Machine{}, fmt.Errorf("machine %q: unknown word %q; use usual, or words from cache=, aio=, %s, cpu=, huge-pages=, sockets=, threads=, nodes=, devices=, boot=, %s, %s and %s", text, w, noIOThread, noVhost, noKASLR, noTHP)
+			return Machine{}, fmt.Errorf("machine %q: unknown word %q; use usual, or words from cache=, aio=, %s, cpu=, huge-pages=, sockets=, threads=, nodes=, devices=, boot=, %s, %s, %s and %s", text, w, noIOThread, noVhost, confined, noKASLR, noTHP)
 		}
 		switch {
 		case wrong != nil:
@@ -205,6 +213,7 @@ func (m Machine) Text() string {
 	add(m.Threads != u.Threads, "threads=%d", m.Threads)
 	add(m.Nodes != u.Nodes, "nodes=%d", m.Nodes)
 	add(m.NoVhost, noVhost)
+	add(m.Confined, confined)
 	add(m.BootDisk, "boot=disk")
 	add(m.NoKASLR, noKASLR)
 	add(m.NoTHP, noTHP)

@@ -27,6 +27,7 @@ func TestParseMachine(t *testing.T) {
 		"cpu=qemu64 cache=none":       with(func(m *Machine) { m.CPU, m.Disk.Cache = "qemu64", CacheNone }),
 		"cpu=Skylake-Server-v5":       with(func(m *Machine) { m.CPU = "Skylake-Server-v5" }),
 		"no-vhost":                    with(func(m *Machine) { m.NoVhost = true }),
+		"confined":                    with(func(m *Machine) { m.Confined = true }),
 		"boot=disk":                   with(func(m *Machine) { m.BootDisk = true }),
 		"no-thp no-kaslr":             with(func(m *Machine) { m.NoKASLR, m.NoTHP = true, true }),
 		"devices=virt-manager":        with(func(m *Machine) { m.Devices = "qxl,spice,ich6,usb,balloon" }),

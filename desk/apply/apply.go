@@ -108,7 +108,7 @@ func Expresses(format string, t notebook.Treatment) bool {
 		return t.Platform == notebook.BM || t.Platform == notebook.CN
 	case "libvirt":
 		m, err := notebook.ParseMachine(t.Machine)
-		return (t.Platform == notebook.VM && t.Network != notebook.NetHost || t.Platform == notebook.VMCN) && t.Instance.Whole() &&
+		return t.Engine != notebook.MicroVM && (t.Platform == notebook.VM && t.Network != notebook.NetHost || t.Platform == notebook.VMCN) && t.Instance.Whole() &&
 			err == nil && m.Fits(int(t.Instance.Cores), t.Instance.Memory) == nil
 	}
 	return false
@@ -195,6 +195,10 @@ func settingOf(r *advise.Ranking, c *advise.Choice, format string) (*setting, er
 
 	if s.Port > 0 && (format == "libvirt" || format == "systemd" || s.Network == notebook.NetHost) {
 		say(words.AppliedPort(s.Port))
+	}
+
+	if m, err := s.VM(); err == nil && format == "libvirt" && len(m.KernelWords()) > 0 {
+		say(words.AppliedKernel(m.KernelWords()))
 	}
 
 	host := make([]int, 0, len(r.OnHost.CPUs))
@@ -295,7 +299,7 @@ func (s setting) Nodes() (nodes [][]int, err error) {
 
 // Beside returns the CPUs for a VM's threads other than vCPUs: the host's other CPUs, if it has any. The VM was measured so.
 func (s setting) Beside() []int {
-	if len(s.Others) == 0 {
+	if m, err := s.VM(); err == nil && m.Confined || len(s.Others) == 0 {
 		return s.CPUs
 	}
 	return s.Others

@@ -47,3 +47,18 @@ func TestDevices(t *testing.T) {
 		}
 	}
 }
+
+// libvirt has QEMU's usual machine, and knows nothing of what the guest's kernel is told.
+func TestLibvirtsMachines(t *testing.T) {
+	vm := notebook.Treatment{Platform: notebook.VM, Engine: "qemu", Provisioning: notebook.Pinned, Instance: notebook.Instance{Cores: 2, Memory: 4 << 30}}
+	if !Expresses("libvirt", vm) {
+		t.Error("libvirt does not express a usual VM")
+	}
+	if vm.Engine = notebook.MicroVM; Expresses("libvirt", vm) {
+		t.Error("libvirt expresses a microVM")
+	}
+	confined := setting{Treatment: notebook.Treatment{Machine: "confined"}, CPUs: []int{2}, Others: []int{0, 1}}
+	if got := confined.Beside(); len(got) != 1 || got[0] != 2 {
+		t.Errorf("QEMU's other threads, confined: %v", got)
+	}
+}

@@ -280,6 +280,7 @@ type Selector struct {
 	Spacing     Values `yaml:"spacing,omitempty"`
 	From        Values `yaml:"from,omitempty"` // created, snapshot
 	Pull        Values `yaml:"pull,omitempty"` // no, gzip:8
+	Merging     Values `yaml:"merging,omitempty"`
 
 	Params map[string]Values `yaml:"params,omitempty"` // they select only among treatments that have these parameters, those with one of the values
 
@@ -318,7 +319,7 @@ func (s *Selector) choices() []choice {
 		{notebook.FactorNetwork, &s.Network}, {notebook.FactorIsolation, &s.Isolation}, {notebook.FactorMachine, &s.Machine}, {notebook.FactorAccelerator, &s.Accelerator},
 		{notebook.FactorKernel, &s.Kernel}, {notebook.FactorAddresses, &s.Addresses}, {notebook.FactorHugePages, &s.HugePages}, {notebook.FactorNeighbours, &s.Neighbours},
 		{notebook.FactorCache, &s.Cache}, {notebook.FactorRoot, &s.Root}, {notebook.FactorDevices, &s.Devices}, {notebook.FactorRate, &s.Rate}, {notebook.FactorSpacing, &s.Spacing},
-		{notebook.FactorFrom, &s.From}, {notebook.FactorPull, &s.Pull},
+		{notebook.FactorFrom, &s.From}, {notebook.FactorPull, &s.Pull}, {notebook.FactorMerging, &s.Merging},
 	}
 }
 

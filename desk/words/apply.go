@@ -2,6 +2,7 @@ package words
 
 import (
 	"fmt"
+	"strings"
 
 	"tare/desk/advise"
 	"tare/desk/data"
@@ -51,6 +52,11 @@ func AppliedNote(d data.Doubt) string { return "Note: " + Doubt(d) + "." }
 // AppliedPort says which port the service needs.
 func AppliedPort(port int) string {
 	return fmt.Sprintf("The service was measured at port %d: leave it open to its clients.", port)
+}
+
+// AppliedKernel says which words the command line of the VM's kernel had.
+func AppliedKernel(line []string) string {
+	return "The VM was measured with " + strings.Join(line, " ") + " on its kernel's command line: add it there."
 }
 
 // MeasuredCPUSet says that guests had this CPU set, and on which host.

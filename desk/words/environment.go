@@ -10,7 +10,7 @@ import (
 )
 
 // engineNames are the engines as their makers write them.
-var engineNames = map[string]string{"docker": "Docker", "podman": "Podman", "lxc": "LXC", "gvisor": "gVisor", "cri": "containerd (CRI)", "qemu": "QEMU", "microvm": "microVM"}
+var engineNames = map[string]string{"docker": "Docker", "podman": "Podman", "lxc": "LXC", "gvisor": "gVisor", "cri": "containerd (CRI)", "qemu": "QEMU", notebook.MicroVM: "microVM"}
 
 // EngineName names an engine as its makers write it.
 func EngineName(engine string) string { return cmp.Or(engineNames[engine], Plain(engine)) }

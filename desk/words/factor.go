@@ -23,6 +23,7 @@ var factors = map[string]string{
 	notebook.FactorHugePages.Name:    "huge pages",
 	notebook.FactorNeighbours.Name:   "neighbours",
 	notebook.FactorCache.Name:        "cache",
+	notebook.FactorMerging.Name:      "merging",
 	notebook.FactorRoot.Name:         "root",
 	notebook.FactorDevices.Name:      "devices",
 	notebook.FactorRate.Name:         "rate",

@@ -27,8 +27,11 @@ func Machine(m notebook.Machine) string {
 		vhost = "; QEMU carries the packets of its tap"
 	}
 	kernel := ""
+	if m.Confined {
+		kernel = "; QEMU's other threads on the CPUs of its virtual CPUs"
+	}
 	if m.BootDisk {
-		kernel = "; booted from its disk"
+		kernel += "; booted from its disk"
 	}
 	if words := m.KernelWords(); len(words) > 0 {
 		kernel += "; the guest's kernel with " + strings.Join(words, " ")

@@ -66,8 +66,8 @@ var smallNames = []string{"gVisor", "runc", "crun", "containerd"}
 
 // Capital starts a text with a capital letter.
 func Capital(s string) string {
-	first, _, _ := strings.Cut(s, " ")
-	if slices.Contains(smallNames, strings.TrimRight(first, ".,:;")) {
+	first, rest, _ := strings.Cut(s, " ")
+	if slices.Contains(smallNames, strings.TrimRight(first, ".,:;")) || strings.HasPrefix(rest, "(") && strings.Contains(rest, "=") { // a workload with its parameters
 		return s
 	}
 	r, n := utf8.DecodeRuneInString(s)

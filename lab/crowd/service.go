@@ -104,6 +104,7 @@ func (s *Service) HasBegun(b ruler.Begun) (cause *notebook.Message) {
 // Begin starts what runs in the guest until it is stopped.
 func Begin(ctx context.Context, g Guest, t notebook.Treatment, ready *workload.Ready, order ruler.Order) *Service {
 	order.Timeout = ruler.MaxTimeout // it runs until it is stopped
+	order.Mergeable = notebook.FactorMerging.Of(t) == notebook.MergingAsked
 	order.SmallPages = notebook.FactorHugePages.Of(t) == notebook.HugePagesNever
 	sctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	alive, ended := context.WithCancel(context.Background())

@@ -61,6 +61,8 @@ type Order struct {
 
 	SmallPages bool `json:"small_pages,omitempty"` // and no transparent huge pages for them (prctl(2), PR_SET_THP_DISABLE)
 
+	Mergeable bool `json:"mergeable,omitempty"` // it asks the kernel to merge its pages with equal ones (prctl(2), PR_SET_MEMORY_MERGE; Linux 6.7)
+
 	// Restorable: its launcher is a file without a name in ScratchDir, not in memory, because CRIU 4.1 restores no program from
 	// memory.
 	Restorable bool `json:"restorable,omitempty"`

@@ -28,6 +28,7 @@ type launcher struct {
 const (
 	changeCredentials = 1 << iota
 	changePages
+	changeMerging
 )
 
 // report is its report. The times are in nanoseconds, the first two on the monotonic clock.
@@ -91,6 +92,9 @@ func (g *guest) start(p *program, out *outputs, n int) (_ *launcher, err error) 
 	}
 	if p.small {
 		changes += changePages
+	}
+	if p.mergeable {
+		changes += changeMerging
 	}
 	args := []string{g.launch.name, p.dir, strconv.Itoa(changes), strconv.FormatUint(uint64(p.uid), 10), strconv.FormatUint(uint64(p.gid), 10),
 		strings.Join(groups, ","), strconv.Itoa(n), p.path}

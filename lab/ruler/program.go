@@ -33,13 +33,14 @@ type program struct {
 	groups []uint32 // supplementary
 
 	small      bool // Order.SmallPages
+	mergeable  bool // Order.Mergeable
 	restorable bool // Order.Restorable
 }
 
 // newProgram finds an order's command like execvpe: in the folders of the order's PATH, or relative to the order's folder if its
 // name contains a slash. Unlike execvpe it does not pass a text file without #! to a shell.
 func newProgram(o *Order, scratch string) (*program, error) {
-	p := &program{argv: o.Argv, env: o.Env, dir: orElse(o.Dir, scratch), uid: o.UID, gid: o.GID, groups: o.Groups, small: o.SmallPages, restorable: o.Restorable}
+	p := &program{argv: o.Argv, env: o.Env, dir: orElse(o.Dir, scratch), uid: o.UID, gid: o.GID, groups: o.Groups, small: o.SmallPages, mergeable: o.Mergeable, restorable: o.Restorable}
 	st, err := os.Stat(p.dir)
 	if errors.Is(err, fs.ErrNotExist) { // for example a mount over /tmp hides the image's own folder
 		if err = os.MkdirAll(p.dir, 0o755); err == nil {

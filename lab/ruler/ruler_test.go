@@ -636,6 +636,25 @@ func TestPagesOfAnOrder(t *testing.T) {
 	}
 }
 
+// A program that is to ask for merging has asked, and what it starts has too; another has not.
+func TestAMergeableOrder(t *testing.T) {
+	if _, err := unix.PrctlRetInt(unix.PR_GET_MEMORY_MERGE, 0, 0, 0, 0); err != nil {
+		t.Skip("this kernel merges no whole processes: ", err)
+	}
+	g := startHere(t)
+	for _, asked := range []bool{false, true, false} {
+		o := sh(`grep ^ksm_merge_any: /proc/self/ksm_stat`)
+		o.Mergeable = asked
+		want := "ksm_merge_any: no\n"
+		if asked {
+			want = "ksm_merge_any: yes\n"
+		}
+		if r, _ := g.mustRun(t, o); string(r.Stdout) != want {
+			t.Errorf("asked %v: %q, want %q; %+v %s", asked, r.Stdout, want, r.Error, r.Stderr)
+		}
+	}
+}
+
 // A run finds what an earlier one has left in the guest where both are asked to look, and not what is emptied before each.
 func TestWhatAnOrderFinds(t *testing.T) {
 	g := startHere(t)

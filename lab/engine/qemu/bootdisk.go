@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -124,6 +125,10 @@ func (d *Driver) loader(ctx context.Context) (path string, err error) {
 	disk = append(disk, make([]byte, loaderSize-len(disk))...)
 	sum := sha256.Sum256(disk)
 	path = filepath.Join(d.State, initramfsDir, hex.EncodeToString(sum[:16])+".grub")
+	now := time.Now()
+	if os.Chtimes(path, now, now) == nil { // made before, and in use again
+		return path, nil
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}

@@ -410,9 +410,8 @@ func (m *machine) threads(ctx context.Context) (vcpus, others []int, err error) 
 	return vcpus, others, nil
 }
 
-// pin binds the thread of each vCPU to its own CPU. It binds all other threads to the rest of allowed, or to all of allowed if no
-// CPU is left.
-func (m *machine) pin(ctx context.Context, cpus, allowed []int) error {
+// pin binds the thread of each vCPU to its own CPU, and all other threads to rest.
+func (m *machine) pin(ctx context.Context, cpus, rest []int) error {
 	vcpus, others, err := m.threads(ctx)
 	if err != nil {
 		return err
@@ -424,10 +423,6 @@ func (m *machine) pin(ctx context.Context, cpus, allowed []int) error {
 		if err := setAffinity(tid, cpus[i:i+1]); err != nil {
 			return err
 		}
-	}
-	rest := slices.DeleteFunc(slices.Clone(allowed), func(c int) bool { return slices.Contains(cpus, c) })
-	if len(rest) == 0 {
-		rest = allowed
 	}
 	for _, tid := range others {
 		// A thread of QEMU's pool may have ended.

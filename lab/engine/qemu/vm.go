@@ -115,7 +115,7 @@ func checkArchitecture() error {
 const (
 	qemu      = "qemu-system-x86_64"
 	usualName = "qemu" // of the engine with the usual board
-	microName = "microvm"
+	microName = notebook.MicroVM
 )
 
 // guestModules are the kernel modules that every guest needs in addition to its board's, and the optional ones that it uses where the
@@ -192,6 +192,9 @@ func (d *Driver) Supports(ctx context.Context, t notebook.Treatment) (err error)
 	}
 	if err := d.boots(m, t.Accelerator); err != nil {
 		return err
+	}
+	if m.Confined && t.Provisioning != notebook.Pinned {
+		return d.kind.Unsupported("confined", "only a pinned VM has CPUs of its own for all of QEMU's threads")
 	}
 	if m.NoVhost {
 		if err := d.vhost(t); err != nil {
@@ -401,11 +404,41 @@ func (g *Guest) hold(ctx context.Context) error {
 	}
 	switch {
 	case g.Spec.Provisioning == notebook.Pinned:
-		return g.machine.pin(ctx, g.Spec.CPUs, g.allowed)
+		return g.machine.pin(ctx, g.Spec.CPUs, g.rest())
 	case len(g.Spec.CPUs) > 0:
 		return g.machine.within(ctx, g.Spec.CPUs)
 	}
 	return nil
+}
+
+// rest returns the CPUs of a pinned machine's threads other than vCPUs: the others that Tare may use, or all if there is no other.
+func (g *Guest) rest() []int {
+	if g.hardware.machine.Confined {
+		return g.Spec.CPUs
+	}
+	others := slices.DeleteFunc(slices.Clone(g.allowed), func(c int) bool { return slices.Contains(g.Spec.CPUs, c) })
+	if len(others) == 0 {
+		return g.allowed
+	}
+	return others
+}
+
+// confined reports whether all threads of the machine's process are bound to the guest's CPUs.
+func (g *Guest) confined() (bool, error) {
+	all, err := proc.Threads(g.PID)
+	if err != nil {
+		return false, err
+	}
+	for _, tid := range all {
+		cpus, err := proc.Host.AllowedCPUs(strconv.Itoa(tid))
+		if proc.Ended(err) {
+			continue
+		}
+		if err != nil || len(proc.IntersectCPUs(cpus, g.Spec.CPUs)) < len(cpus) {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // Guest is a virtual machine. It implements engine.Guest.
@@ -573,6 +606,11 @@ func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed 
 	is.NoVhost = machine.NoVhost && !carried
 	if is.Devices, err = g.machine.devices(ctx); err != nil {
 		return err
+	}
+	if machine.Confined { // a machine with all CPUs is confined in any case
+		if is.Confined, err = g.confined(); err != nil {
+			return err
+		}
 	}
 	if is.BootDisk, err = g.machine.booted(ctx); err != nil {
 		return err

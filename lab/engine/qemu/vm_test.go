@@ -257,6 +257,45 @@ func TestPinnedOthers(t *testing.T) {
 	}
 }
 
+// With the word confined all threads share the guest's CPUs, and the record says so.
+func TestConfined(t *testing.T) {
+	t.Parallel()
+	d, s := lab(t, qemu.VM, program(t), 0, 0)
+	cpus, err := notebook.ParseCPUList(allowed(t, os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Machine = "confined"
+	if err := d.Supports(t.Context(), notebook.Treatment{Platform: notebook.VM, Provisioning: notebook.Vanilla, Accelerator: notebook.TCG, Machine: s.Machine, Instance: s.Instance}); err == nil || !strings.Contains(err.Error(), "only a pinned VM") {
+		t.Errorf("a VM that is not pinned: %v", err)
+	}
+	s.Instance.Cores, s.Provisioning, s.CPUs = 1, notebook.Pinned, cpus[:1]
+	g, err := provision(t, d, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := g.Facts().Machine; !m.Confined {
+		t.Errorf("it is %+v", m)
+	}
+	pids, err := g.Processes()
+	if err != nil || len(pids) != 1 {
+		t.Fatalf("processes %v, %v; want one", pids, err)
+	}
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pids[0]))
+	if err != nil || len(tasks) < 3 {
+		t.Fatalf("threads %v, %v", tasks, err)
+	}
+	for _, task := range tasks {
+		var tid int
+		if _, err := fmt.Sscan(filepath.Base(task), &tid); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(task); err == nil && allowed(t, tid) != notebook.FormatCPUList(cpus[:1]) {
+			t.Errorf("thread %d may run on %s", tid, allowed(t, tid))
+		}
+	}
+}
+
 // allowed gives the list of CPUs that a thread may run on.
 func allowed(t *testing.T, tid int) string {
 	t.Helper()

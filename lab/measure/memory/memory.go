@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+	"golang.org/x/sys/unix"
 
 	"tare/lab/crowd"
+	"tare/lab/engine"
 	"tare/lab/journal"
 	"tare/lab/ksm"
 	"tare/lab/measure"
@@ -43,7 +45,8 @@ type file struct {
 
 	HugePages string `yaml:"huge_pages,omitempty"` // default: the host's setting
 
-	Roots []string `yaml:"roots,omitempty"` // each makes a treatment
+	Roots   []string `yaml:"roots,omitempty"`   // each makes a treatment
+	Merging []string `yaml:"merging,omitempty"` // likewise: whether programs in containers ask for their pages to be merged
 
 	Published   map[string][]float64 `yaml:"published,omitempty"`    // the paper's figures for VMs, in MiB, by metric; for duplicates the four numbers of a line of Table 6.4
 	PublishedOf string               `yaml:"published_of,omitempty"` // the workload whose VMs the paper measured; default: every workload
@@ -51,7 +54,7 @@ type file struct {
 
 // Allowed implements yamlfile.Limited.
 func (file) Allowed() map[string][]string {
-	return map[string][]string{"ksm": notebook.KSMSettings, "huge_pages": {record.HugePagesOff}, "roots": notebook.Roots}
+	return map[string][]string{"ksm": notebook.KSMSettings, "huge_pages": {record.HugePagesOff}, "roots": notebook.Roots, "merging": notebook.Mergings}
 }
 
 const (
@@ -71,7 +74,7 @@ func read(n *yaml.Node, workloads []string) (measure.Config, error) {
 }
 
 func (f file) config() (measure.Config, error) {
-	out := config{roots: f.Roots, scales: host{}, Config: record.Config{Guests: slices.Clone(f.Guests), KSM: f.KSM, Frames: f.Frames, HugePages: f.HugePages}}
+	out := config{roots: f.Roots, mergings: f.Merging, scales: host{}, Config: record.Config{Guests: slices.Clone(f.Guests), KSM: f.KSM, Frames: f.Frames, HugePages: f.HugePages}}
 	if err := measure.Refused(f); err != nil {
 		return nil, err
 	}
@@ -105,8 +108,9 @@ func (f file) config() (measure.Config, error) {
 type config struct {
 	measure.Defaults
 	record.Config
-	roots  []string
-	scales scales
+	roots    []string
+	mergings []string
+	scales   scales
 }
 
 // scales read the memory of guests, and let the kernel merge their pages.
@@ -157,7 +161,23 @@ func (c config) Identity([]*workload.Ready) []any {
 
 // Factors implements measure.Config.
 func (c config) Factors() []measure.Factor {
-	return []measure.Factor{{Of: notebook.FactorRoot, Values: c.roots}}
+	return []measure.Factor{{Of: notebook.FactorRoot, Values: c.roots}, {Of: notebook.FactorMerging, Values: c.mergings}}
+}
+
+// LeavesOut implements measure.Config: not everything can ask for its pages to be merged.
+func (c config) LeavesOut(t notebook.Treatment, _ engine.Kind, w *workload.Workload) *notebook.Message {
+	switch {
+	case notebook.FactorMerging.Of(t) != notebook.MergingAsked:
+		return nil
+	case notebook.HasMachine(t.Platform):
+		return notebook.Say("merging-asked-vm")
+	case w.System:
+		return notebook.Say("merging-asked-system")
+	}
+	if _, err := unix.PrctlRetInt(unix.PR_GET_MEMORY_MERGE, 0, 0, 0, 0); err != nil {
+		return notebook.Say("merging-asked-kernel", "cause", err)
+	}
+	return nil
 }
 
 // Metrics implements measure.Config. The report draws only metrics with a direction, so metrics that a figure names get one.

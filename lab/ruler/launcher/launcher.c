@@ -34,8 +34,8 @@ asm(".text\n.globl _start\n_start: mov x0, sp\n bl launch\n");
 
 enum { GO = 3, REPORT = 4, EMPTY = 5 };
 enum { CLONE_VM = 0x100, CLONE_VFORK = 0x4000, SIGCHLD = 17, SIGKILL = 9, EINTR = 4, F_SETFD = 2, FD_CLOEXEC = 1,
-	AT_EMPTY_PATH = 0x1000, PR_SET_PDEATHSIG = 1, PR_SET_NAME = 15, PR_SET_THP_DISABLE = 41, CLOCK_MONOTONIC = 1 };
-enum { CREDENTIALS = 1, SMALL = 2 };
+	AT_EMPTY_PATH = 0x1000, PR_SET_PDEATHSIG = 1, PR_SET_NAME = 15, PR_SET_THP_DISABLE = 41, PR_SET_MEMORY_MERGE = 67, CLOCK_MONOTONIC = 1 };
+enum { CREDENTIALS = 1, SMALL = 2, MERGEABLE = 4 };
 
 struct rusage { i64 of[18]; };
 
@@ -83,6 +83,8 @@ static __attribute__((noinline, noreturn)) void become(struct order *o)
 		r = 0;
 	if (r == 0 && o->changes & SMALL)
 		r = CALL(PRCTL, PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	if (r == 0 && o->changes & MERGEABLE)
+		r = CALL(PRCTL, PR_SET_MEMORY_MERGE, 1, 0, 0, 0); // of the memory that the launcher shares; the program inherits it
 	if (o->changes & CREDENTIALS) {
 		if (r == 0)
 			r = CALL(SETGROUPS, o->count, o->groups, 0, 0, 0);
