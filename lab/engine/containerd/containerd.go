@@ -110,8 +110,36 @@ type guest struct {
 	made client.Container // nil: its record is not made yet
 }
 
-// said is the file in a guest's folder with what its ruler prints: why it cannot start.
-const said = "said"
+// Files in a guest's folder with what its ruler prints: why it cannot start.
+const (
+	said    = "said"     // what it prints as errors; of a pod, all that it prints
+	saidOut = "said-out" // the rest
+)
+
+// printing makes the files, one for each stream. A shim that gets one file for both closes it at the end of the first stream, and then loses
+// what comes by the other (containerd 1.6 to 2.4, process/io.go).
+func printing(folder string) cio.Creator {
+	return func(string) (cio.IO, error) {
+		for _, name := range []string{said, saidOut} {
+			f, err := os.OpenFile(filepath.Join(folder, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+			if err != nil {
+				return nil, err
+			}
+			if err := f.Close(); err != nil {
+				return nil, err
+			}
+		}
+		return printed{cio.Config{Stdout: filepath.Join(folder, saidOut), Stderr: filepath.Join(folder, said)}}, nil
+	}
+}
+
+// printed are the files as containerd wants them. The shim writes to them, so there is nothing to copy, to await or to close here.
+type printed struct{ of cio.Config }
+
+func (p printed) Config() cio.Config { return p.of }
+func (printed) Cancel()              {}
+func (printed) Wait()                {}
+func (printed) Close() error         { return nil }
 
 // Diagnose implements engine.Guest: it is the state of the container's task, and what its ruler said.
 func (g *guest) Diagnose() string {
@@ -141,10 +169,16 @@ func whatItSaid(ctx context.Context, folder string, ended bool) string {
 	ctx, cancel := context.WithTimeout(ctx, shimTime)
 	defer cancel()
 	for {
-		all := complete(filepath.Join(folder, said)) // before it is read
-		text, err := os.ReadFile(filepath.Join(folder, said))
-		if err == nil && len(text) > 0 {
-			return "; it said: " + strings.TrimSpace(string(text[:min(len(text), mostSaid)]))
+		all, text := true, ""
+		for _, name := range []string{said, saidOut} {
+			path := filepath.Join(folder, name)
+			all = complete(path) && all // before it is read
+			if b, err := os.ReadFile(path); err == nil {
+				text += string(b)
+			}
+		}
+		if text != "" {
+			return "; it said: " + strings.TrimSpace(text[:min(len(text), mostSaid)])
 		}
 		if !ended || all {
 			return ""
@@ -274,7 +308,7 @@ func start(ctx context.Context, g *guest, died chan<- struct{}) error {
 	}
 	steady, cancel := steadily(ctx)
 	defer cancel()
-	task, err := g.made.NewTask(steady, cio.LogFile(filepath.Join(g.Folder, said)))
+	task, err := g.made.NewTask(steady, printing(g.Folder))
 	if err != nil {
 		return fmt.Errorf("containerd did not make the container's task: %w", err)
 	}
