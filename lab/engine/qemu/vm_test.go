@@ -457,7 +457,7 @@ func TestMachines(t *testing.T) {
 			}
 			if want.NoKASLR { // the address of a kernel of x86-64 that was linked as usual, and no huge pages but by request
 				r, _, err := g.Ruler().Run(ctx, ruler.Order{Argv: []string{"/bin/busybox", "sh", "-c",
-					"b=/bin/busybox; $b grep '[tT] _text$' /proc/kallsyms; $b cat /sys/kernel/mm/transparent_hugepage/enabled"}, Env: []string{"PATH=/bin"}, Timeout: time.Minute, OutputLimit: 4096})
+					"b=/bin/busybox; $b grep '[tT] _text$' /proc/kallsyms; $b cat /sys/kernel/mm/transparent_hugepage/enabled"}, Env: []string{"PATH=/bin"}, Timeout: time.Minute, OutputLimit: 4096, KeepScratch: true})
 				if err != nil || !strings.HasPrefix(string(r.Stdout), "ffffffff81000000 ") || !strings.Contains(string(r.Stdout), "[never]") {
 					t.Errorf("with no-kaslr and no-thp the guest says %q (%v, %s)", r.Stdout, err, r.Error)
 				}
