@@ -227,13 +227,25 @@ func (m Machine) Text() string {
 	return strings.Join(words, " ")
 }
 
+// The words on the command line of a Linux kernel for NoKASLR and NoTHP.
+const (
+	kernelNoKASLR = "nokaslr"
+	kernelNoTHP   = "transparent_hugepage=never"
+)
+
+// ReadKernel sets NoKASLR and NoTHP by the command line of the guest's kernel.
+func (m *Machine) ReadKernel(line string) {
+	words := strings.Fields(line)
+	m.NoKASLR, m.NoTHP = slices.Contains(words, kernelNoKASLR), slices.Contains(words, kernelNoTHP)
+}
+
 // KernelWords are the words on the command line of the guest's kernel that make it what the machine's NoKASLR and NoTHP say.
 func (m Machine) KernelWords() (words []string) {
 	if m.NoKASLR {
-		words = append(words, "nokaslr")
+		words = append(words, kernelNoKASLR)
 	}
 	if m.NoTHP {
-		words = append(words, "transparent_hugepage=never")
+		words = append(words, kernelNoTHP)
 	}
 	return words
 }

@@ -279,14 +279,7 @@ func (h Held) run(ctx context.Context, cmd *exec.Cmd, said string) error {
 	defer out.Close()
 	cmd.Stdout, cmd.Stderr, cmd.Dir = out, out, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must reach only Tare
-	start := func() error {
-		for _, f := range h.SetUp {
-			if err := f(); err != nil {
-				return err
-			}
-		}
-		return cmd.Start()
-	}
+	start := func() error { return startAfter(cmd, h.SetUp) }
 	if len(h.SetUp) > 0 {
 		err = proc.Apart(start)
 	} else {

@@ -103,6 +103,9 @@ func (b *Base) entering(cmd *exec.Cmd) (setUp []func() error, done func(), err e
 	if err != nil {
 		return nil, nil, err
 	}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
 	cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
 	return nil, func() { dir.Close() }, nil
 }
@@ -128,9 +131,6 @@ func (b *Base) CountMemory() error {
 
 // StartTied is the function StartTied in the guest's cgroups.
 func (b *Base) StartTied(cmd *exec.Cmd) (*Process, error) {
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
 	setUp, done, err := b.entering(cmd)
 	if err != nil {
 		return nil, err

@@ -33,24 +33,30 @@ type Process struct {
 func Start(cmd *exec.Cmd, cpus []int, setUp ...func() error) (*Process, error) {
 	p := newProcess(cmd)
 	// A child inherits the affinity and the namespaces of the thread that made it.
-	err := proc.Apart(func() error {
-		for _, f := range setUp {
-			if err := f(); err != nil {
-				return err
-			}
-		}
-		if cpus != nil {
+	if cpus != nil {
+		setUp = append(setUp[:len(setUp):len(setUp)], func() error {
 			if err := proc.Bind(0, cpus); err != nil {
 				return fmt.Errorf("setting its CPUs to %v: %w; are they all online?", cpus, err)
 			}
-		}
-		return cmd.Start()
-	})
+			return nil
+		})
+	}
+	err := proc.Apart(func() error { return startAfter(cmd, setUp) })
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w%s", cmd.Path, err, noExec(err, cmd.Path))
 	}
 	go p.wait()
 	return p, nil
+}
+
+// startAfter starts cmd on the calling thread, after setUp, which changes what cmd inherits from it.
+func startAfter(cmd *exec.Cmd, setUp []func() error) error {
+	for _, f := range setUp {
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	return cmd.Start()
 }
 
 // noExec explains a refused start where the program's file system is mounted noexec.
@@ -70,13 +76,7 @@ func StartTied(cmd *exec.Cmd, setUp ...func() error) (*Process, error) {
 	// A child's parent-death signal comes when the thread that made it ends, and Go may end threads at any time. So the thread waits
 	// for the child.
 	go proc.Apart(func() error {
-		for _, f := range setUp {
-			if err := f(); err != nil {
-				started <- err
-				return nil
-			}
-		}
-		err := cmd.Start()
+		err := startAfter(cmd, setUp)
 		started <- err
 		if err == nil {
 			p.wait()

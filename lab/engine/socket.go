@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -28,9 +27,6 @@ func (b *Base) StartRuler(cmd *exec.Cmd, cpus []int) (Meeting, error) {
 	cmd.Env = []string{} // the order sets a trial's environment
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{theirs}
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
 	setUp, started, err := b.entering(cmd)
 	if err == nil {
 		b.Process, err = Start(cmd, cpus, setUp...)

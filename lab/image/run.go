@@ -7,9 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"tare/lab/proc"
@@ -21,14 +19,10 @@ const killWait = 10 * time.Second
 // run runs a program in its own process group, passes its standard output to consume (which may be nil), and returns when the
 // program is gone. It kills the group when ctx is done, when consume fails, and when this process dies.
 func run(ctx context.Context, setup func(*exec.Cmd), consume func(io.Reader) error, tool string, args ...string) error {
-	// The kernel's parent-death signal depends on the thread that started the program, so keep the thread until the end.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	cmd := exec.CommandContext(ctx, tool, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	defer proc.Tie(cmd)()
 	cmd.WaitDelay = killWait
 	setup(cmd)
 	var stdout io.Reader

@@ -30,17 +30,23 @@ func Apart(f func() error) error {
 	return <-done
 }
 
-// Run runs a program to its end and returns its output. The program is killed when this process dies, however it dies. It has its own
-// process group: a Ctrl-C must reach only Tare.
-func Run(cmd *exec.Cmd) ([]byte, error) {
+// Tie makes a program, which was made by exec.CommandContext, end with this process, however that dies, and with all that it started when its
+// context is done. It gets its own process group, so that a Ctrl-C reaches only Tare. Tie keeps the calling thread, because the kernel's
+// parent-death signal comes when the thread that made the program ends: start the program next, and call release when it has ended.
+func Tie(cmd *exec.Cmd) (release func()) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &unix.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setpgid, cmd.SysProcAttr.Pdeathsig = true, unix.SIGKILL
-	cmd.WaitDelay = time.Second // what it started may hold its output open
-	// The kernel's parent-death signal comes when the thread that made the program ends, so keep the thread until then.
+	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	return runtime.UnlockOSThread
+}
+
+// Run runs a program to its end, as Tie has it, and returns its output.
+func Run(cmd *exec.Cmd) ([]byte, error) {
+	defer Tie(cmd)()
+	cmd.WaitDelay = time.Second // what it started may hold its output open
 	return cmd.CombinedOutput()
 }
 

@@ -101,7 +101,7 @@ func (h *Hello) check() error {
 	if h.Sockets < 0 || h.Threads < 0 || h.Nodes < 0 || max(h.Sockets, h.Threads, h.Nodes) > maxCPUs {
 		return bad("%d sockets, %d threads a core and %d NUMA nodes", h.Sockets, h.Threads, h.Nodes)
 	}
-	if len(h.Kernel) > maxText || len(h.CPUFlags) > maxText || len(h.Cmdline) > 4*maxText {
+	if len(h.Kernel) > maxText || len(h.CPUFlags) > maxText || len(h.Cmdline) > maxText {
 		return bad("a kernel's name of %d bytes, %d CPU flags and a command line of %d bytes", len(h.Kernel), len(h.CPUFlags), len(h.Cmdline))
 	}
 	return nil

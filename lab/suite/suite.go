@@ -197,15 +197,13 @@ func mebibytes(dir string) (int, error) {
 
 // run runs a program of the host. It inherits lock, so that its workspace stays as long as it lives.
 func run(ctx context.Context, lock *os.File, namespaces uintptr, name string, args ...string) error {
-	runtime.LockOSThread() // the kernel's parent-death signal depends on the thread
-	defer runtime.UnlockOSThread()
 	said := &proc.Tail{}
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	cmd.ExtraFiles = []*os.File{lock}
 	cmd.Stdout, cmd.Stderr = io.Discard, said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Unshareflags: namespaces}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: namespaces}
+	defer proc.Tie(cmd)()
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -14,13 +14,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"tare/lab/proc"
 	"tare/notebook"
-	"tare/notebook/durable"
 )
 
 // bootDisks are the disks of a machine that boots from disk, by its BIOS and GRUB, as an installed system does: one with GRUB, one with
@@ -56,18 +54,17 @@ func (d *Driver) boots(m notebook.Machine, accelerator string) error {
 	if !m.BootDisk {
 		return nil
 	}
-	why := ""
-	if accelerator == notebook.KVMEmulated {
-		why = "with this accelerator machines start without a BIOS"
-	} else if _, err := exec.LookPath(grubMaker); err != nil {
-		why = "it needs GRUB: apt-get install grub-pc-bin (" + err.Error() + ")"
-	} else if _, err := os.Stat(filepath.Join(grubFolder, "boot.img")); err != nil {
-		why = "it needs GRUB for a BIOS: apt-get install grub-pc-bin (" + err.Error() + ")"
+	_, missing := exec.LookPath(grubMaker)
+	if missing == nil {
+		_, missing = os.Stat(filepath.Join(grubFolder, "boot.img"))
 	}
-	if why == "" {
-		return nil
+	switch {
+	case accelerator == notebook.KVMEmulated:
+		return d.kind.Unsupported("boot=disk", "with this accelerator machines start without a BIOS")
+	case missing != nil:
+		return d.kind.Unsupported("boot=disk", "it needs GRUB for a BIOS: apt-get install grub-pc-bin ("+missing.Error()+")")
 	}
-	return d.kind.Unsupported("boot=disk", why)
+	return nil
 }
 
 // bootDisks returns the disks that a machine boots from and shares with others. The first call makes them. They are empty for a machine that
@@ -124,15 +121,7 @@ func (d *Driver) loader(ctx context.Context) (path string, err error) {
 	}
 	disk = append(disk, make([]byte, loaderSize-len(disk))...)
 	sum := sha256.Sum256(disk)
-	path = filepath.Join(d.State, initramfsDir, hex.EncodeToString(sum[:16])+".grub")
-	now := time.Now()
-	if os.Chtimes(path, now, now) == nil { // made before, and in use again
-		return path, nil
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return "", err
-	}
-	return path, durable.Replace(path, 0o644, func(w io.Writer) error {
+	return keep(filepath.Join(d.State, initramfsDir), hex.EncodeToString(sum[:16])+".grub", func(w io.Writer) error {
 		_, err := w.Write(disk)
 		return err
 	})

@@ -39,7 +39,7 @@ func program(name, path string) file { return file{name: name, mode: unix.S_IFRE
 // initramfsDir is the folder, below the state folder, of what machines boot from.
 const initramfsDir = "initramfs"
 
-// initramfsKept is how long an initramfs is kept after its last use. Another version of the program makes another one.
+// initramfsKept is how long what machines boot from is kept after its last use. Another version of the program makes another one.
 const initramfsKept = 7 * 24 * time.Hour
 
 // initramfs returns the path of a cpio archive of the files (format "newc", uncompressed, because under emulation unpacking costs
@@ -50,11 +50,20 @@ func initramfs(dir string, files []file) (string, error) {
 	if err := writeCPIO(h, files); err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("vm: folder for initramfs: %w", err)
+	path, err := keep(dir, hex.EncodeToString(h.Sum(nil)[:16])+".cpio", func(w io.Writer) error { return writeCPIO(w, files) })
+	if err != nil {
+		return "", fmt.Errorf("vm: initramfs: %w", err)
 	}
-	final := filepath.Join(dir, hex.EncodeToString(h.Sum(nil)[:16])+".cpio")
-	now := time.Now()
+	return path, nil
+}
+
+// keep returns the path of the file with this name in dir, whose name says its content. If there is none, write makes it, and what was not
+// used for long goes.
+func keep(dir, name string, write func(io.Writer) error) (string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	final, now := filepath.Join(dir, name), time.Now()
 	if err := os.Chtimes(final, now, now); err == nil {
 		return final, nil
 	}
@@ -65,14 +74,11 @@ func initramfs(dir string, files []file) (string, error) {
 	for _, o := range old {
 		if st, err := os.Stat(o); err == nil && now.Sub(st.ModTime()) > initramfsKept {
 			if err := os.Remove(o); err != nil && !os.IsNotExist(err) {
-				return "", fmt.Errorf("vm: old initramfs: %w", err)
+				return "", fmt.Errorf("an old one: %w", err)
 			}
 		}
 	}
-	if err := durable.Replace(final, 0o644, func(w io.Writer) error { return writeCPIO(w, files) }); err != nil {
-		return "", fmt.Errorf("vm: initramfs: %w", err)
-	}
-	return final, nil
+	return final, durable.Replace(final, 0o644, write)
 }
 
 // withParents adds the parent folders of the files, and orders everything so that a folder comes before its content.

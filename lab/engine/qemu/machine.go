@@ -371,12 +371,6 @@ func (m *machine) booted(ctx context.Context) (fromDisk bool, err error) {
 	return kernel == "", err
 }
 
-// hasWords reports whether a kernel's command line has all of the words.
-func hasWords(cmdline string, words []string) bool {
-	has := strings.Fields(cmdline)
-	return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(has, w) })
-}
-
 // threads returns the thread of each vCPU, by the vCPU's number, and all other threads of the process.
 func (m *machine) threads(ctx context.Context) (vcpus, others []int, err error) {
 	var cpus []struct {

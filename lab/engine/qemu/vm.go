@@ -615,8 +615,7 @@ func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed 
 	if is.BootDisk, err = g.machine.booted(ctx); err != nil {
 		return err
 	}
-	is.NoKASLR = hasWords(hello.Cmdline, notebook.Machine{NoKASLR: true}.KernelWords())
-	is.NoTHP = hasWords(hello.Cmdline, notebook.Machine{NoTHP: true}.KernelWords())
+	is.ReadKernel(hello.Cmdline)
 	var lacking []string
 	if is.CPU, lacking, err = g.machine.model(ctx); err != nil {
 		return err
