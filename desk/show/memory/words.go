@@ -236,7 +236,7 @@ func aloneCaption(merged, published, emulated bool) (caption string) {
 		caption = "With pages merged by the kernel (KSM)."
 	}
 	if published {
-		caption += " In parentheses: what the paper has of its VM. Its files include what the guest’s kernel has for itself."
+		caption += " Figures 6.3 and 6.4 of the paper. In parentheses: the numbers of its VM. Its files include what the guest’s kernel has for itself."
 	}
 	if emulated {
 		caption += " Hatched: emulated, so the emulator’s part is not that of a VM with hardware virtualization; the guest’s RAM is."

@@ -30,6 +30,7 @@ var _ = words.AddCaptions(notebook.MetricNames{
 	"answer_after_restore": "answer after restore",
 	"state_size":           "size of the saved state",
 	"start_up_time":        "start-up time",
+	"start_as_published":   "start as in the paper’s table",
 	"restored":             "restored",
 	"saved":                "saved",
 })

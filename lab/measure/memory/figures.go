@@ -81,19 +81,26 @@ func figures(m record.Config, weights []record.Weight) map[string]float64 {
 		}
 	}
 	if m.Frames && len(weights) > 0 {
-		inside(weights[len(weights)-1].Last, set)
+		inside(weights[len(weights)-1].Last, m.Increment(), set)
 	}
 	return f
 }
 
-// inside sets the figures of the memory that only the latest guest has, if that guest was asked.
-func inside(g *notebook.MemoryGuest, set func(m notebook.Metric, bytes float64)) {
+// inside sets the figures of the memory that only the latest guest has, if that guest was asked: where pages are merged what it adds
+// (increment), and else only what it does not use.
+func inside(g *notebook.MemoryGuest, increment bool, set func(m notebook.Metric, bytes float64)) {
 	if g == nil {
 		return
 	}
-	set(record.Own, float64(g.Own))
+	if increment {
+		set(record.Own, float64(g.Own))
+	}
 	r := g.RAM
 	if r == nil || r.Why != nil {
+		return
+	}
+	if !increment {
+		set(record.Idle, float64(r.Idle()))
 		return
 	}
 	left, idle, ram := r.Emulator.Alike, r.Idle(), int64(0)

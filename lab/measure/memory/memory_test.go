@@ -224,6 +224,19 @@ func TestFiguresSayHowAGuestUsesItsMemory(t *testing.T) {
 	if got, want := len(tr.Figures), len(m.Figures())+1; got != want {
 		t.Errorf("%d figures, and the study has %d", got, want)
 	}
+	unmerged := record.Config{Guests: []int{1, 2}, Frames: true}
+	tr, err = weighed(t, known(), unmerged, measure.Measured)
+	if err != nil || tr.Failure != nil {
+		t.Fatal(err, tr.Failure)
+	}
+	if got, want := len(tr.Figures), len(unmerged.Figures())+1; got != want || tr.Figures[record.Idle.Name] != 3 {
+		t.Errorf("without KSM: %d figures with %v idle, and the study has %d with 3", got, tr.Figures[record.Idle.Name], want)
+	}
+	for _, m := range []notebook.Metric{record.Own, record.RAM, record.Left, record.Best} {
+		if v, is := tr.Figures[m.Name]; is {
+			t.Errorf("without KSM %s is %v: the paper's increment is of merged pages", m.Name, v)
+		}
+	}
 	l = known()
 	if tr, err := weighed(t, l, record.Config{Guests: []int{1}}, measure.Measured); err != nil || !slices.Equal(l.asked, []depth{outside}) || tr.Figures[record.Own.Name] != 0 {
 		t.Errorf("a study that does not ask: %v, %v, %v", l.asked, tr.Figures, err)

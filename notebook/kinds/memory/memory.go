@@ -119,6 +119,10 @@ var OfGuestMemory = []notebook.Metric{
 	RAM, GuestFile, GuestAnon, GuestCore, GuestFree, Left, Idle, IdleAlone,
 }
 
+// Increment says whether the study tells what one more guest adds in the paper's sense (sections 6.5, 6.6 and 6.8): its frames, with their
+// duplicates merged.
+func (m Config) Increment() bool { return m.Frames && m.KSM != "" }
+
 // Figures are the secondary metrics of a study with this configuration.
 func (m Config) Figures() (all []notebook.Metric) {
 	first, several, fitted := m.Guests[0] == 1, len(m.Guests) > 1, len(m.Guests) > 2
@@ -134,8 +138,8 @@ func (m Config) Figures() (all []notebook.Metric) {
 		{Tables, true}, {Kernel, true}, {Copy, true}, {Anonymous, true}, {File, true},
 		{Within, true}, {WithHost, true}, {WithGuests, m.Guests[len(m.Guests)-1] > 1},
 		{AnonAnon, m.Frames}, {FileFile, m.Frames}, {AnonFile, m.Frames},
-		{Own, m.Frames}, {Emulator, m.Frames}, {RAM, m.Frames}, {GuestFile, m.Frames}, {GuestAnon, m.Frames},
-		{GuestCore, m.Frames}, {GuestFree, m.Frames}, {Left, m.Frames}, {Idle, m.Frames}, {IdleAlone, m.Frames && first && several}, {Best, m.Frames},
+		{Own, m.Increment()}, {Emulator, m.Increment()}, {RAM, m.Increment()}, {GuestFile, m.Increment()}, {GuestAnon, m.Increment()},
+		{GuestCore, m.Increment()}, {GuestFree, m.Increment()}, {Left, m.Increment()}, {Idle, m.Frames}, {IdleAlone, m.Frames && first && several}, {Best, m.Increment()},
 	} {
 		if f.is {
 			all = append(all, f.Metric)

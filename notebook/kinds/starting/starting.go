@@ -53,7 +53,7 @@ type Start struct {
 
 // Metrics are the metric and the secondary metrics of a study of starts.
 func (s Config) Metrics() (first notebook.Metric, also []notebook.Metric) {
-	for _, m := range notebook.StartMoments {
+	for _, m := range append(slices.Clone(notebook.StartMoments), AsPublished) {
 		also = append(also, notebook.Metric{Name: m, Unit: "s"})
 	}
 	if s.Restore {
@@ -76,6 +76,12 @@ func (s *Start) Figures() map[string]float64 {
 			f[Time] = v
 		}
 	}
+	for _, end := range []string{notebook.MomentReturned, notebook.MomentLogin, notebook.MomentAnswer} {
+		if v, ok := f[end]; ok {
+			f[AsPublished] = v
+			break
+		}
+	}
 	if s.SavedNS > 0 {
 		f[MomentSaved], f[StateSize] = float64(s.SavedNS)/1e9, float64(s.State)/notebook.MiB
 	}
@@ -84,7 +90,8 @@ func (s *Start) Figures() map[string]float64 {
 
 // Further figures of a study of starts, in addition to moments.
 const (
-	MomentSaved = "saved"         // how long saving took
-	StateSize   = "state_size"    // in MiB
-	Time        = "start_up_time" // the metric: until the login prompt of a whole system, otherwise until the first useful answer
+	MomentSaved = "saved"              // how long saving took
+	StateSize   = "state_size"         // in MiB
+	AsPublished = "start_as_published" // until the moment that Table 5.1 of the paper uses: lxc-start, or another engine, has returned; a VM's login prompt
+	Time        = "start_up_time"      // the metric: until the login prompt of a whole system, otherwise until the first useful answer
 )
