@@ -139,6 +139,8 @@ func (b *benching) spec(ctx context.Context, argv []string) (*studyfile.Spec, er
 		if err := b.serve(spec); err != nil {
 			return nil, asUse(err)
 		}
+	case len(b.kernels) > 1:
+		b.ofKernels(spec)
 	}
 	placing, err := b.placing()
 	if err != nil {
@@ -148,6 +150,15 @@ func (b *benching) spec(ctx context.Context, argv []string) (*studyfile.Spec, er
 		return nil, asUse(err)
 	}
 	return spec, asUse(spec.Complete(session.Known))
+}
+
+// ofKernels has VMs of two kernels run the command several times each, because a VM takes long to start. With a time budget the study has
+// as many rounds as fit into it.
+func (b *benching) ofKernels(spec *studyfile.Spec) {
+	spec.Design.Trials, spec.Design.Margin = 5, "5%"
+	if b.set("time-budget") && !b.set("precision") && !b.set("decide") && !b.set("until") {
+		spec.Design.Rounds.Cap = studyfile.UntilRounds
+	}
 }
 
 // serve makes the study one of a service: of its response times at a rate, of what its load prints, or of its capacity. Looking after each

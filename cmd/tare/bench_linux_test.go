@@ -76,6 +76,29 @@ func TestRoundsOfAService(t *testing.T) {
 	}
 }
 
+// VMs of two kernels run the command several times each, in as many rounds as fit into a time budget.
+func TestDesignForTwoKernels(t *testing.T) {
+	for flags, want := range map[string]studyfile.Rounds{
+		"":                            {Floor: 5, Cap: 20, Emulated: 1},
+		"--vm-kernel a --vm-kernel b": {Floor: 5, Cap: 20, Emulated: 1},
+		"--vm-kernel a --vm-kernel b --time-budget 5m":                {Floor: 5, Cap: 200, Emulated: 1},
+		"--vm-kernel a --vm-kernel b --time-budget 5m --precision 5%": {Floor: 5, Cap: 20, Emulated: 1},
+		"--vm-kernel a --time-budget 5m":                              {Floor: 5, Cap: 20, Emulated: 1},
+	} {
+		spec, err := benchOf(append(strings.Fields(flags), "--platforms", "vm", "--", "true")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trials := 1
+		if strings.Count(flags, "--vm-kernel") == 2 {
+			trials = 5
+		}
+		if spec.Design.Rounds != want || spec.Design.Trials != trials {
+			t.Errorf("%q: %+v and %d trials, want %+v and %d", flags, spec.Design.Rounds, spec.Design.Trials, want, trials)
+		}
+	}
+}
+
 // An error says what is wrong and what is allowed.
 func TestErrorsInFlagsOfBench(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "env")

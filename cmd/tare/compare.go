@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"tare/desk/terminal"
 	"tare/desk/words"
 	"tare/notebook/durable"
+	"tare/stats"
 )
 
 // failed is the status of `tare compare` where the condition of --fail-if holds.
@@ -28,8 +30,8 @@ func compareCommand() *cobra.Command {
 	var o comparing
 	formats := []string{"table", "json", "markdown"}
 	c := &cobra.Command{
-		Use:   "compare OLD NEW",
-		Short: "Say what changed between two folders of one study",
+		Use:   "compare OLD [NEW]",
+		Short: "Say what changed between two folders of one study, or two kernels of VMs",
 		Long: `Compares two results folders of the same study, measured before and after something changed: a kernel, an engine's
 version, the host. It compares the ratios to bare metal, so a change of the whole host's speed has no effect on them. It shows
 the change of bare metal as the host's change. If a folder lacks bare metal, it compares means and says so. --against replaces
@@ -40,6 +42,9 @@ by at least the margin (a ratio of 1/(1+M)); equivalent within the margin; or in
 rounds that would settle it. The verdicts are corrected for multiple comparisons. The output lists other differences between
 the folders first.
 
+With one folder, measured with two kernels of VMs (--vm-kernel), it compares the second kernel with the first. Both ran in each
+round, so it compares the means of the same rounds, and a drift of the host's speed has no effect on the result.
+
 With --fail-if the exit status is 3 if the whole interval of a configuration is beyond the bound. With ratio>1.03 the
 configuration now costs more than 1.03 times as much as before. With ratio<0.97 it costs less than 0.97 times as much. The
 status is also 3 if a configuration that was measured before has no value now. Standard error names these configurations. For
@@ -47,11 +52,12 @@ a metric where higher is better, the cost is the value before divided by the val
 		Example: `  tare compare before after
   tare compare before after --margin 2% --fail-if 'ratio>1.03'
   tare compare before after --against cn:docker
+  tare compare kernels
   tare compare before after --format markdown >note.md
   tare compare before after --figure changes.svg`,
 		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return fmt.Errorf("compare: needs two results folders, before and after: write %s OLD NEW", c.CommandPath())
+			if len(args) != 1 && len(args) != 2 {
+				return fmt.Errorf("compare: needs two results folders, before and after, or one with two kernels of VMs: write %s OLD [NEW]", c.CommandPath())
 			}
 			return nil
 		},
@@ -60,12 +66,12 @@ a metric where higher is better, the cost is the value before divided by the val
 			if err := notEmpty(c, "fail-if", "figure"); err != nil {
 				return err
 			}
-			return o.run(dirs[0], dirs[1])
+			return o.run(dirs)
 		},
 	}
 	c.Flags().StringVar(&o.format, "format", "table", "table, json, or markdown: a short note for a pull request")
 	suggest(c, "format", formats...)
-	c.Flags().StringVar(&o.margin, "margin", "1%", "smallest change that matters")
+	c.Flags().StringVar(&o.margin, "margin", "", "smallest change that matters (default 1%; with one folder its study's)")
 	o.against.flag(c)
 	c.Flags().StringVar(&o.figure, "figure", "", "file for a figure of the changes, .svg or .pdf")
 	c.Flags().StringVar(&o.failIf, "fail-if", "", "exit with status 3 where a configuration meets this: ratio>NUMBER or ratio<NUMBER")
@@ -78,7 +84,7 @@ type comparing struct {
 	against                        reference
 }
 
-func (o comparing) run(before, after string) error {
+func (o comparing) run(dirs []string) error {
 	var gate func(*compare.Comparison) bool
 	if o.failIf != "" {
 		var err error
@@ -86,7 +92,7 @@ func (o comparing) run(before, after string) error {
 			return err
 		}
 	}
-	found, err := o.compare(before, after)
+	found, err := o.compare(dirs)
 	if err != nil {
 		return err
 	}
@@ -114,17 +120,30 @@ func printComparison(c *compare.Comparison, format string) error {
 	return terminal.Comparison(os.Stdout, c, screen(os.Stdout))
 }
 
-// compare reads both folders and compares them.
-func (o comparing) compare(before, after string) (*compare.Comparison, error) {
-	matters, err := share("--margin", o.margin)
-	if err != nil {
-		return nil, err
+// compare reads the folders and compares them.
+func (o comparing) compare(dirs []string) (*compare.Comparison, error) {
+	matters := 0.0
+	if o.margin != "" {
+		var err error
+		if matters, err = share("--margin", o.margin); err != nil {
+			return nil, err
+		}
 	}
 	to, err := o.against.parse()
 	if err != nil {
 		return nil, err
 	}
-	old, new, err := readBoth(before, after, data.Options{Kinds: kinds.All, Baseline: to})
+	opt := data.Options{Kinds: kinds.All, Baseline: to}
+	if len(dirs) == 1 {
+		opt.Margin = matters
+		s, err := data.Read(dirs, opt)
+		if err != nil {
+			return nil, err
+		}
+		return compare.Kernels(s, s.Margin())
+	}
+	matters = cmp.Or(matters, stats.Margin)
+	old, new, err := readBoth(dirs[0], dirs[1], opt)
 	if err != nil {
 		return nil, err
 	}
@@ -180,12 +199,12 @@ func bound(text string) (gate func(*compare.Comparison) bool, err error) {
 			switch beyond := m[1] == ">" && cost.Low > end || m[1] == "<" && cost.High < end; {
 			case x.Why == compare.Missing:
 				fails = true
-				say(name, "cannot be checked: "+words.ChangedBy(x))
+				say(name, "cannot be checked: "+words.ChangedBy(c, x))
 			case x.Why != "":
-				say(name, "is not checked: "+words.ChangedBy(x))
+				say(name, "is not checked: "+words.ChangedBy(c, x))
 			case beyond:
 				fails = true
-				say(name, fmt.Sprintf("ratio%s%s: %s", m[1], m[2], words.ChangedBy(x)))
+				say(name, fmt.Sprintf("ratio%s%s: %s", m[1], m[2], words.ChangedBy(c, x)))
 			}
 		}
 		for _, r := range c.Gone {

@@ -26,7 +26,7 @@ type running struct {
 	networks, provisioning    string
 	only                      string
 	kept                      studyfile.Only // what only asks for
-	kernel                    string
+	kernels                   []string       // files
 	explain, from             string
 	precision, decide, until  string
 	untilClaims               bool
@@ -70,7 +70,7 @@ func (r *running) flags(c *cobra.Command, platforms, sizes string) {
 	f.StringVar(&r.only, "only", "", "keep bare metal and the configurations with these values: KEY=VALUE,… with "+strings.Join(studyfile.OnlyKeys(), ", "))
 	f.StringVar(&r.out, "out", "", "results folder; continues an unfinished run of the same study (default tare-STUDY-TIME)")
 	f.StringVar(&r.accel, "accel", "auto", "accelerator of VMs: auto, kvm, or an emulation, which is never ranked: kvm-emulated or tcg")
-	f.StringVar(&r.kernel, "vm-kernel", "", "kernel of VMs: `FILE`, a bzImage or vmlinux (default: the study's, else the host's, else Debian's)")
+	f.StringArrayVar(&r.kernels, "vm-kernel", nil, "kernel of VMs: `FILE`, a bzImage or vmlinux; given twice, both are compared (default: the study's, else the host's, else Debian's)")
 	f.StringVar(&r.format, "format", "table", "output format: table or json")
 	suggest(c, "accel", accelerators...)
 	suggest(c, "format", outputs...)

@@ -133,7 +133,7 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, seedChosen bool
 		return err
 	}
 	chosen := studyfile.Choices{
-		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Until: r.known, Only: r.kept, Accel: r.accel, Kernel: r.kernel, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers, NoHostCode: r.noHostCode,
+		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Until: r.known, Only: r.kept, Accel: r.accel, Kernels: r.kernels, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers, NoHostCode: r.noHostCode,
 	}
 	if !notebook.IsBareMetal(r.reading.Baseline) {
 		chosen.Against = notebook.ReferenceText(r.reading.Baseline)
@@ -215,9 +215,16 @@ func openClaims(dir string, published []claims.Claim) (open []study.Question, er
 	return open, nil
 }
 
-// answer prints the summary, or in its place what changed since the folder of --compare.
+// answer prints the summary, or in its place what changed since the folder of --compare, or between two kernels of VMs.
 func (r *running) answer(s *data.Summary) error {
-	if r.since == "" {
+	switch {
+	case r.since == "" && len(r.kernels) > 1:
+		found, err := compare.Kernels(s, s.Margin())
+		if err != nil {
+			return err
+		}
+		return printComparison(found, r.format)
+	case r.since == "":
 		return printSummary(os.Stdout, s, r.format, details{})
 	}
 	as := r.reading // with the reference of the new folder

@@ -195,7 +195,15 @@ func oneOf(what, value string, allowed ...string) error {
 // notEmpty refuses flags with an empty value. A command need not have each of the flags.
 func notEmpty(c *cobra.Command, names ...string) error {
 	for _, name := range names {
-		if f := c.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+		f := c.Flags().Lookup(name)
+		if f == nil || !f.Changed {
+			continue
+		}
+		values := []string{f.Value.String()}
+		if list, is := f.Value.(pflag.SliceValue); is {
+			values = list.GetSlice()
+		}
+		if slices.Contains(values, "") {
 			return fmt.Errorf("--%s is empty: is a variable unset?", name)
 		}
 	}

@@ -233,7 +233,12 @@ func TestWithDockerReadme(t *testing.T) {
 		line = strings.ReplaceAll(line, "--from-container web ", "--from-container "+container+" ")
 		measures := regexp.MustCompile(`tare (run|bench|fit) `).MatchString(line)
 		switch {
-		case strings.Contains(line, "make "), strings.Contains(line, "ssh://"), strings.Contains(line, "tare image "), strings.Contains(line, "--vm-kernel "):
+		case strings.Contains(line, "make "), strings.Contains(line, "ssh://"), strings.Contains(line, "tare image "):
+			continue
+		case strings.Contains(line, "--vm-kernel "):
+			if out := outFlag.FindStringSubmatch(line); out != nil {
+				unmade = append(unmade, out[1])
+			}
 			continue
 		case measures && !strings.Contains(line, brief):
 			if out := outFlag.FindStringSubmatch(line); out != nil {

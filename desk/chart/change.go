@@ -31,7 +31,7 @@ func OfComparison(c *compare.Comparison) Figure {
 			m.Group += ", " + words.Plain(words.Caption(x.Old.Metric.Name))
 		}
 		if math.IsNaN(x.Ratio.Value) {
-			m.Missing = words.NotInBoth
+			m.Missing = words.Valueless(c)
 		}
 		marks = append(marks, m)
 		m.Words += ", " + words.ChangeMark(c, x)

@@ -17,7 +17,7 @@ func TestABandwidthThatIsLess(t *testing.T) {
 	c := from(t, read(t, before), read(t, after), 0.01)
 	said := map[string]string{}
 	for _, x := range c.Changes {
-		said[x.Old.Treatment.ID+" "+x.Old.Metric.Name] = string(x.Answer) + ": " + words.ChangedBy(x)
+		said[x.Old.Treatment.ID+" "+x.Old.Metric.Name] = string(x.Answer) + ": " + words.ChangedBy(c, x)
 	}
 	for of, want := range map[string][3]string{
 		docker + " copy bandwidth":  {"slower: ", "% less (", ", which is worse"},

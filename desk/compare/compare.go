@@ -1,5 +1,5 @@
-// Package compare says what changed between two folders of one study, before and after: a new kernel, another version of an engine,
-// another host. A host's speed drifts within a folder and between two folders, and the scatter within a folder does not show by how much
+// Package compare says what changed between two folders of one study, before and after ([From]): a new kernel, another version of an engine,
+// another host. It also compares the two kernels that VMs of one folder had ([Kernels]), which ran in the same rounds. A host's speed drifts within a folder and between two folders, and the scatter within a folder does not show by how much
 // two folders differ. So the ratio to bare metal decides: pairs of one round within a folder, and Welch's interval between the two ratios.
 // Bare metal's own change is the host's, and decides nothing. Where a folder has no bare metal at a place, means are compared, and
 // Comparison.Changes say so (Change.Relative).
@@ -22,7 +22,7 @@ import (
 type Change struct {
 	Old, New *data.Row
 	Figure   bool           // the metric is a secondary metric of the treatment, with a direction (better)
-	Relative bool           // Ratio compares ratios to bare metal; otherwise means
+	Relative bool           // Ratio compares ratios to bare metal; otherwise means, of the same rounds if InTurns
 	Ratio    stats.Quotient // the second over the first
 	Means    stats.Quotient // the second mean over the first, if the host is equally fast in both folders and rounds are independent
 	Level    float64        // of its interval, corrected for the number of comparisons
@@ -43,9 +43,9 @@ const (
 	Missing  Why = "missing"  // one of them has no value
 )
 
-// Comparison is what two folders say together.
+// Comparison is what two folders say together, or one about two kernels.
 type Comparison struct {
-	Old, New    *data.Summary
+	Old, New    *data.Summary // the same for two kernels in one folder
 	Margin      float64
 	Differences []data.Doubt // between the folders, apart from what was measured
 	Changes     []Change     // in the order of the first folder
@@ -59,6 +59,9 @@ type Differs struct {
 	Of       string // which, where there are several of its kind
 	Old, New string
 }
+
+// InTurns says whether both sides ran in the rounds of one folder, so that Ratio pairs the values of a round.
+func (c *Comparison) InTurns() bool { return c.Old == c.New }
 
 // Thing is what may differ.
 type Thing string
@@ -109,12 +112,7 @@ func From(old, new *data.Summary, margin float64) (*Comparison, error) {
 				c.Differences = append(c.Differences, d)
 			}
 		}
-		c.Changes = append(c.Changes, Change{Old: r, New: new.Rows[i], Answer: stats.Inconclusive})
-		for _, f := range r.Figures {
-			if n := slices.IndexFunc(new.Rows[i].Figures, func(n *data.Row) bool { return n.Metric == f.Metric }); n >= 0 {
-				c.Changes = append(c.Changes, Change{Old: f, New: new.Rows[i].Figures[n], Figure: true, Answer: stats.Inconclusive})
-			}
-		}
+		c.add(r, new.Rows[i])
 	}
 	for _, r := range new.Rows {
 		if !taken[r] && !r.Treatment.AA {
@@ -127,6 +125,52 @@ func From(old, new *data.Summary, margin float64) (*Comparison, error) {
 	c.split()
 	c.judge()
 	return c, nil
+}
+
+// Kernels compares the two kernels that the VMs of one folder had, of which the study names the first first. A change within the margin
+// does not matter. An error says that the VMs had another number of kernels, or that no configuration had both.
+func Kernels(s *data.Summary, margin float64) (*Comparison, error) {
+	dir := s.Folders[0].Dir
+	kernels := KernelsOf(s)
+	if len(kernels) != 2 {
+		return nil, fmt.Errorf("%s has VMs with %d kernels, and comparing needs two: name a second folder, or two kernels when you measure (tare run --vm-kernel FILE --vm-kernel FILE)", dir, len(kernels))
+	}
+	c := &Comparison{Old: s, New: s, Margin: margin}
+	for _, r := range s.Rows {
+		if r.Treatment.AA || r.Treatment.Kernel != kernels[0] {
+			continue
+		}
+		if i := slices.IndexFunc(s.Rows, func(n *data.Row) bool {
+			return n.Treatment.Kernel == kernels[1] && n.HostID == r.HostID && sameButKernel(r, n)
+		}); i >= 0 {
+			c.add(r, s.Rows[i])
+		}
+	}
+	if len(c.Changes) == 0 {
+		return nil, fmt.Errorf("%s has no configuration with both kernels", dir)
+	}
+	c.judge()
+	return c, nil
+}
+
+// KernelsOf are the kernels of the VMs in a folder, by Treatment.Kernel, in the study's order.
+func KernelsOf(s *data.Summary) (kernels []string) {
+	for _, t := range s.Folders[0].Study.Treatments {
+		if notebook.HasMachine(t.Platform) && !slices.Contains(kernels, t.Kernel) {
+			kernels = append(kernels, t.Kernel)
+		}
+	}
+	return kernels
+}
+
+// add adds the change from one row to the other, in their metric and in their secondary ones.
+func (c *Comparison) add(old, new *data.Row) {
+	c.Changes = append(c.Changes, Change{Old: old, New: new, Answer: stats.Inconclusive})
+	for _, f := range old.Figures {
+		if n := slices.IndexFunc(new.Figures, func(n *data.Row) bool { return n.Metric == f.Metric }); n >= 0 {
+			c.Changes = append(c.Changes, Change{Old: f, New: new.Figures[n], Figure: true, Answer: stats.Inconclusive})
+		}
+	}
 }
 
 // split finds what is relative to bare metal in both folders, and takes that bare metal from the changes.
@@ -290,9 +334,12 @@ func (c *Comparison) sure() stats.Confidence {
 	return stats.Sure(notebook.Looks(c.Old.Folders[0].Study.Design, c.New.Folders[0].Study.Design))
 }
 
-// ratio is what decides: the change relative to bare metal's where there is one, else the means'.
+// ratio is what decides: within one folder that of the same rounds, else the change relative to bare metal's where there is one, else the means'.
 func (x *Change) ratio(c *Comparison, sure stats.Confidence) stats.Quotient {
-	if x.Relative {
+	switch {
+	case c.InTurns():
+		return c.Old.Ratio(x.New, x.Old, sure.Alpha)
+	case x.Relative:
 		return x.relative(c, sure)
 	}
 	return x.means(sure)

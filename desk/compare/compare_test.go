@@ -232,3 +232,59 @@ func TestKernelsOfVMsAreCompared(t *testing.T) {
 		t.Errorf("%d changes, %d gone, %d added; want one each", len(c.Changes), len(c.Gone), len(c.Added))
 	}
 }
+
+// Two kernels of VMs in one folder are compared in the same rounds, so a host whose speed drifts by much from round to round does not hide a
+// change. Emulated VMs are compared too, and the result says what they are.
+func TestTwoKernelsOfOneFolder(t *testing.T) {
+	t.Parallel()
+	vms := func(kernels ...string) *data.Summary {
+		f := notebooktest.New(8)
+		f.Seed, f.Rounds, f.Noise, f.Study.Design = 1, 10, 0.01, notebook.Design{Floor: 10, Cap: 10, Trials: 1, TimeoutS: 60, Margin: 0.05}
+		f.Add("cn crun vanilla large", 1)
+		for i, kernel := range kernels {
+			for work, slower := range map[string]float64{"cpu": 1, "syscall": 0.6} {
+				vm := notebooktest.Treatment(work + " vm qemu tcg vanilla large")
+				vm.Kernel = kernel
+				vm.ID += " kernel " + kernel
+				mean := 2.0
+				if i == 1 {
+					mean *= slower
+				}
+				f.AddTreatment(vm, mean)
+			}
+		}
+		f.Trial = func(x *notebook.Trial) {
+			x.Value *= 1 + float64(x.Round%5)
+			x.ElapsedS = x.Value
+		}
+		return read(t, f)
+	}
+	s := vms("6.12@4567", "6.1@0123") // the study's order counts, not the alphabet's
+	c, err := compare.Kernels(s, s.Margin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Changes) != 2 || c.Margin != 0.05 {
+		t.Fatalf("%d changes with the margin %v, want cpu and syscall with the study's 0.05", len(c.Changes), c.Margin)
+	}
+	for _, x := range c.Changes {
+		want, ratio := stats.Equivalent, 1.0
+		if x.Old.Treatment.Workload == "syscall" {
+			want, ratio = stats.Faster, 0.6
+		}
+		if x.Answer != want || x.Ratio.Low > ratio || x.Ratio.High < ratio || x.Means.High < 2*x.Means.Low {
+			t.Errorf("%s: %s, %v of the rounds and %v of the means; want %s, about %v, and unpaired means that say little", x.Old.Treatment.ID, x.Answer, x.Ratio, x.Means, want, ratio)
+		}
+	}
+	said := words.Compared(c) + words.ChangedLevel(c)
+	for _, part := range []string{"From kernel 6.12 to kernel 6.1: syscall, VM, emulated, ", " is faster, ", "the other configuration is equivalent within 5 %.", "means of the same rounds", "Emulated VMs do not represent VMs under KVM"} {
+		if !strings.Contains(said, part) {
+			t.Errorf("%q does not say %q", said, part)
+		}
+	}
+	for _, kernels := range [][]string{{"6.1@0123"}, {"a", "b", "c"}} {
+		if c, err := compare.Kernels(vms(kernels...), 0.05); err == nil || !strings.Contains(err.Error(), "comparing needs two") {
+			t.Errorf("%d kernels: %v, %v", len(kernels), c, err)
+		}
+	}
+}

@@ -47,12 +47,13 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 		Headline    string   `json:"headline"`
 		Margin      float64  `json:"margin"`
 		Reference   string   `json:"reference"` // environment to which each folder's ratios are relative
+		InTurns     bool     `json:"in_turns"`  // two kernels in one folder: ratio is of the means of the same rounds
 		Differences []string `json:"differences"`
 		Changes     []change `json:"changes"`
 		Host        []change `json:"host"` // of the reference itself: the host's change, which decides nothing
 		Gone        []string `json:"gone"`
 		Added       []string `json:"added"`
-	}{words.Compared(c), c.Margin, referenceOf(c.Old), list(words.Doubts(c.Differences)), []change{}, []change{}, ids(c.Gone), ids(c.Added)}
+	}{words.Compared(c), c.Margin, referenceOf(c.Old), c.InTurns(), list(words.Doubts(c.Differences)), []change{}, []change{}, ids(c.Gone), ids(c.Added)}
 	several := slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return x.Figure })
 	told := func(x compare.Change) change {
 		metric := ""

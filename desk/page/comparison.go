@@ -142,7 +142,7 @@ func changeRow(c *compare.Comparison, x compare.Change) comparisonRow {
 	}
 	row.Verdict, row.Sign, row.Class = words.VerdictOf(x.Old, x.Answer), verdictSigns[x.Answer], string(x.Answer)
 	if x.Answer == stats.Inconclusive {
-		row.Note = words.ChangedBy(x)
+		row.Note = words.ChangedBy(c, x)
 	}
 	return row
 }

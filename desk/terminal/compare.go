@@ -20,6 +20,7 @@ func Comparison(w io.Writer, c *compare.Comparison, on Screen) error {
 	}
 	t.line("")
 	t.wrap("", words.ChangedLevel(c))
+	t.block(words.ComparedNext(c))
 	return t.flush(w)
 }
 

@@ -18,7 +18,7 @@ const mostNamed = 3
 // inconclusive."
 func Compared(c *compare.Comparison) string {
 	said := verdicts(c)
-	if slices.ContainsFunc(c.Found(stats.Slower, stats.Faster), func(x compare.Change) bool { return !x.Relative && timed(x.Old.Metric) }) {
+	if !c.InTurns() && slices.ContainsFunc(c.Found(stats.Slower, stats.Faster), func(x compare.Change) bool { return !x.Relative && timed(x.Old.Metric) }) {
 		said += " Tare compared means here, so a change in the host's own speed would look the same."
 	}
 	return said
@@ -74,7 +74,7 @@ func counted(c *compare.Comparison, verdicts ...stats.Verdict) (all []string) {
 
 // one says what changed, and by how much.
 func one(c *compare.Comparison, x compare.Change) string {
-	said, by := outcome(c, x.Answer, 1), ChangedBy(x)
+	said, by := outcome(c, x.Answer, 1), ChangedBy(c, x)
 	if verb, what, _ := strings.Cut(said, " "); strings.Contains(by, what) { // takes more memory
 		return ChangedWhere(c, x) + " " + verb + " " + by
 	}
@@ -124,8 +124,12 @@ func outcome(c *compare.Comparison, v stats.Verdict, n int) string {
 	return verb[1] + what
 }
 
-// folders are the names of both folders. They include the VMs' kernels if the folders differ in them.
+// folders are the names of both folders, or of both kernels in one folder. The names of folders include the VMs' kernels if the folders
+// differ in them.
 func folders(c *compare.Comparison) (before, after string) {
+	if c.InTurns() {
+		return kernels(c.Changes[0])
+	}
 	before, after = Plain(c.Old.Folders[0].Dir), Plain(c.New.Folders[0].Dir)
 	was := kernelOf(c.Changes, func(x compare.Change) *data.Row { return x.Old })
 	is := kernelOf(c.Changes, func(x compare.Change) *data.Row { return x.New })
@@ -137,6 +141,25 @@ func folders(c *compare.Comparison) (before, after string) {
 		return dir + " (kernel " + Plain(release) + ")"
 	}
 	return with(before, was), with(after, is)
+}
+
+// kernels are the names of both kernels of a change: their releases, with their hashes if the releases are the same.
+func kernels(x compare.Change) (before, after string) {
+	name := func(kernel string) string {
+		if kernel == "" {
+			return "the usual kernel"
+		}
+		return "kernel " + Plain(kernel)
+	}
+	release := func(kernel string) string {
+		before, _, _ := strings.Cut(kernel, "@")
+		return before
+	}
+	old, new := x.Old.Treatment.Kernel, x.New.Treatment.Kernel
+	if release(old) != release(new) {
+		old, new = release(old), release(new)
+	}
+	return name(old), name(new)
 }
 
 // kernelOf is the kernel that was named for the VMs of all these rows; empty: none was, or several were.
@@ -151,7 +174,7 @@ func kernelOf(changes []compare.Change, row func(compare.Change) *data.Row) stri
 
 // Changed says what changed for a treatment: "ffmpeg (segments=1), Docker, CPU set (--cpuset-cpus), 1/1GB: 5.1 % more (4.2 to 6.0)".
 func Changed(c *compare.Comparison, x compare.Change) string {
-	said := ChangedBy(x)
+	said := ChangedBy(c, x)
 	switch mixed := slices.ContainsFunc(c.Changes, func(o compare.Change) bool { return o.Relative }); {
 	case x.Answer == "" || math.IsNaN(x.Means.Value):
 	case x.Relative:
@@ -185,9 +208,11 @@ func ChangedWhere(c *compare.Comparison, x compare.Change) string {
 
 // ChangedBy says a change in per cent, with its interval, and what would settle an inconclusive one. Where higher is better, it says whether the
 // change is: "5.1 % less (4.2 to 6.0), which is worse".
-func ChangedBy(x compare.Change) string { return changedBy(x) + Caveat(x.New) }
+func ChangedBy(c *compare.Comparison, x compare.Change) string {
+	return changedBy(c, x) + Caveat(x.New)
+}
 
-func changedBy(x compare.Change) string {
+func changedBy(c *compare.Comparison, x compare.Change) string {
 	s := beyond(x.Ratio, x.Old)
 	switch {
 	case x.Answer == stats.Slower && x.Old.Metric.MoreIsBetter():
@@ -199,14 +224,14 @@ func changedBy(x compare.Change) string {
 	}
 	switch x.Why {
 	case compare.Missing:
-		return "no value in one of the folders"
+		return Valueless(c)
 	case compare.Failing:
 		return s + "; too many trials failed"
 	case compare.Doubtful:
 		return s + "; within the A/A noise"
 	}
 	if x.Rounds > 0 {
-		return s + "; " + settled(x)
+		return s + "; " + settled(c, x)
 	}
 	if x.Ratio.HasInterval() {
 		s += "; " + unforeseen
@@ -218,11 +243,23 @@ func changedBy(x compare.Change) string {
 const hopeless = 20
 
 // settled says how many rounds would settle an inconclusive change, and how that compares with what the folders have.
-func settled(x compare.Change) string {
-	if had := max(x.Old.Rounds, x.New.Rounds); x.Rounds > hopeless*had {
-		return fmt.Sprintf("too small for this noise: even odds of settling it need about %s in each folder, which have at most %d", Count(x.Rounds, "round"), had)
+func settled(c *compare.Comparison, x compare.Change) string {
+	where, has := " in each folder", "which have at most"
+	if c.InTurns() {
+		where, has = "", "and there are"
 	}
-	return fmt.Sprintf("about %s in each folder may settle it (even odds); %d are likely to", Count(x.Rounds, "round"), stats.Likely(x.Rounds))
+	if had := max(x.Old.Rounds, x.New.Rounds); x.Rounds > hopeless*had {
+		return fmt.Sprintf("too small for this noise: even odds of settling it need about %s%s, %s %d", Count(x.Rounds, "round"), where, has, had)
+	}
+	return fmt.Sprintf("about %s%s may settle it (even odds); %d are likely to", Count(x.Rounds, "round"), where, stats.Likely(x.Rounds))
+}
+
+// Valueless says that a change has no ratio.
+func Valueless(c *compare.Comparison) string {
+	if c.InTurns() {
+		return "no value with one of the kernels"
+	}
+	return "no value in one of the folders"
 }
 
 // beyond says by how much a ratio is beyond 1, with its interval: "5.1 % more (4.2 to 6.0)", of a large one "3.07 times as much (1.59 to
@@ -270,18 +307,23 @@ func ChangedLevel(c *compare.Comparison) string {
 	}
 	means := len(c.Changes) - relative
 	var b strings.Builder
-	if relative > 0 {
+	switch {
+	case c.InTurns():
+		b.WriteString("VMs with both kernels ran in each round, in random order, and Tare compares the means of the same rounds. ")
+	case relative > 0:
 		b.WriteString("Tare compares each folder's ratio to " + reference(c) + ", so a faster or slower host does not change the result. ")
 		if means > 0 {
 			fmt.Fprintf(&b, "For %s a folder has no such ratio with an interval, so Tare compares the means there. ", Count(means, compared(c)))
 		}
 		b.WriteString("The change of " + reference(c) + " itself is " + whose(c) + ". ")
-	} else {
+	default:
 		b.WriteString("Not both folders have ratios to " + reference(c) + " with intervals, so Tare compares means. ")
 	}
 	fmt.Fprintf(&b, "Intervals are corrected for %s. At most %[2]s of such comparisons report a false change, and at most %[2]s call a change of %[3]s equivalent",
 		Count(len(c.Changes), compared(c)), Percent(stats.Alpha, 0), margin(c.Margin))
 	switch {
+	case c.InTurns():
+		b.WriteString(".")
 	case relative == 0:
 		b.WriteString(", if the host was equally fast both times and rounds are independent. On a host whose speed drifts the share is higher.")
 	case means > 0:
@@ -322,6 +364,9 @@ func Changes(c *compare.Comparison) (all []Section) {
 		}
 		return lines
 	}
+	if c.InTurns() {
+		return append(all, Section{"Reasons to doubt it", troubles(c.Old)})
+	}
 	return append(all, Section{Capital(reference(c)) + " itself, which is " + whose(c), changed(c, c.Host)},
 		Section{"Only in the first folder", only(c.Old, c.Gone)}, Section{"Only in the second folder", only(c.New, c.Added)},
 		Section{"Reasons to doubt it", append(troubles(c.Old), troubles(c.New)...)})
@@ -335,6 +380,20 @@ func troubles(s *data.Summary) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// ComparedNext are the commands that somebody may want after a comparison.
+func ComparedNext(c *compare.Comparison) ResultBlock {
+	b := ResultBlock{Head: "Next"}
+	old, new := c.Old.Folders[0].Dir, c.New.Folders[0].Dir
+	if command := Continue(c.New); command != "" {
+		b.Lines = append(b.Lines, ResultItem{Label: "Continue", Command: command})
+	}
+	b.Lines = append(b.Lines, ResultItem{Label: "All results", Command: "tare summary " + Shell(new) + " --all"})
+	if !c.InTurns() {
+		b.Lines = append(b.Lines, ResultItem{Label: "As a page", Command: "tare report " + Shell(old, new)})
+	}
+	return b
 }
 
 // reference names what the ratios of both folders are relative to: "bare metal", "Docker with --cpus".

@@ -21,7 +21,6 @@ const NotVMsCost = "emulated: not a VM’s cost"
 // Short texts of figures.
 const (
 	ComparisonTitle     = "Change from before to after"
-	NotInBoth           = "no value in one of the folders"
 	EmulatedTitle       = "Emulated, not a VM’s cost"
 	EmulatedCaption     = "Never compare them with the figure above."
 	EmulatedIsElsewhere = "What ran under emulation is in a figure of its own."

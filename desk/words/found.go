@@ -119,13 +119,17 @@ func lineOf(s *data.Summary, r *data.Row, in inUnit, networks bool) ResultLine {
 	return l
 }
 
-// valueOf is a row's mean with its interval, of bare metal with that of its A/A control: "445.5 ± 4.0 ms".
+// valueOf is a row's mean with its interval, of bare metal with that of its A/A control: "445.5 ± 4.0 ms". An interval that would
+// reach below 0, where the metric cannot, has its ends: "10 ms (0 to 53)".
 func valueOf(s *data.Summary, r *data.Row, in inUnit) string {
 	e := s.MeanOfBoth(r)
 	mean, low, high := e.Value*in.by, e.Low*in.by, e.High*in.by
 	if rate := rateOf(r); rate != nil {
 		e := rate.Of(r)
 		mean, low, high, in.unit = e.Value, e.Low, e.High, "1/s"
+	}
+	if least := data.Floor(r.Metric, low); least > low && stats.Finite(low) {
+		return Measured(mean, least, high, in.unit)
 	}
 	value := Number(mean, min(Places(mean, low, high), 4))
 	if stats.Finite(low) && stats.Finite(high) {
@@ -349,16 +353,6 @@ func reliance(s *data.Summary) ResultBlock {
 		}
 	}
 	b.Lines = append(b.Lines, checked(s)...)
-	open := slices.DeleteFunc(slices.Clone(s.Rows), func(r *data.Row) bool {
-		return !r.Representative || r.Treatment.AA || s.Verdict(r) != stats.Inconclusive || direction(s, r) != ""
-	})
-	if v := resolved(0, open); stats.Finite(s.Resolution()) && v > 0 {
-		mark, text := NoMark, "The inconclusive ratios are known to within ±"+upwards(v)+"."
-		if v > s.Margin() {
-			mark, text = Caution, "The inconclusive ratios are known only to within ±"+upwards(v)+", which is more than the margin of "+margin(s.Margin())+"."
-		}
-		add(mark, text)
-	}
 	for _, d := range s.Doubts {
 		switch d := d.(type) {
 		case data.StateFound:

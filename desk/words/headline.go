@@ -433,7 +433,7 @@ func (p *spot) each() (found, open []string) {
 			case v == stats.Equivalent:
 				small = append(small, "by at most "+upwards(max(worst(r), 0))+p.by(r))
 			case direction(p.s, r) != "":
-				said = append(said, p.differs(r)+", perhaps less than "+margin(p.s.Margin()))
+				said = append(said, p.differs(r)+", not shown to be "+margin(p.s.Margin())+" or more")
 			default:
 				cannot, unsettled = append(cannot, p.couldBe(r)), append(unsettled, r)
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/desk/compare"
 	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
@@ -170,7 +171,11 @@ func next(s *data.Summary) ResultBlock {
 	if unfinished == "" && slices.ContainsFunc(s.Rows, func(r *data.Row) bool { of := phrases(r).Open; return of != nil && of(r) }) {
 		add("A longer search", longer(s), "")
 	}
-	if unfinished == "" && onlyMeans(s) {
+	kernels := len(s.Folders) == 1 && len(compare.KernelsOf(s)) == 2
+	if kernels {
+		add("Both kernels", "tare compare "+Shell(s.Folders[0].Dir), "")
+	}
+	if unfinished == "" && onlyMeans(s) && !kernels {
 		when, command := afresh(s)
 		add(when, command, "")
 	}

@@ -43,7 +43,7 @@ func (s *Spec) Ask(shipped fs.FS, ch Choices) (*Asked, error) {
 	}
 	for _, check := range []func() error{
 		func() error { return s.drawable(a.Works) },
-		func() (err error) { a.kernels, err = s.readKernels(ch.Kernel); return err },
+		func() (err error) { a.kernels, err = s.readKernels(ch.Kernels); return err },
 		func() error { return ch.Only.known(s.Name, s.values(a.Works, a.kernels)) },
 		a.withoutHostCode,
 		func() error { return checkFrom(a.LoadFrom()) },
@@ -223,6 +223,8 @@ func (a *Asked) Hash(planned notebook.Study, ready map[string]*workload.Ready) s
 // must not mix the two.
 const heldByASet = "a CPU set holds bare metal and the rungs of the ladder"
 
+func isBareMetal(p Place) bool { return p.Platform == notebook.BM }
+
 func outsideVMs(p Place) bool { return p.Platform != notebook.VM && p.Platform != notebook.VMCN }
 
 // design is the study's design with the choices applied.
@@ -239,6 +241,12 @@ func (s *Spec) design(ch Choices) (notebook.Design, error) {
 	}
 	if search != nil {
 		design = search.Design(design)
+	}
+	if len(ch.Kernels) > 1 { // they are compared with each other, emulated or not
+		design.Emulated = design.Cap
+		if !slices.ContainsFunc(s.Platforms, isBareMetal) && !ch.Until.Asked() { // no rule has a ratio to look at
+			design.Floor, design.Precision = design.Cap, 0
+		}
 	}
 	if (ch.Rounds > 0 || search != nil) && !slices.ContainsFunc(s.Platforms, outsideVMs) { // these rounds are all that was asked for
 		design.Emulated = design.Floor

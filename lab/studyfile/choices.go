@@ -42,10 +42,10 @@ type Choices struct {
 	Only   Only
 	// Against is what ratios are relative to, instead of bare metal, as notebook.ParseReference reads it.
 	Against string
-	Accel   string // "auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG
-	Kernel  string // a kernel file for VMs, instead of the study's
-	Input   string // a file instead of the workloads' own input
-	Tare    string // the program's version
+	Accel   string   // "auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG
+	Kernels []string // kernel files for VMs, instead of the study's; of two, the second is compared with the first
+	Input   string   // a file instead of the workloads' own input
+	Tare    string   // the program's version
 
 	LoadFrom string // the machine on which loads run, instead of the study's
 

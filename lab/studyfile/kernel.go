@@ -12,11 +12,17 @@ import (
 type kernels struct {
 	read  map[string]notebook.Kernel // by path
 	files map[string]string          // paths by Kernel.Name
-	all   string                     // name of the kernel that replaces those of the platforms; "": none
+	all   []string                   // names of the kernels that replace those of the platforms; none: the platforms' own
 }
 
-// readKernels reads the kernels that the platforms name. If a command names one (instead), it reads only that one.
-func (s *Spec) readKernels(instead string) (all kernels, err error) {
+// mostKernels is how many kernels a command may name: the second is compared with the first.
+const mostKernels = 2
+
+// readKernels reads the kernels that the platforms name. If a command names some (instead), it reads only those.
+func (s *Spec) readKernels(instead []string) (all kernels, err error) {
+	if len(instead) > mostKernels {
+		return all, fmt.Errorf("--vm-kernel: is given %d times: name at most %d kernels, which are then compared", len(instead), mostKernels)
+	}
 	all = kernels{read: map[string]notebook.Kernel{}, files: map[string]string{}}
 	taken := false
 	for i, p := range s.Platforms {
@@ -24,8 +30,8 @@ func (s *Spec) readKernels(instead string) (all kernels, err error) {
 			continue
 		}
 		taken = true
-		if instead != "" {
-			if all.all, err = s.readKernel(p, instead, all); err != nil {
+		if len(instead) > 0 {
+			if all.all, err = s.named(p, instead, all); err != nil {
 				return all, fmt.Errorf("--vm-kernel: %w", err)
 			}
 			continue
@@ -39,10 +45,25 @@ func (s *Spec) readKernels(instead string) (all kernels, err error) {
 			}
 		}
 	}
-	if instead != "" && !taken {
-		return all, fmt.Errorf("--vm-kernel %s: the study %s has no virtual machines: leave it out", instead, s.Name)
+	if len(instead) > 0 && !taken {
+		return all, fmt.Errorf("--vm-kernel %s: the study %s has no virtual machines: leave it out", instead[0], s.Name)
 	}
 	return all, nil
+}
+
+// named reads the kernels that a command names, and returns their names.
+func (s *Spec) named(p Place, files []string, all kernels) (names []string, err error) {
+	for i, file := range files {
+		name, err := s.readKernel(p, file, all)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(names, name) {
+			return nil, fmt.Errorf("%s and %s are the same kernel: name two different ones", files[i-1], file)
+		}
+		names = append(names, name)
+	}
+	return names, nil
 }
 
 func (s *Spec) kernelPath(file string) string {
@@ -68,10 +89,10 @@ func (s *Spec) readKernel(p Place, path string, all kernels) (name string, err e
 // of returns the names of the kernels of the place's guests; "" is the engine's own choice.
 func (k kernels) of(s *Spec, p Place) []string {
 	switch {
-	case !s.takesKernel(p) || k.all == "" && len(p.Kernel) == 0:
+	case !s.takesKernel(p) || len(k.all) == 0 && len(p.Kernel) == 0:
 		return []string{""}
-	case k.all != "":
-		return []string{k.all}
+	case len(k.all) > 0:
+		return k.all
 	}
 	var names []string
 	for _, file := range p.Kernel {

@@ -47,9 +47,10 @@ platforms:
 instances: [large]
 `
 	for _, c := range []struct {
-		kernel, flag string
-		want         []string // kernels of the virtual machines; or
-		err          string
+		kernel string
+		flags  string   // of --vm-kernel, separated by blanks
+		want   []string // kernels of the virtual machines; or
+		err    string
 	}{
 		{"[default, ./a, b]", "", []string{"", "6.1.2@kernel-a-and", "6.1.2@kernel-b"}, ""},
 		{"a", "", []string{"6.1.2@kernel-a-and"}, ""},
@@ -57,17 +58,20 @@ instances: [large]
 		{"[]", "", []string{""}, ""},
 		{"bad", "", nil, "study.yaml:7: kernel " + dir + "/bad: it is not a kernel"},
 		{"[a, nowhere]", "", nil, "no such file"},
+		{"[default]", filepath.Join(dir, "b") + " " + filepath.Join(dir, "a"), []string{"6.1.2@kernel-b", "6.1.2@kernel-a-and"}, ""},
+		{"a", filepath.Join(dir, "b") + " " + filepath.Join(dir, "b"), nil, "/b are the same kernel: name two different ones"},
+		{"a", "a b c", nil, "--vm-kernel: is given 3 times: name at most 2 kernels"},
 		{"[]", filepath.Join(dir, "bad"), nil, "--vm-kernel: kernel " + dir + "/bad: it is not a kernel"},
 		{`""`, "", nil, "kernel: is empty"},
 	} {
 		s, err := Parse("study.yaml", []byte(strings.ReplaceAll(file, "KERNEL", c.kernel)), dir, Known{withKernels(), known.Kinds})
 		var a *Asked
 		if err == nil {
-			a, err = s.Ask(workloads.FS, Choices{Kernel: c.flag})
+			a, err = s.Ask(workloads.FS, Choices{Kernels: strings.Fields(c.flags)})
 		}
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
-				t.Errorf("kernel %s, --vm-kernel %s: %v; want %q", c.kernel, c.flag, err, c.err)
+				t.Errorf("kernel %s, --vm-kernel %s: %v; want %q", c.kernel, c.flags, err, c.err)
 			}
 			continue
 		}
@@ -89,7 +93,7 @@ instances: [large]
 			}
 		}
 		if strings.Join(got, " ") != strings.Join(c.want, " ") || len(ids) != len(c.want)+2 {
-			t.Errorf("kernel %s, --vm-kernel %s: kernels %q, treatments %v; want %q", c.kernel, c.flag, got, ids, c.want)
+			t.Errorf("kernel %s, --vm-kernel %s: kernels %q, treatments %v; want %q", c.kernel, c.flags, got, ids, c.want)
 		}
 	}
 	_, err := Parse("study.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(file, "KERNEL", "a"), "platform: vm", "platform: cn")), dir, Known{withKernels(), known.Kinds})
@@ -98,9 +102,34 @@ instances: [large]
 	}
 	s, err := Parse("study.yaml", []byte("name: k\nworkloads: [{name: ffmpeg}]\nplatforms: [{platform: bm}]\ninstances: [large]\n"), dir, Known{withKernels(), known.Kinds})
 	if err == nil {
-		_, err = s.Ask(workloads.FS, Choices{Kernel: filepath.Join(dir, "a")})
+		_, err = s.Ask(workloads.FS, Choices{Kernels: []string{filepath.Join(dir, "a")}})
 	}
 	if err == nil || !strings.Contains(err.Error(), "has no virtual machines") {
 		t.Errorf("--vm-kernel without a virtual machine: %v", err)
+	}
+}
+
+// Two kernels of VMs are compared with each other, so emulated ones run in all rounds. Without bare metal the study has no ratio that could
+// end it sooner.
+func TestRoundsOfTwoKernels(t *testing.T) {
+	const file = "name: k\nworkloads: [{name: ffmpeg}]\nplatforms: [PLATFORMS]\ninstances: [large]\ndesign: {rounds: {floor: 5, cap: 20, emulated: 1}, precision: 2%, trials: 1}\n"
+	for _, c := range []struct {
+		platforms string
+		choices   Choices
+		want      notebook.Design
+	}{
+		{"{platform: vm}", Choices{Kernels: []string{"a"}}, notebook.Design{Floor: 5, Cap: 20, Emulated: 1, Precision: 0.02}},
+		{"{platform: vm}", Choices{Kernels: []string{"a", "b"}}, notebook.Design{Floor: 20, Cap: 20, Emulated: 20}},
+		{"{platform: vm}", Choices{Kernels: []string{"a", "b"}, Rounds: 3}, notebook.Design{Floor: 3, Cap: 3, Emulated: 3}},
+		{"{platform: bm}, {platform: vm}", Choices{Kernels: []string{"a", "b"}}, notebook.Design{Floor: 5, Cap: 20, Emulated: 20, Precision: 0.02}},
+	} {
+		s, err := Parse("study.yaml", []byte(strings.ReplaceAll(file, "PLATFORMS", c.platforms)), t.TempDir(), Known{withKernels(), known.Kinds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := s.design(c.choices)
+		if got := (notebook.Design{Floor: d.Floor, Cap: d.Cap, Emulated: d.Emulated, Precision: d.Precision}); err != nil || got != c.want {
+			t.Errorf("%s with %d kernels: %+v, %v; want %+v", c.platforms, len(c.choices.Kernels), got, err, c.want)
+		}
 	}
 }
