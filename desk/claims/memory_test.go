@@ -146,7 +146,7 @@ var (
 
 // askedOf are the claims that only studies test which ask VMs what their memory is to them.
 var askedOf = []string{
-	"increment-emulator", "increment-emulator-number", "increment-ram-number", "increment-ram", "increment-anonymous", "duplicates-all", "duplicates-ksm", "idle-pages",
+	"increment-emulator", "increment-emulator-number", "increment-ram-number", "increment-ram", "increment-anonymous", "increment-files-number", "increment-anonymous-number", "duplicates-all", "duplicates-ksm", "idle-pages",
 	"idle-pages-increment", "waterfall", "waterfall-third",
 }
 
@@ -161,7 +161,7 @@ func contradictsTheThesis(v Verdict) bool { return v.Claim.ID == "density-vm-sev
 
 // ofGuestMemory are the claims on what a VM's memory is to its guest, which emulated VMs decide.
 var ofGuestMemory = []string{
-	"increment-ram-number", "increment-ram", "increment-anonymous", "duplicates-within", "duplicates-host", "duplicates-guests", "duplicates-all", "duplicates-order", "duplicates-ksm",
+	"increment-ram-number", "increment-ram", "increment-anonymous", "increment-files-number", "increment-anonymous-number", "duplicates-within", "duplicates-host", "duplicates-guests", "duplicates-all", "duplicates-order", "duplicates-ksm",
 	"idle-pages", "devices-guest",
 }
 
