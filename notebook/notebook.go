@@ -147,6 +147,12 @@ func (t Treatment) Variant() Variant {
 	return Variant{t.Platform, t.Engine, t.Accelerator, t.Kernel, t.Network, t.Isolation, t.Machine}
 }
 
+// SameButKernel says whether two treatments differ in nothing, or only in the kernel of their VMs.
+func (t Treatment) SameButKernel(o Treatment) bool {
+	t.Kernel = o.Kernel
+	return t.SameWork(o) && t.Variant() == o.Variant() && t.Provisioning == o.Provisioning && t.Instance.SameSize(o.Instance) && t.AA == o.AA && t.HostCores == o.HostCores
+}
+
 // LeftOut is a treatment that the study asks for and this host, or this run, does not do, and why.
 type LeftOut struct {
 	Treatment Treatment `json:"treatment"`

@@ -75,9 +75,9 @@ func IsBareMetal(r Reference) bool {
 	return len(r) == 0 || maps.Equal(r, Reference{FactorPlatform.Name: BM})
 }
 
-// Baselines are the treatments that the study's rule compares each treatment with, by its ID: the reference of its design, where the study has
-// exactly one for the treatment, or else bare metal of the same instance type with the same work. A baseline is its own. The A/A control is
-// always compared with bare metal.
+// Baselines are the treatments that the study's rule compares each treatment with, by its ID. First comes the reference of its design, where
+// the study has exactly one for the treatment. Then comes bare metal of the same instance type with the same work. Without both it is the
+// first VM that differs by the kernel only. A baseline is its own. The A/A control is always compared with bare metal.
 func (s *Study) Baselines() map[string]Treatment {
 	against, err := ParseReference(s.Design.Against)
 	if err != nil { // of another version: as without one
@@ -88,6 +88,8 @@ func (s *Study) Baselines() map[string]Treatment {
 		if found, err := s.References(against, t, Treatment.hostCores); err == nil && len(found) == 1 && !t.AA {
 			all[t.ID] = found[0]
 		} else if b, ok := s.bareMetal(t); ok {
+			all[t.ID] = b
+		} else if b, ok := s.firstKernel(t); ok {
 			all[t.ID] = b
 		}
 	}
@@ -127,6 +129,20 @@ func (s *Study) bareMetal(t Treatment) (Treatment, bool) {
 		}
 	}
 	return Treatment{}, false
+}
+
+// firstKernel is the first treatment that differs from t by its kernel only, or t itself. ok: the study has several such treatments.
+func (s *Study) firstKernel(t Treatment) (first Treatment, ok bool) {
+	n := 0
+	for _, o := range s.Treatments {
+		if !o.SameButKernel(t) {
+			continue
+		}
+		if n++; n == 1 {
+			first = o
+		}
+	}
+	return first, n > 1
 }
 
 // ParseReference reads the name of an environment that others are to be compared with: "cn:docker:set" or "vm". First comes the

@@ -155,7 +155,7 @@ func (b *benching) spec(ctx context.Context, argv []string) (*studyfile.Spec, er
 // ofKernels has VMs of two kernels run the command several times each, because a VM takes long to start. With a time budget the study has
 // as many rounds as fit into it.
 func (b *benching) ofKernels(spec *studyfile.Spec) {
-	spec.Design.Trials, spec.Design.Margin = 5, "5%"
+	spec.Design.Trials, spec.Design.Margin = 10, "5%"
 	if b.set("time-budget") && !b.set("precision") && !b.set("decide") && !b.set("until") {
 		spec.Design.Rounds.Cap = studyfile.UntilRounds
 	}

@@ -91,7 +91,7 @@ func TestDesignForTwoKernels(t *testing.T) {
 		}
 		trials := 1
 		if strings.Count(flags, "--vm-kernel") == 2 {
-			trials = 5
+			trials = 10
 		}
 		if spec.Design.Rounds != want || spec.Design.Trials != trials {
 			t.Errorf("%q: %+v and %d trials, want %+v and %d", flags, spec.Design.Rounds, spec.Design.Trials, want, trials)

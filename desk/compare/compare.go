@@ -241,10 +241,7 @@ func same(a, b *data.Row) bool {
 }
 
 func sameButKernel(a, b *data.Row) bool {
-	x, y := a.Treatment, b.Treatment
-	x.Kernel, y.Kernel = "", ""
-	return x.SameWork(y) && x.Variant() == y.Variant() && x.Provisioning == y.Provisioning &&
-		x.Instance.SameSize(y.Instance) && x.AA == y.AA && x.HostCores == y.HostCores && a.Metric == b.Metric && data.SameMeasure(a, b)
+	return a.Treatment.SameButKernel(b.Treatment) && a.Metric == b.Metric && data.SameMeasure(a, b)
 }
 
 func differences(old, new *data.Summary) (all []data.Doubt) {

@@ -230,6 +230,7 @@ func changedBy(c *compare.Comparison, x compare.Change) string {
 	case compare.Doubtful:
 		return s + "; within the A/A noise"
 	}
+	s += excluded(x.Ratio)
 	if x.Rounds > 0 {
 		return s + "; " + settled(c, x)
 	}
@@ -237,6 +238,18 @@ func changedBy(c *compare.Comparison, x compare.Change) string {
 		s += "; " + unforeseen
 	}
 	return s
+}
+
+// mostExcluded is the largest change, as a share, whose absence is worth saying.
+const mostExcluded = 0.5
+
+// excluded says how large a change, either way, an inconclusive interval excludes: ", so no change of 6.4 % or more".
+func excluded(q stats.Quotient) string {
+	bound := max(q.High-1, 1/q.Low-1)
+	if !q.HasInterval() || !(bound <= mostExcluded) {
+		return ""
+	}
+	return ", so no change of " + upwards(bound) + " or more"
 }
 
 // hopeless is how many times the rounds of its folders a change may need before more rounds are not worth it.
@@ -309,7 +322,7 @@ func ChangedLevel(c *compare.Comparison) string {
 	var b strings.Builder
 	switch {
 	case c.InTurns():
-		b.WriteString("VMs with both kernels ran in each round, in random order, and Tare compares the means of the same rounds. ")
+		b.WriteString("VMs with both kernels ran in each round, and Tare compares the means of the same rounds. ")
 	case relative > 0:
 		b.WriteString("Tare compares each folder's ratio to " + reference(c) + ", so a faster or slower host does not change the result. ")
 		if means > 0 {

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"math/rand/v2"
+	"slices"
 
 	"tare/notebook"
 )
@@ -81,7 +82,8 @@ func (p *Plan) onHostsPort(t notebook.Treatment) bool {
 }
 
 // joins reports whether a guest of the treatment may be alive next to others. Virtual machines and whole systems work all the time: their
-// timers take CPU time from the guest whose turn it is. Busy neighbours take CPU time, too. A trial that begins with a cold cache must not
+// timers take CPU time from the guest whose turn it is. So virtual machines join only where the study asks for it, and emulated ones only
+// where nothing else is measured. Busy neighbours take CPU time, too. A trial that begins with a cold cache must not
 // follow another guest's trial. A service with its load on another machine needs the host's port for itself. A kind of study has its own
 // guests in a trial, unless its trials are made in parts.
 func (p *Plan) joins(t notebook.Treatment) bool {
@@ -93,7 +95,7 @@ func (p *Plan) joins(t notebook.Treatment) bool {
 	case len(p.kinds(t)) > 0, notebook.FactorCache.Of(t) != "", p.readyOf(t).Workload.System:
 		return false
 	case notebook.HasMachine(t.Platform):
-		return p.Study.Design.Order == notebook.OrderInterleaved && t.Representative()
+		return p.Study.Design.Order == notebook.OrderInterleaved && (t.Representative() || !slices.ContainsFunc(p.Study.Treatments, notebook.Treatment.Representative))
 	}
 	return true
 }

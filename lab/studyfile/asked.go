@@ -244,8 +244,11 @@ func (s *Spec) design(ch Choices) (notebook.Design, error) {
 	}
 	if len(ch.Kernels) > 1 { // they are compared with each other, emulated or not
 		design.Emulated = design.Cap
-		if !slices.ContainsFunc(s.Platforms, isBareMetal) && !ch.Until.Asked() { // no rule has a ratio to look at
-			design.Floor, design.Precision = design.Cap, 0
+		if !slices.ContainsFunc(s.Platforms, isBareMetal) { // nor does their idling disturb a reference
+			design.Order = cmp.Or(design.Order, notebook.OrderInterleaved)
+			if !ch.Until.Asked() { // looking after each round would widen the intervals, and no rule ends emulated VMs' rounds
+				design.Floor, design.Precision = design.Cap, 0
+			}
 		}
 	}
 	if (ch.Rounds > 0 || search != nil) && !slices.ContainsFunc(s.Platforms, outsideVMs) { // these rounds are all that was asked for

@@ -109,8 +109,7 @@ instances: [large]
 	}
 }
 
-// Two kernels of VMs are compared with each other, so emulated ones run in all rounds. Without bare metal the study has no ratio that could
-// end it sooner.
+// Two kernels of VMs are compared with each other, so emulated ones run in all rounds. Without bare metal they take turns within a round.
 func TestRoundsOfTwoKernels(t *testing.T) {
 	const file = "name: k\nworkloads: [{name: ffmpeg}]\nplatforms: [PLATFORMS]\ninstances: [large]\ndesign: {rounds: {floor: 5, cap: 20, emulated: 1}, precision: 2%, trials: 1}\n"
 	for _, c := range []struct {
@@ -119,8 +118,8 @@ func TestRoundsOfTwoKernels(t *testing.T) {
 		want      notebook.Design
 	}{
 		{"{platform: vm}", Choices{Kernels: []string{"a"}}, notebook.Design{Floor: 5, Cap: 20, Emulated: 1, Precision: 0.02}},
-		{"{platform: vm}", Choices{Kernels: []string{"a", "b"}}, notebook.Design{Floor: 20, Cap: 20, Emulated: 20}},
-		{"{platform: vm}", Choices{Kernels: []string{"a", "b"}, Rounds: 3}, notebook.Design{Floor: 3, Cap: 3, Emulated: 3}},
+		{"{platform: vm}", Choices{Kernels: []string{"a", "b"}}, notebook.Design{Floor: 20, Cap: 20, Emulated: 20, Order: notebook.OrderInterleaved}},
+		{"{platform: vm}", Choices{Kernels: []string{"a", "b"}, Rounds: 3}, notebook.Design{Floor: 3, Cap: 3, Emulated: 3, Order: notebook.OrderInterleaved}},
 		{"{platform: bm}, {platform: vm}", Choices{Kernels: []string{"a", "b"}}, notebook.Design{Floor: 5, Cap: 20, Emulated: 20, Precision: 0.02}},
 	} {
 		s, err := Parse("study.yaml", []byte(strings.ReplaceAll(file, "PLATFORMS", c.platforms)), t.TempDir(), Known{withKernels(), known.Kinds})
@@ -128,7 +127,7 @@ func TestRoundsOfTwoKernels(t *testing.T) {
 			t.Fatal(err)
 		}
 		d, err := s.design(c.choices)
-		if got := (notebook.Design{Floor: d.Floor, Cap: d.Cap, Emulated: d.Emulated, Precision: d.Precision}); err != nil || got != c.want {
+		if got := (notebook.Design{Floor: d.Floor, Cap: d.Cap, Emulated: d.Emulated, Precision: d.Precision, Order: d.Order}); err != nil || got != c.want {
 			t.Errorf("%s with %d kernels: %+v, %v; want %+v", c.platforms, len(c.choices.Kernels), got, err, c.want)
 		}
 	}
