@@ -23,6 +23,7 @@ type Machine struct {
 	NoVhost   bool   `json:"no_vhost,omitempty"`   // QEMU carries the packets of its tap, even if the host's kernel could carry them (vhost)
 	Confined  bool   `json:"confined,omitempty"`   // QEMU's other threads share the CPUs of a pinned VM's virtual CPUs
 	BootDisk  bool   `json:"boot_disk,omitempty"`  // it boots from its disk, by a BIOS and GRUB; otherwise QEMU gives it the kernel
+	RAMFile   bool   `json:"ram_file,omitempty"`   // its memory is a file on the host, from which a restored VM reads a page when it needs it; otherwise all is read first
 	NoKASLR   bool   `json:"no_kaslr,omitempty"`   // the guest's kernel does not choose its address at random
 	NoTHP     bool   `json:"no_thp,omitempty"`     // the guest's kernel makes no transparent huge pages
 
@@ -160,6 +161,10 @@ func ParseMachine(text string) (Machine, error) {
 			if m.BootDisk = value == "disk"; !m.BootDisk {
 				wrong = errors.New("must be disk; without this word QEMU gives the guest its kernel")
 			}
+		case "ram":
+			if m.RAMFile = value == "file"; !m.RAMFile {
+				wrong = errors.New("must be file; without this word the memory is in no file")
+			}
 		case "devices":
 			m.Devices, wrong = parseDevices(value)
 		case "cpu":
@@ -171,7 +176,7 @@ func ParseMachine(text string) (Machine, error) {
 		case "nodes":
 			number(&m.Nodes)
 		default:
-			return Machine{}, fmt.Errorf("machine %q: unknown word %q; use usual, or words from cache=, aio=, %s, cpu=, huge-pages=, sockets=, threads=, nodes=, devices=, boot=, %s, %s, %s and %s", text, w, noIOThread, noVhost, confined, noKASLR, noTHP)
+			return Machine{}, fmt.Errorf("machine %q: unknown word %q; use usual, or words from cache=, aio=, %s, cpu=, huge-pages=, sockets=, threads=, nodes=, devices=, boot=, ram=, %s, %s, %s and %s", text, w, noIOThread, noVhost, confined, noKASLR, noTHP)
 		}
 		switch {
 		case wrong != nil:
@@ -184,6 +189,8 @@ func ParseMachine(text string) (Machine, error) {
 	switch d := m.Disk; {
 	case d.AIO == AIONative && !d.Direct():
 		return Machine{}, fmt.Errorf("machine %q: aio=native bypasses the page cache; it needs cache=none or cache=directsync", text)
+	case m.RAMFile && m.HugePages > 0:
+		return Machine{}, fmt.Errorf("machine %q: ram=file and huge-pages= exclude each other; name one of them", text)
 	case m.Sockets%m.Nodes != 0:
 		return Machine{}, fmt.Errorf("machine %q: a NUMA node consists of whole sockets; nodes=%[2]d needs sockets=%[2]d or a multiple of it", text, m.Nodes)
 	}
@@ -215,6 +222,7 @@ func (m Machine) Text() string {
 	add(m.NoVhost, noVhost)
 	add(m.Confined, confined)
 	add(m.BootDisk, "boot=disk")
+	add(m.RAMFile, "ram=file")
 	add(m.NoKASLR, noKASLR)
 	add(m.NoTHP, noTHP)
 	switch m.Devices {

@@ -61,3 +61,28 @@ func FuzzParseReference(f *testing.F) {
 		}
 	})
 }
+
+// Without bare metal the first of the VMs that differ by their kernel only is the baseline of all of them. With it, it is theirs.
+func TestTheFirstKernelIsTheBaseline(t *testing.T) {
+	vm := func(kernel, provisioning string) notebook.Treatment {
+		return notebook.Treatment{ID: "vm " + provisioning + " " + kernel, Workload: "cpu", Platform: notebook.VM, Accelerator: notebook.TCG, Provisioning: provisioning, Kernel: kernel}
+	}
+	vms := []notebook.Treatment{vm("b", notebook.Vanilla), vm("a", notebook.Vanilla), vm("b", notebook.Pinned), vm("a", notebook.Pinned)}
+	s := notebook.Study{Treatments: vms}
+	all := s.Baselines()
+	for _, v := range vms {
+		if got, want := all[v.ID].ID, vm("b", v.Provisioning).ID; got != want {
+			t.Errorf("%s is compared with %q, want %q", v.ID, got, want)
+		}
+	}
+	s.Treatments = vms[:1]
+	if all := s.Baselines(); len(all) > 0 {
+		t.Errorf("one kernel: %v", all)
+	}
+	s.Treatments = append([]notebook.Treatment{{ID: "bm", Workload: "cpu", Platform: notebook.BM}}, vms...)
+	for id, b := range s.Baselines() {
+		if b.ID != "bm" {
+			t.Errorf("with bare metal %s is compared with %s", id, b.ID)
+		}
+	}
+}

@@ -24,11 +24,11 @@ func ExampleAnswer() {
 	// ffmpeg (frames=12, preset=ultrafast, segments=1, width=160), 1 CPU, 1 GB. Execution time;
 	// lower is better.
 	//
-	//   environment                 mean          vs bare metal          at ±1 %
-	//   bare metal                  313 ± 504 ms  reference
-	//   Docker, CPU quota (--cpus)  331 ± 521 ms  +5.6 % (no interval)
-	//   runc, CPU quota             321 ± 429 ms  +2.4 % (no interval)
-	//   runc, CPU set               147 ± 26 ms   −52.9 % (no interval)
+	//   environment                 mean               vs bare metal          at ±1 %
+	//   bare metal                  313 ms (0 to 817)  reference
+	//   Docker, CPU quota (--cpus)  331 ms (0 to 852)  +5.6 % (no interval)
+	//   runc, CPU quota             321 ms (0 to 750)  +2.4 % (no interval)
+	//   runc, CPU set               147 ± 26 ms        −52.9 % (no interval)
 	//
 	// 4 rounds in random order, with fresh environments in each round; 0 of 60 runs failed.
 	// Intervals are of 95 %. 21 Nov 2026, 21:07 UTC.

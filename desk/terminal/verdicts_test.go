@@ -172,7 +172,7 @@ func TestTheHeadlineIsTheTables(t *testing.T) {
 						want = "not slow"
 					}
 				case r.RatioLow > 1 || r.RatioHigh < 1:
-					want = "perhaps less than"
+					want = "not shown to be"
 				}
 				seen[want]++
 				if !strings.Contains(line, want) {
@@ -181,7 +181,7 @@ func TestTheHeadlineIsTheTables(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"cannot tell", "slower", "by at most", "perhaps less than"} {
+	for _, want := range []string{"cannot tell", "slower", "by at most", "not shown to be"} {
 		if seen[want] == 0 {
 			t.Errorf("no case has %q: %v", want, seen)
 		}

@@ -245,7 +245,8 @@ const mostExcluded = 0.5
 
 // excluded says how large a change, either way, an inconclusive interval excludes: ", so no change of 6.4 % or more".
 func excluded(q stats.Quotient) string {
-	bound := max(q.High-1, 1/q.Low-1)
+	least, most := q.Bounds() // by which a verdict is decided
+	bound := max(most-1, 1/least-1)
 	if !q.HasInterval() || !(bound <= mostExcluded) {
 		return ""
 	}

@@ -33,6 +33,9 @@ func Machine(m notebook.Machine) string {
 	if m.BootDisk {
 		kernel += "; booted from its disk"
 	}
+	if m.RAMFile {
+		kernel += "; its memory in a file, which a restored VM reads page by page"
+	}
 	if words := m.KernelWords(); len(words) > 0 {
 		kernel += "; the guest's kernel with " + strings.Join(words, " ")
 	}

@@ -64,6 +64,11 @@ func TestGuestsThatFollowEachOther(t *testing.T) {
 		of.Factors = map[string]string{notebook.FactorCache.Name: notebook.Caches[0]}
 		return of
 	}
+	of := func(vm notebook.Treatment, kernel string) notebook.Treatment {
+		vm.Kernel = kernel
+		vm.ID += " kernel " + kernel
+		return vm
+	}
 	neighbour := func(of notebook.Treatment) notebook.Treatment {
 		of.Factors = map[string]string{notebook.FactorNeighbours.Name: "cpu:1"}
 		return of
@@ -79,6 +84,10 @@ func TestGuestsThatFollowEachOther(t *testing.T) {
 		{"a virtual machine", "", []notebook.Treatment{bmT, cnT, kvm}, 2},
 		{"a virtual machine, asked for", notebook.OrderInterleaved, []notebook.Treatment{bmT, cnT, kvm}, 3},
 		{"an emulated one, asked for", notebook.OrderInterleaved, []notebook.Treatment{bmT, cnT, vmT}, 2},
+		{"emulated ones of two kernels", notebook.OrderInterleaved, []notebook.Treatment{of(vmT, "a"), of(vmT, "b")}, 2},
+		{"emulated ones of two kernels, not asked for", "", []notebook.Treatment{of(vmT, "a"), of(vmT, "b")}, 1},
+		{"emulated ones of two kernels and a container", notebook.OrderInterleaved, []notebook.Treatment{of(vmT, "a"), of(vmT, "b"), cnT}, 1},
+		{"virtual machines of two kernels", notebook.OrderInterleaved, []notebook.Treatment{of(kvm, "a"), of(kvm, "b")}, 2},
 		{"bare metal that takes CPUs from the host", "", []notebook.Treatment{offline, cnT}, 1},
 		{"another size of the host", "", []notebook.Treatment{large, bmT}, 1},
 		{"a cold cache", "", []notebook.Treatment{cold(bmT), cold(cnT)}, 1},

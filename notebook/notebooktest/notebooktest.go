@@ -98,7 +98,7 @@ func Treatment(words string) notebook.Treatment {
 				panic(fmt.Sprintf("notebooktest: treatment %q: %v", words, err))
 			}
 			t.HostCores = n
-		case isParam && (key == "devices" || key == "huge-pages" || w == "cache=none"):
+		case isParam && (key == "devices" || key == "huge-pages" || key == "boot" || w == "cache=none"):
 			t.Machine = w
 		case isParam:
 			of := &t.Params

@@ -35,6 +35,8 @@ var _ = words.AddCaptions(notebook.MetricNames{
 	"guest_pss_asymptote_ksm":   "asymptote of PSS with KSM",
 	"guest_page_tables":         "page tables",
 	"guest_kernel_memory":       "kernel memory",
+	"guest_charged":             "charged to its cgroup",
+	"guest_charged_files":       "charged to its cgroup: files",
 	"emulator_kernel_copy":      "kernel copy of the emulator",
 	"guest_pss_anonymous":       "anonymous (PSS)",
 	"guest_pss_files":           "files (PSS)",

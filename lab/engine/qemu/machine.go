@@ -173,18 +173,33 @@ func (h hardware) args() ([]string, error) {
 	return append(args, disks...), err
 }
 
+// savedFolder is the folder, in the guest's folder, of a file with its saved state and of the files that are its memory (notebook.Machine.RAMFile).
+const savedFolder = "saved"
+
+// ramFile is the file with the memory of a NUMA node of the guest with this folder.
+func ramFile(folder string, node int) string {
+	return filepath.Join(folder, savedFolder, fmt.Sprintf("ram%d", node))
+}
+
 // memoryArgs describe the machine's memory and its NUMA nodes: by default one anonymous mapping.
 func (h hardware) memoryArgs() (args []string) {
 	m := h.machine
-	if m.HugePages == 0 && m.Nodes == 1 {
+	if m.HugePages == 0 && m.Nodes == 1 && !m.RAMFile {
 		return nil
 	}
 	node := func(i int) string { return fmt.Sprintf("memory%d", i) }
 	for i := range m.Nodes {
 		kind := "memory-backend-ram"
-		if m.HugePages > 0 {
+		switch {
+		case m.HugePages > 0:
 			// Take all of them now: a guest that found none later would be killed.
 			kind = fmt.Sprintf("memory-backend-memfd,hugetlb=on,hugetlbsize=%d,prealloc=on", m.HugePages)
+		case m.RAMFile:
+			share := "on"
+			if h.state != nil { // the restored machine's writes are its own, so that the saved state stays as it is
+				share = "off"
+			}
+			kind = fmt.Sprintf("memory-backend-file,mem-path=%s,share=%s", strings.ReplaceAll(ramFile(h.folder, i), ",", ",,"), share)
 		}
 		args = append(args, "-object", fmt.Sprintf("%s,id=%s,size=%d", kind, node(i), h.memory/int64(m.Nodes)))
 		if h.board.minimal { // without nodes
@@ -294,7 +309,10 @@ func (c *channels) start(program string, h hardware) (*engine.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.state != nil {
+	switch {
+	case h.state != nil && h.machine.RAMFile:
+		args = append(args, "-incoming", "defer") // it must first be told that the memory is not in the stream
+	case h.state != nil:
 		args = append(args, "-incoming", fmt.Sprintf("fd:%d", consoleFD+len(c.extra)))
 		c.extra = append(c.extra, h.state)
 	}

@@ -26,12 +26,25 @@ const (
 	saveSpeed = int64(1) << 40   // bytes a second; QEMU's default is for a network of 1 Gbit/s
 )
 
-// Save implements engine.Saver: it migrates the machine to a file, and ends QEMU. The machine's disk stays.
-func (g *Guest) Save(ctx context.Context) (s engine.Saved, err error) {
-	if g.hardware.machine.HugePages > 0 || g.hardware.vhost != nil || g.state != "" {
-		return s, g.kind.Unsupported("a saved state", "Tare saves no machine with huge pages, and none whose packets the host's kernel carries; it saves any other machine once")
+// mapped tells QEMU that the memory is in files, so that a stream of the machine's state has none of it.
+func (q *qmp) mapped(ctx context.Context) error {
+	type capability struct {
+		Name string `json:"capability"`
+		On   bool   `json:"state"`
 	}
-	path := filepath.Join(g.Folder, stateName)
+	return q.with(ctx, "migrate-set-capabilities", map[string][]capability{"capabilities": {{"x-ignore-shared", true}}}, nil)
+}
+
+// Save implements engine.Saver: it migrates the machine to a file, and ends QEMU. The machine's disk stays, and so do the files that are its memory.
+func (g *Guest) Save(ctx context.Context) (s engine.Saved, err error) {
+	if g.hardware.machine.HugePages > 0 || g.state != "" {
+		return s, g.kind.Unsupported("a saved state", "Tare saves no machine with huge pages; it saves any other machine once")
+	}
+	folder := filepath.Join(g.Folder, savedFolder)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return s, err
+	}
+	path := filepath.Join(folder, stateName)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return s, err
@@ -44,28 +57,23 @@ func (g *Guest) Save(ctx context.Context) (s engine.Saved, err error) {
 	if err := q.with(ctx, "migrate-set-parameters", map[string]int64{"max-bandwidth": saveSpeed}, nil); err != nil {
 		return s, err
 	}
+	how := notebook.Say("saved-by-qemu")
+	if g.hardware.machine.RAMFile {
+		how = notebook.Say("saved-by-qemu-mapped")
+		if err := q.mapped(ctx); err != nil {
+			return s, err
+		}
+	}
 	if err := q.give(ctx, stateFD, f); err != nil {
 		return s, err
 	}
 	if err := q.with(ctx, "migrate", map[string]string{"uri": "fd:" + stateFD}, nil); err != nil {
 		return s, err
 	}
-	var how struct {
-		Status string `json:"status"`
-		Why    string `json:"error-desc"`
+	if err := q.migrated(ctx); err != nil {
+		return s, err
 	}
-	for how.Status != "completed" {
-		if err := q.run(ctx, "query-migrate", &how); err != nil {
-			return s, err
-		}
-		if how.Status == "failed" || how.Status == "cancelled" {
-			return s, fmt.Errorf("QEMU's migration to a file: %s: %s", how.Status, how.Why)
-		}
-		if err := pause(ctx); err != nil {
-			return s, fmt.Errorf("QEMU's migration to a file is %s: %w", how.Status, err)
-		}
-	}
-	st, err := f.Stat()
+	bytes, err := allocated(folder)
 	if err != nil {
 		return s, err
 	}
@@ -93,7 +101,43 @@ func (g *Guest) Save(ctx context.Context) (s engine.Saved, err error) {
 		return s, errors.Join(err, closed(conn, g.hardware.ruler, g.hardware.tap))
 	}
 	g.machine.conn, g.state = conn, path
-	return engine.Saved{Bytes: st.Size(), How: notebook.Say("saved-by-qemu"), Path: path}, nil
+	return engine.Saved{Bytes: bytes, How: how, Path: folder}, nil
+}
+
+// migrated waits until QEMU has written the machine's state.
+func (q *qmp) migrated(ctx context.Context) error {
+	var is struct {
+		Status string `json:"status"`
+		Why    string `json:"error-desc"`
+	}
+	for is.Status != "completed" {
+		if err := q.run(ctx, "query-migrate", &is); err != nil {
+			return err
+		}
+		if is.Status == "failed" || is.Status == "cancelled" {
+			return fmt.Errorf("QEMU's migration to a file: %s: %s", is.Status, is.Why)
+		}
+		if err := pause(ctx); err != nil {
+			return fmt.Errorf("QEMU's migration to a file is %s: %w", is.Status, err)
+		}
+	}
+	return nil
+}
+
+// allocated is how many bytes the files of a folder take on the disk: a file that is a guest's memory has holes where the guest never wrote.
+func allocated(folder string) (bytes int64, err error) {
+	all, err := os.ReadDir(folder)
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range all {
+		var st unix.Stat_t
+		if err := unix.Lstat(filepath.Join(folder, f.Name()), &st); err != nil {
+			return 0, fmt.Errorf("%s: %w", f.Name(), err)
+		}
+		bytes += st.Blocks * 512
+	}
+	return bytes, nil
 }
 
 // closed closes all of these that exist.
@@ -129,6 +173,17 @@ func (g *Guest) Restore(ctx context.Context, m *engine.Moments) error {
 	g.machine, g.PID = made, made.process.PID()
 	if err := g.hold(ctx); err != nil {
 		return err
+	}
+	if h.machine.RAMFile {
+		if err := made.qmp.mapped(ctx); err != nil {
+			return err
+		}
+		if err := made.qmp.give(ctx, stateFD, state); err != nil {
+			return err
+		}
+		if err := made.qmp.with(ctx, "migrate-incoming", map[string]string{"uri": "fd:" + stateFD}, nil); err != nil {
+			return fmt.Errorf("%w: %s", err, made.diagnose(ctx))
+		}
 	}
 	var is struct {
 		Status string `json:"status"`

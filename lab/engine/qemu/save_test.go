@@ -19,15 +19,18 @@ import (
 // A restored machine goes on where it was: a program that counts in its memory counts on, under the same order, and the moments of its start are in order.
 func TestARestoredMachineGoesOn(t *testing.T) {
 	for _, k := range []engine.Kind{qemu.VM, qemu.MicroVM} {
-		t.Run(k.Name, func(t *testing.T) {
-			t.Parallel()
-			testRestored(t, k)
-		})
+		for _, machine := range []string{"", "ram=file"} {
+			t.Run(strings.Trim(k.Name+"-"+strings.ReplaceAll(machine, "=", "-"), "-"), func(t *testing.T) {
+				t.Parallel()
+				testRestored(t, k, machine)
+			})
+		}
 	}
 }
 
-func testRestored(t *testing.T, k engine.Kind) {
+func testRestored(t *testing.T, k engine.Kind, machine string) {
 	d, s := lab(t, k, program(t), 0, 0)
+	s.Machine = machine
 	s.Instance.Cores, s.Moments = 1, engine.NewMoments()
 	g, err := provision(t, d, s)
 	if err != nil {

@@ -370,6 +370,11 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 	if err := reserve(g.kind, g.Changes, h.machine.HugePages, h.memory); err != nil {
 		return nil, err
 	}
+	if h.machine.RAMFile {
+		if err := os.Mkdir(filepath.Join(g.Folder, savedFolder), 0o700); err != nil {
+			return nil, err
+		}
+	}
 	if err := g.CountMemory(); err != nil {
 		return nil, err
 	}
@@ -613,6 +618,9 @@ func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed 
 		}
 	}
 	if is.BootDisk, err = g.machine.booted(ctx); err != nil {
+		return err
+	}
+	if is.RAMFile, err = hasMapped(g.PID, ramFile(g.Folder, 0)); err != nil {
 		return err
 	}
 	is.ReadKernel(hello.Cmdline)

@@ -421,7 +421,7 @@ func kernelCopied(t *testing.T, g engine.Guest) bool {
 // Every machine that can be asked for is in force, as QEMU, the host's kernel and the guest's say; what is synced in it can be read again,
 // and has survived where the guest is killed.
 func TestMachines(t *testing.T) {
-	for _, text := range []string{"cache=none aio=native huge-pages=2M", "cache=directsync aio=io_uring threads=2 no-kaslr no-thp", "cache=none no-iothread huge-pages=2M sockets=2 nodes=2 boot=disk no-thp"} {
+	for _, text := range []string{"cache=none aio=native huge-pages=2M", "cache=directsync aio=io_uring threads=2 no-kaslr no-thp ram=file", "cache=none no-iothread huge-pages=2M sockets=2 nodes=2 boot=disk no-thp"} {
 		t.Run(text, func(t *testing.T) {
 			require.Program(t, "qemu-img", "e2fsck", "debugfs")
 			d, s := lab(t, qemu.VM, program(t), 0, 0)

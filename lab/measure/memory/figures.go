@@ -63,6 +63,10 @@ func figures(m record.Config, weights []record.Weight) map[string]float64 {
 		if last.Kernel != nil {
 			set(record.Kernel, float64(*last.Kernel)/n)
 		}
+		if c := last.Charged; c != nil {
+			set(record.ChargedAll, float64(c.All)/n)
+			set(record.ChargedFiles, float64(c.Files)/n)
+		}
 		if last.KernelCopy > 0 {
 			set(record.Copy, float64(last.KernelCopy)/n)
 		}

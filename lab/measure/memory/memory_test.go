@@ -63,6 +63,7 @@ func (l *balance) weigh(_ context.Context, guests []crowd.Guest, _ notebook.Trea
 	kernel := 2 * w.Tables
 	w.KernelCopy = w.Tables / 2
 	w.Kernel = &kernel
+	w.Charged = &record.Charged{All: 5 * kernel, Files: 3 * kernel}
 	w.Last = &notebook.MemoryGuest{Duplicates: &notebook.MemoryDuplicates{Within: notebook.MemoryAlike{AnonAnon: 3 << 20}}}
 	l.asked = append(l.asked, asked)
 	if asked != outside { // Figure 6.4
@@ -168,7 +169,7 @@ func TestGuestsOfKnownMemory(t *testing.T) {
 		t.Fatal(err, tr.Failure)
 	}
 	want := map[notebook.Metric]float64{
-		record.PSS: 6, record.RSS: 12, record.USS: 3, record.Tables: 1, record.Kernel: 2, record.Copy: 0.5,
+		record.PSS: 6, record.RSS: 12, record.USS: 3, record.Tables: 1, record.Kernel: 2, record.ChargedAll: 10, record.ChargedFiles: 6, record.Copy: 0.5,
 		record.Alone: 9, record.AloneRSS: 18, record.Added: 5, record.Asymptote: 5,
 		record.Merged: 3, record.AloneKSM: 4.5, record.AddedKSM: 2.5, record.LimitKSM: 2.5,
 		record.Anonymous: 0, record.File: 0, record.Within: 3, record.WithHost: 0, record.WithGuests: 0,

@@ -111,8 +111,10 @@ type hung struct {
 	engines []int
 	copies  map[int]memory.Span // of guests' kernels, by process
 	why     *notebook.Message   // why the last guest cannot tell how it uses its memory
-	charged int64               // bytes of kernel memory charged to the guests' cgroups
+	kernel  int64               // bytes of kernel memory charged to the guests' cgroups
 	told    bool                // all cgroups report that charge
+	charged record.Charged      // all that they are charged
+	charges bool                // all cgroups report that
 	tables  int64
 }
 
@@ -153,7 +155,14 @@ func (h *hung) add(ctx context.Context, nth int, g crowd.Guest, t notebook.Treat
 		return err
 	}
 	if h.told = h.told && known; h.told {
-		h.charged += kernel
+		h.kernel += kernel
+	}
+	all, known, err := cgroup.Charged(p.Work)
+	if err != nil {
+		return err
+	}
+	if h.charges = h.charges && known; h.charges {
+		h.charged.All, h.charged.Files = h.charged.All+all.All, h.charged.Files+all.Files
 	}
 	h.groups, h.rulers.PIDs, h.engines = append(h.groups, of), append(h.rulers.PIDs, p.Ruler...), append(h.engines, p.Engine...)
 	return nil
@@ -163,14 +172,17 @@ func (h *hung) add(ctx context.Context, nth int, g crowd.Guest, t notebook.Treat
 // weighed without it. VMs are asked how they use their memory.
 func (host) weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatment, system bool, asked depth) (w record.Weight, err error) {
 	began := time.Now()
-	h := hung{rulers: memory.Guest{Name: "rulers", Kind: notebook.MemoryProcesses}, copies: map[int]memory.Span{}, told: true}
+	h := hung{rulers: memory.Guest{Name: "rulers", Kind: notebook.MemoryProcesses}, copies: map[int]memory.Span{}, told: true, charges: true}
 	for i, g := range guests {
 		if err := h.add(ctx, i+1, g, t, system, asked); err != nil {
 			return w, err
 		}
 	}
 	if w.Tables = h.tables; h.told {
-		w.Kernel = &h.charged
+		w.Kernel = &h.kernel
+	}
+	if h.charges {
+		w.Charged = &h.charged
 	}
 	pids, err := proc.All()
 	if err != nil {

@@ -50,13 +50,14 @@ const HugePagesOff = "off"
 type Weight struct {
 	Guests int `json:"guests"`
 	notebook.MemoryWeight
-	Own       int64                 `json:"own"`              // pages that no process outside the guest maps, summed over guests
-	Tables    int64                 `json:"page_tables"`      // of their processes: kernel memory, not in RSS
-	Kernel    *int64                `json:"kernel,omitempty"` // kernel memory charged to the guests' cgroups, including page tables; nil: the host does not report it
-	Anonymous int64                 `json:"anonymous"`        // part of PSS, including merged pages
-	File      int64                 `json:"file"`             // part of PSS, including shared memory
-	Engine    notebook.MemoryWeight `json:"engine"`           // part of the total: the engine's own process for each container
-	Ruler     notebook.MemoryWeight `json:"ruler"`            // not in the total: the rulers in guests whose processes the host sees
+	Own       int64                 `json:"own"`               // pages that no process outside the guest maps, summed over guests
+	Tables    int64                 `json:"page_tables"`       // of their processes: kernel memory, not in RSS
+	Kernel    *int64                `json:"kernel,omitempty"`  // kernel memory charged to the guests' cgroups, including page tables; nil: the host does not report it
+	Charged   *Charged              `json:"charged,omitempty"` // what the guests' cgroups are charged in all; nil: the host does not report it
+	Anonymous int64                 `json:"anonymous"`         // part of PSS, including merged pages
+	File      int64                 `json:"file"`              // part of PSS, including shared memory
+	Engine    notebook.MemoryWeight `json:"engine"`            // part of the total: the engine's own process for each container
+	Ruler     notebook.MemoryWeight `json:"ruler"`             // not in the total: the rulers in guests whose processes the host sees
 
 	// KernelCopy is not in the total: the copies of guests' kernels that emulators keep because Tare makes them boot a kernel file.
 	// A VM that boots from its disk has none.
@@ -69,28 +70,36 @@ type Weight struct {
 	ScanS    float64               `json:"scan_s"`         // seconds that reading the pages took
 }
 
+// Charged is what cgroups are charged for memory, as operators see it (memory.current). Sizes are bytes.
+type Charged struct {
+	All   int64 `json:"all"`   // with the page cache that the guests filled, and the kernel's memory for them
+	Files int64 `json:"files"` // part: page cache and shared memory
+}
+
 // Metrics of a study of guests' memory. Each is per guest and in MiB; the first is the main metric. A trial's figures leave out
 // what is not known.
 var (
-	PSS        = notebook.Metric{Name: "guest_pss", Unit: "MiB"}           // mean: sum over all guests divided by their number, at the greatest number (equation 6.1)
-	RSS        = notebook.Metric{Name: "guest_rss", Unit: "MiB"}           // mean: as for PSS
-	USS        = notebook.Metric{Name: "guest_uss", Unit: "MiB"}           // mean: as for PSS
-	Alone      = notebook.Metric{Name: "guest_pss_alone", Unit: "MiB"}     // PSS of a single guest
-	AloneRSS   = notebook.Metric{Name: "guest_rss_alone", Unit: "MiB"}     // RSS of a single guest
-	Merged     = notebook.Metric{Name: "guest_pss_ksm", Unit: "MiB"}       // merged: mean PSS of all guests
-	AloneKSM   = notebook.Metric{Name: "guest_pss_alone_ksm", Unit: "MiB"} // merged: PSS of a single guest
-	Added      = notebook.Metric{Name: "guest_pss_added", Unit: "MiB"}     // increase: PSS of all guests minus PSS at the previous measurement, divided by the number of added guests
-	AddedKSM   = notebook.Metric{Name: "guest_pss_added_ksm", Unit: "MiB"} // merged: the same increase
-	Asymptote  = notebook.Metric{Name: "guest_pss_asymptote", Unit: "MiB"} // limit of the mean for ever more guests, fitted as a + b/n
-	LimitKSM   = notebook.Metric{Name: "guest_pss_asymptote_ksm", Unit: "MiB"}
-	Tables     = notebook.Metric{Name: "guest_page_tables", Unit: "MiB"}
-	Kernel     = notebook.Metric{Name: "guest_kernel_memory", Unit: "MiB"}  // what the guests' cgroups are charged for page tables, slabs, stacks, cgroup structures and sockets
-	Copy       = notebook.Metric{Name: "emulator_kernel_copy", Unit: "MiB"} // Weight.KernelCopy, which no other metric includes
-	Anonymous  = notebook.Metric{Name: "guest_pss_anonymous", Unit: "MiB"}
-	File       = notebook.Metric{Name: "guest_pss_files", Unit: "MiB"}
-	Within     = notebook.Metric{Name: "duplicates_within", Unit: "MiB"} // of the latest guest, like the next two (Table 6.4)
-	WithHost   = notebook.Metric{Name: "duplicates_host", Unit: "MiB"}
-	WithGuests = notebook.Metric{Name: "duplicates_guests", Unit: "MiB"}
+	PSS          = notebook.Metric{Name: "guest_pss", Unit: "MiB"}           // mean: sum over all guests divided by their number, at the greatest number (equation 6.1)
+	RSS          = notebook.Metric{Name: "guest_rss", Unit: "MiB"}           // mean: as for PSS
+	USS          = notebook.Metric{Name: "guest_uss", Unit: "MiB"}           // mean: as for PSS
+	Alone        = notebook.Metric{Name: "guest_pss_alone", Unit: "MiB"}     // PSS of a single guest
+	AloneRSS     = notebook.Metric{Name: "guest_rss_alone", Unit: "MiB"}     // RSS of a single guest
+	Merged       = notebook.Metric{Name: "guest_pss_ksm", Unit: "MiB"}       // merged: mean PSS of all guests
+	AloneKSM     = notebook.Metric{Name: "guest_pss_alone_ksm", Unit: "MiB"} // merged: PSS of a single guest
+	Added        = notebook.Metric{Name: "guest_pss_added", Unit: "MiB"}     // increase: PSS of all guests minus PSS at the previous measurement, divided by the number of added guests
+	AddedKSM     = notebook.Metric{Name: "guest_pss_added_ksm", Unit: "MiB"} // merged: the same increase
+	Asymptote    = notebook.Metric{Name: "guest_pss_asymptote", Unit: "MiB"} // limit of the mean for ever more guests, fitted as a + b/n
+	LimitKSM     = notebook.Metric{Name: "guest_pss_asymptote_ksm", Unit: "MiB"}
+	Tables       = notebook.Metric{Name: "guest_page_tables", Unit: "MiB"}
+	Kernel       = notebook.Metric{Name: "guest_kernel_memory", Unit: "MiB"}  // what the guests' cgroups are charged for page tables, slabs, stacks, cgroup structures and sockets
+	ChargedAll   = notebook.Metric{Name: "guest_charged", Unit: "MiB"}        // what the guests' cgroups are charged in all (memory.current), with the page cache that they filled
+	ChargedFiles = notebook.Metric{Name: "guest_charged_files", Unit: "MiB"}  // part of it: page cache and shared memory
+	Copy         = notebook.Metric{Name: "emulator_kernel_copy", Unit: "MiB"} // Weight.KernelCopy, which no other metric includes
+	Anonymous    = notebook.Metric{Name: "guest_pss_anonymous", Unit: "MiB"}
+	File         = notebook.Metric{Name: "guest_pss_files", Unit: "MiB"}
+	Within       = notebook.Metric{Name: "duplicates_within", Unit: "MiB"} // of the latest guest, like the next two (Table 6.4)
+	WithHost     = notebook.Metric{Name: "duplicates_host", Unit: "MiB"}
+	WithGuests   = notebook.Metric{Name: "duplicates_guests", Unit: "MiB"}
 
 	// Of the latest guest: pages that only it has, after merging if the study merges pages (sections 6.5 and 6.6.3). Pages of its
 	// RAM are divided by how the guest uses them.
@@ -135,7 +144,7 @@ func (m Config) Figures() (all []notebook.Metric) {
 		{Alone, first && several}, {AloneRSS, first && several}, {AloneKSM, first && several && merged},
 		{Added, several}, {AddedKSM, several && merged},
 		{Asymptote, fitted}, {LimitKSM, fitted && merged},
-		{Tables, true}, {Kernel, true}, {Copy, true}, {Anonymous, true}, {File, true},
+		{Tables, true}, {Kernel, true}, {ChargedAll, true}, {ChargedFiles, true}, {Copy, true}, {Anonymous, true}, {File, true},
 		{Within, true}, {WithHost, true}, {WithGuests, m.Guests[len(m.Guests)-1] > 1},
 		{AnonAnon, m.Frames}, {FileFile, m.Frames}, {AnonFile, m.Frames},
 		{Own, m.Increment()}, {Emulator, m.Increment()}, {RAM, m.Increment()}, {GuestFile, m.Increment()}, {GuestAnon, m.Increment()},
