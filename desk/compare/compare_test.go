@@ -276,6 +276,9 @@ func TestTwoKernelsOfOneFolder(t *testing.T) {
 			t.Errorf("%s: %s, %v of the rounds and %v of the means; want %s, about %v, and unpaired means that say little", x.Old.Treatment.ID, x.Answer, x.Ratio, x.Means, want, ratio)
 		}
 	}
+	if lines := words.Headline(s); len(lines) == 0 || lines[0] != words.Compared(c) {
+		t.Errorf("the summary begins with %q, want %q", lines, words.Compared(c))
+	}
 	said := words.Compared(c) + words.ChangedLevel(c)
 	for _, part := range []string{"From kernel 6.12 to kernel 6.1: syscall, VM, emulated, ", " is faster, ", "the other configuration is equivalent within 5 %.", "means of the same rounds", "Emulated VMs do not represent VMs under KVM"} {
 		if !strings.Contains(said, part) {

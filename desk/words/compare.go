@@ -230,7 +230,7 @@ func changedBy(c *compare.Comparison, x compare.Change) string {
 	case compare.Doubtful:
 		return s + "; within the A/A noise"
 	}
-	s += excluded(x.Ratio)
+	s += decided(x.Ratio)
 	if x.Rounds > 0 {
 		return s + "; " + settled(c, x)
 	}
@@ -240,17 +240,17 @@ func changedBy(c *compare.Comparison, x compare.Change) string {
 	return s
 }
 
-// mostExcluded is the largest change, as a share, whose absence is worth saying.
-const mostExcluded = 0.5
+// widest is the largest margin, as a share, that is worth naming.
+const widest = 0.5
 
-// excluded says how large a change, either way, an inconclusive interval excludes: ", so no change of 6.4 % or more".
-func excluded(q stats.Quotient) string {
-	least, most := q.Bounds() // by which a verdict is decided
-	bound := max(most-1, 1/least-1)
-	if !q.HasInterval() || !(bound <= mostExcluded) {
+// decided names the smallest margin at which an inconclusive change is equivalent: ", but equivalent within 6.4 %".
+func decided(q stats.Quotient) string {
+	least, most := q.Bounds()
+	at := max(most-1, 1/least-1)
+	if !q.HasInterval() || !(at <= widest) {
 		return ""
 	}
-	return ", so no change of " + upwards(bound) + " or more"
+	return ", but equivalent within " + upwards(at)
 }
 
 // hopeless is how many times the rounds of its folders a change may need before more rounds are not worth it.

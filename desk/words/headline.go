@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/desk/compare"
 	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
@@ -330,7 +331,22 @@ func Headline(s *data.Summary) (all []string) {
 	if more > 0 {
 		all = append(all, "The table has "+Count(more, "more finding")+".")
 	}
+	if c := ofKernels(s); c != nil {
+		all = slices.Insert(all, 0, Compared(c))
+	}
 	return all
+}
+
+// ofKernels compares the two kernels that the VMs of one folder had, where the folder has no other comparison; nil: it has, or has no two.
+func ofKernels(s *data.Summary) *compare.Comparison {
+	if len(s.Folders) != 1 || !onlyMeans(s) {
+		return nil
+	}
+	c, err := compare.Kernels(s, s.Margin())
+	if err != nil { // one kernel, or more than two
+		return nil
+	}
+	return c
 }
 
 // once leaves a remark at the end of the last of the lines that have it.
