@@ -69,7 +69,7 @@ func everything(t *testing.T) *Advice {
 		} {
 			kind.ID, kind.Workload, kind.Instance, kind.Network = fmt.Sprint(n, j), "ffmpeg", large, n
 			if kind.Platform != notebook.CN {
-				kind.Machine = []string{"huge-pages=2M", "cache=none cpu=qemu64 threads=2 no-vhost", "huge-pages=2M sockets=2 nodes=2"}[i]
+				kind.Machine = []string{"huge-pages=2M", "cache=none cpu=qemu64 threads=2 no-vhost ram=file", "huge-pages=2M sockets=2 nodes=2"}[i]
 			}
 			if kind.Provisioning == notebook.Pinned {
 				l.cpus[kind.ID] = "3,6"

@@ -159,9 +159,20 @@ func changeOf(q stats.Quotient) string {
 		if q.Low < 1 && d == 0 { // an end below 1 must not read as 1
 			d = 1
 		}
-		return Number(q.Value, d) + " times (" + Number(q.Low, d) + " to " + Number(q.High, d) + ")"
+		return Number(q.Value, d) + " times (" + timesSpan(q.Low, q.High, d) + ")"
 	}
 	return perCent(q, 2)
+}
+
+// vagueEnd is by how much an interval's upper end must exceed its lower one to say nothing more than the lower one does.
+const vagueEnd = 100
+
+// timesSpan writes the interval of a factor, so vague an upper end as 12022.1 without it: "2.5 to 7.9", "at least 2.5".
+func timesSpan(low, high float64, d int) string {
+	if low > 0 && high > vagueEnd*low {
+		return "at least " + Number(low, d)
+	}
+	return Number(low, d) + " to " + Number(high, d)
 }
 
 // said is a row's verdict in words. An inconclusive one may still have a direction.

@@ -501,7 +501,7 @@ func (p *spot) differs(r *data.Row) string {
 	v, low, high := r.Ratio, r.RatioLow, r.RatioHigh
 	if v >= 2 {
 		d := Places(v, low, high)
-		ends := " (" + Number(low, d) + " to " + Number(high, d) + ")"
+		ends := " (" + timesSpan(low, high, d) + ")"
 		what := " times as long"
 		verb := p.is("takes ", "take ")
 		if o := phrases(r); o.Times != nil {
