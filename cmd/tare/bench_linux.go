@@ -152,11 +152,16 @@ func (b *benching) spec(ctx context.Context, argv []string) (*studyfile.Spec, er
 	return spec, asUse(spec.Complete(session.Known))
 }
 
+// fills says whether the study has as many rounds as fit into a time budget: one is given, and no rule that ends the run.
+func (b *benching) fills() bool {
+	return b.set("time-budget") && !b.set("precision") && !b.set("decide") && !b.set("until")
+}
+
 // ofKernels has VMs of two kernels run the command several times each, because a VM takes long to start. With a time budget the study has
 // as many rounds as fit into it.
 func (b *benching) ofKernels(spec *studyfile.Spec) {
 	spec.Design.Trials, spec.Design.Margin = 10, "5%"
-	if b.set("time-budget") && !b.set("precision") && !b.set("decide") && !b.set("until") {
+	if b.fills() {
 		spec.Design.Rounds.Cap = studyfile.UntilRounds
 	}
 }
@@ -184,7 +189,7 @@ func (b *benching) serve(spec *studyfile.Spec) error {
 			return err
 		}
 	}
-	if b.set("time-budget") && !b.set("precision") && !b.set("decide") && !b.set("until") {
+	if b.fills() {
 		rounds = studyfile.UntilRounds
 	}
 	spec.Design.Rounds, spec.Design.Precision, spec.Design.Margin = studyfile.Rounds{Floor: rounds, Cap: rounds, Emulated: 1}, "", "5%"

@@ -63,7 +63,7 @@ a metric where higher is better, the cost is the value before divided by the val
 		},
 		PreRunE: func(*cobra.Command, []string) error { return oneOf("--format", o.format, formats...) },
 		RunE: func(c *cobra.Command, dirs []string) error {
-			if err := notEmpty(c, "fail-if", "figure"); err != nil {
+			if err := notEmpty(c, "margin", "fail-if", "figure"); err != nil {
 				return err
 			}
 			return o.run(dirs)

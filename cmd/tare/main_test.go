@@ -53,6 +53,7 @@ func TestErrorsInTheCommandLine(t *testing.T) {
 		"study lst":                        "unknown command \"lst\" for \"tare study\"; must be list, show or check",
 		"compare":                          "compare: needs two results folders, before and after, or one with two kernels of VMs: write tare compare OLD [NEW]",
 		"compare R S --fail-if ratio>high": `--fail-if "ratio>high": must be ratio>NUMBER or ratio<NUMBER, such as 'ratio>1.03'`,
+		"compare R S --margin=":            "--margin is empty: is a variable unset?",
 		"compare R S --fail-if=":           "--fail-if is empty: is a variable unset?",
 		"compare R S --margin 1":           `--margin "1": must be a percentage above 0% and at most 100%, such as 5%`,
 		"schema plan":                      `schema "plan": must be one of study, workload, claims, summary`,

@@ -1,8 +1,10 @@
 // Package compare says what changed between two folders of one study, before and after ([From]): a new kernel, another version of an engine,
-// another host. It also compares the two kernels that VMs of one folder had ([Kernels]), which ran in the same rounds. A host's speed drifts within a folder and between two folders, and the scatter within a folder does not show by how much
-// two folders differ. So the ratio to bare metal decides: pairs of one round within a folder, and Welch's interval between the two ratios.
-// Bare metal's own change is the host's, and decides nothing. Where a folder has no bare metal at a place, means are compared, and
-// Comparison.Changes say so (Change.Relative).
+// another host. It also compares the two kernels that VMs of one folder had ([Kernels]), which ran in the same rounds.
+//
+// A host's speed drifts within a folder and between two folders, and the scatter within a folder does not show by how much two folders
+// differ. So the ratio to bare metal decides: pairs of one round within a folder, and Welch's interval between the two ratios. Bare metal's
+// own change is the host's, and decides nothing. Where a folder has no bare metal at a place, means are compared, and Comparison.Changes
+// say so (Change.Relative).
 package compare
 
 import (
@@ -53,15 +55,15 @@ type Comparison struct {
 	Gone, Added []*data.Row  // treatments of only one folder
 }
 
+// InTurns says whether both sides ran in the rounds of one folder, so that Ratio pairs the values of a round.
+func (c *Comparison) InTurns() bool { return c.Old == c.New }
+
 // Differs is a doubt: something of the folders is not the same in both.
 type Differs struct {
 	What     Thing
 	Of       string // which, where there are several of its kind
 	Old, New string
 }
-
-// InTurns says whether both sides ran in the rounds of one folder, so that Ratio pairs the values of a round.
-func (c *Comparison) InTurns() bool { return c.Old == c.New }
 
 // Thing is what may differ.
 type Thing string

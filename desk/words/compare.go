@@ -136,10 +136,7 @@ func folders(c *compare.Comparison) (before, after string) {
 	if was == "" || is == "" || was == is {
 		return before, after
 	}
-	with := func(dir, kernel string) string {
-		release, _, _ := strings.Cut(kernel, "@")
-		return dir + " (kernel " + Plain(release) + ")"
-	}
+	with := func(dir, kernel string) string { return dir + " (kernel " + Plain(release(kernel)) + ")" }
 	return with(before, was), with(after, is)
 }
 
@@ -151,15 +148,17 @@ func kernels(x compare.Change) (before, after string) {
 		}
 		return "kernel " + Plain(kernel)
 	}
-	release := func(kernel string) string {
-		before, _, _ := strings.Cut(kernel, "@")
-		return before
-	}
 	old, new := x.Old.Treatment.Kernel, x.New.Treatment.Kernel
 	if release(old) != release(new) {
 		old, new = release(old), release(new)
 	}
 	return name(old), name(new)
+}
+
+// release is the release in the name of a kernel.
+func release(kernel string) string {
+	before, _, _ := strings.Cut(kernel, "@")
+	return before
 }
 
 // kernelOf is the kernel that was named for the VMs of all these rows; empty: none was, or several were.

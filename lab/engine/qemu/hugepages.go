@@ -93,12 +93,6 @@ func number(file string) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// hasMapped reports whether a process has mapped the file.
-func hasMapped(pid int, file string) (bool, error) {
-	all, err := proc.Host.Read(fmt.Sprintf("/proc/%d/maps", pid))
-	return strings.Contains(all, " "+file+"\n") || strings.HasSuffix(all, " "+file), err
-}
-
 // hugePagesOf is the size in bytes of the host's huge pages that back this much memory of a process; 0 for ordinary pages.
 func hugePagesOf(pid int, memory int64) (int64, error) {
 	maps, err := proc.Host.Read(fmt.Sprintf("/proc/%d/smaps", pid))

@@ -85,6 +85,12 @@ func (m *machine) carried() (bool, error) {
 	}), err
 }
 
+// maps reports whether the machine's process has mapped the file.
+func (m *machine) maps(file string) (bool, error) {
+	all, err := proc.Host.Read(fmt.Sprintf("/proc/%d/maps", m.process.PID()))
+	return strings.Contains(all, " "+file+"\n") || strings.HasSuffix(all, " "+file), err
+}
+
 // commandLine is the command line of the guest's kernel. The console is for failures: errors and worse. A panic ends the guest at once.
 // no_timer_check, which a kernel on KVM sets itself: under emulation on a busy host the timer may seem broken, and the kernel would
 // panic.

@@ -620,7 +620,7 @@ func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed 
 	if is.BootDisk, err = g.machine.booted(ctx); err != nil {
 		return err
 	}
-	if is.RAMFile, err = hasMapped(g.PID, ramFile(g.Folder, 0)); err != nil {
+	if is.RAMFile, err = g.machine.maps(ramFile(g.Folder, 0)); err != nil {
 		return err
 	}
 	is.ReadKernel(hello.Cmdline)

@@ -135,7 +135,7 @@ func (m Config) Increment() bool { return m.Frames && m.KSM != "" }
 // Figures are the secondary metrics of a study with this configuration.
 func (m Config) Figures() (all []notebook.Metric) {
 	first, several, fitted := m.Guests[0] == 1, len(m.Guests) > 1, len(m.Guests) > 2
-	merged := m.KSM != ""
+	merged, increment := m.KSM != "", m.Increment()
 	for _, f := range []struct {
 		notebook.Metric
 		is bool
@@ -147,8 +147,8 @@ func (m Config) Figures() (all []notebook.Metric) {
 		{Tables, true}, {Kernel, true}, {ChargedAll, true}, {ChargedFiles, true}, {Copy, true}, {Anonymous, true}, {File, true},
 		{Within, true}, {WithHost, true}, {WithGuests, m.Guests[len(m.Guests)-1] > 1},
 		{AnonAnon, m.Frames}, {FileFile, m.Frames}, {AnonFile, m.Frames},
-		{Own, m.Increment()}, {Emulator, m.Increment()}, {RAM, m.Increment()}, {GuestFile, m.Increment()}, {GuestAnon, m.Increment()},
-		{GuestCore, m.Increment()}, {GuestFree, m.Increment()}, {Left, m.Increment()}, {Idle, m.Frames}, {IdleAlone, m.Frames && first && several}, {Best, m.Increment()},
+		{Own, increment}, {Emulator, increment}, {RAM, increment}, {GuestFile, increment}, {GuestAnon, increment},
+		{GuestCore, increment}, {GuestFree, increment}, {Left, increment}, {Idle, m.Frames}, {IdleAlone, m.Frames && first && several}, {Best, increment},
 	} {
 		if f.is {
 			all = append(all, f.Metric)

@@ -71,17 +71,15 @@ func (s *Start) Figures() map[string]float64 {
 	for _, m := range slices.Concat(s.Moments, s.Restored) {
 		f[m.Name] = float64(m.NS) / 1e9
 	}
-	for _, end := range []string{notebook.MomentAnswer, notebook.MomentLogin} {
-		if v, ok := f[end]; ok {
-			f[Time] = v
+	until := func(figure string, ends ...string) { // the last of these moments that the start has
+		for _, end := range ends {
+			if v, ok := f[end]; ok {
+				f[figure] = v
+			}
 		}
 	}
-	for _, end := range []string{notebook.MomentReturned, notebook.MomentLogin, notebook.MomentAnswer} {
-		if v, ok := f[end]; ok {
-			f[AsPublished] = v
-			break
-		}
-	}
+	until(Time, notebook.MomentAnswer, notebook.MomentLogin)
+	until(AsPublished, notebook.MomentAnswer, notebook.MomentLogin, notebook.MomentReturned)
 	if s.SavedNS > 0 {
 		f[MomentSaved], f[StateSize] = float64(s.SavedNS)/1e9, float64(s.State)/notebook.MiB
 	}
