@@ -83,7 +83,8 @@ func TestExitStatuses(t *testing.T) {
 		"summary R --fast":                      2,
 		"summary R --format xml":                2,
 		"summary R --margin none":               2,
-		"compare R":                             2,
+		"compare":                               2,
+		"compare R S T":                         2,
 		"compare R S --fail-if ratio>high":      2,
 		"compare R S --fail-if=":                2,
 		"compare R S --against cn:none:none":    2,
@@ -91,6 +92,7 @@ func TestExitStatuses(t *testing.T) {
 		"advise R --prefer none":                2,
 		"schema plan":                           2,
 		"summary testdata/none":                 1,
+		"compare testdata/none":                 1,
 		"compare testdata/none testdata/none-2": 1,
 	} {
 		if got := run(strings.Fields(line)); got != want {
