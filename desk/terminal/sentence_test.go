@@ -60,6 +60,8 @@ func TestSentence(t *testing.T) {
 		{"one is least", ranked(vanilla, pinned), "FFmpeg in Docker is 31 % slower with --cpus (27 to 35), and is 10.0 % slower with --cpuset-cpus (8.0 to 12.0)."},
 		{"alone", ranked(vanilla), "FFmpeg in Docker is 31 % slower with --cpus (27 to 35)."},
 		{"alone and free", ranked(cost("cn", "crun", "", "pinned", 1, 0.01)), "This run cannot tell for FFmpeg: crun could be 1.0 % faster or 1.0 % slower with a CPU set. At this noise about 3 more rounds would settle it at ±1 %."},
+		{"hardly known", ranked(cost("cn", "crun", "", "pinned", 1.5, 1.2)), "This run cannot tell for FFmpeg: crun could take 0.30 to 2.7 times as long with a CPU set. At this noise about 30 more rounds would settle it at ±1 %."},
+		{"not known", ranked(cost("cn", "crun", "", "pinned", 100, 100)), "This run cannot tell for FFmpeg: crun could differ by any factor with a CPU set. More than 1,000 rounds would be needed to settle it at ±1 %."},
 		{"two least", ranked(vanilla, crun, pinned), "FFmpeg in Docker is 31 % slower with --cpus (27 to 35), and is 10.0 % slower with --cpuset-cpus (8.0 to 12.0). FFmpeg in crun is 11 % slower with a CPU set (8 to 14)."},
 		{"all alike but expensive", ranked(crun, pinned), "FFmpeg in crun is 11 % slower with a CPU set (8 to 14). FFmpeg in Docker is 10.0 % slower with --cpuset-cpus (8.0 to 12.0)."},
 		{"a wide one behind", ranked(pinned, vanilla, wide), "FFmpeg in crun is 40 % slower with a CPU quota (5 to 75). FFmpeg in Docker is 31 % slower with --cpus (27 to 35), and is 10.0 % slower with --cpuset-cpus (8.0 to 12.0)."},

@@ -244,22 +244,30 @@ const widest = 0.5
 
 // decided names the smallest margin at which an inconclusive change is equivalent: ", but equivalent within 6.4 %".
 func decided(q stats.Quotient) string {
-	least, most := q.Bounds()
-	at := max(most-1, 1/least-1)
-	if !q.HasInterval() || !(at <= widest) {
+	at := equivalentFrom(q)
+	if !(at <= widest) {
 		return ""
 	}
 	return ", but equivalent within " + upwards(at)
 }
 
-// hopeless is how many times the rounds of its folders a change may need before more rounds are not worth it.
+// equivalentFrom is the smallest margin, as a share, at which a change is equivalent; NaN: no margin is known.
+func equivalentFrom(q stats.Quotient) float64 {
+	if !q.HasInterval() {
+		return math.NaN()
+	}
+	least, most := q.Bounds()
+	return max(most-1, 1/least-1)
+}
+
+// hopeless is how many times the rounds that there are an answer may need before more rounds are not worth it.
 const hopeless = 20
 
 // settled says how many rounds would settle an inconclusive change, and how that compares with what the folders have.
 func settled(c *compare.Comparison, x compare.Change) string {
 	where, has := " in each folder", "which have at most"
 	if c.InTurns() {
-		where, has = "", "and there are"
+		where, has = " in all", "and there are"
 	}
 	if had := max(x.Old.Rounds, x.New.Rounds); x.Rounds > hopeless*had {
 		return fmt.Sprintf("too small for this noise: even odds of settling it need about %s%s, %s %d", Count(x.Rounds, "round"), where, has, had)
@@ -402,11 +410,33 @@ func ComparedNext(c *compare.Comparison) ResultBlock {
 	if command := Continue(c.New); command != "" {
 		b.Lines = append(b.Lines, ResultItem{Label: "Continue", Command: command})
 	}
+	if margin := wider(c); margin != "" {
+		b.Lines = append(b.Lines, ResultItem{Label: "A wider margin", Command: "tare compare " + Shell(append(comparedDirs(c), "--margin", margin)...)})
+	}
 	b.Lines = append(b.Lines, ResultItem{Label: "All results", Command: "tare summary " + Shell(new) + " --all"})
 	if !c.InTurns() {
 		b.Lines = append(b.Lines, ResultItem{Label: "As a page", Command: "tare report " + Shell(old, new)})
 	}
 	return b
+}
+
+// comparedDirs are the folders of a comparison, as a command names them.
+func comparedDirs(c *compare.Comparison) []string {
+	if c.InTurns() {
+		return []string{c.Old.Folders[0].Dir}
+	}
+	return []string{c.Old.Folders[0].Dir, c.New.Folders[0].Dir}
+}
+
+// wider is the next usual margin at which every inconclusive change is equivalent, as --margin takes it; empty: there is none.
+func wider(c *compare.Comparison) string {
+	open := c.Found(stats.Inconclusive)
+	for _, margin := range []float64{0.05, 0.1, 0.2, widest} {
+		if margin > c.Margin && len(open) > 0 && !slices.ContainsFunc(open, func(x compare.Change) bool { return !(equivalentFrom(x.Ratio) <= margin) }) {
+			return fmt.Sprintf("%g%%", 100*margin)
+		}
+	}
+	return ""
 }
 
 // reference names what the ratios of both folders are relative to: "bare metal", "Docker with --cpus".

@@ -24,7 +24,7 @@ func ResultOf(s *data.Summary, all bool) Result {
 	r.Tables = slices.DeleteFunc(r.Tables, func(t ResultTable) bool { return len(t.Lines) == 0 })
 	r.Absent = withoutFigure(s, all)
 	r.Made = howMade(s)
-	for _, b := range []ResultBlock{unsaid(s), reliance(s), next(s)} {
+	for _, b := range []ResultBlock{effects(s), unsaid(s), reliance(s), next(s)} {
 		if len(b.Lines) > 0 {
 			r.Blocks = append(r.Blocks, b)
 		}
@@ -251,9 +251,10 @@ func howMade(s *data.Summary) string {
 	if together {
 		how = "in random order, fresh environments in each round, runs in random turns"
 	}
-	rounded := Count(rounds, "round")
+	rounded, common := Count(rounds, "round"), ""
 	if least := fewest(s.Rows); len(s.Folders) == 1 && least < rounds {
 		rounded += ", at least " + Number(float64(least), 0) + " of each environment,"
+		common = " A change is of the rounds that both environments have, so it may differ from that of the means."
 	}
 	run := "run"
 	if names := data.Distinct(s.Rows, func(r *data.Row) string { return phrases(r).Run }); len(names) == 1 && names[0] != "" {
@@ -264,7 +265,7 @@ func howMade(s *data.Summary) string {
 	if slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return oneSided(s, r) }) {
 		tested = "; verdicts are one-sided tests, so the interval of a faster or slower row may reach slightly inside the margin"
 	}
-	return fmt.Sprintf("%s %s; %s of %s failed. Intervals are of 95 %%%s. %s.", rounded, how, Thousands(failed), Count(trials, run), tested, last.UTC().Format("2 Jan 2006, 15:04 UTC"))
+	return fmt.Sprintf("%s %s; %s of %s failed. Intervals are of 95 %%%s.%s %s.", rounded, how, Thousands(failed), Count(trials, run), tested, common, last.UTC().Format("2 Jan 2006, 15:04 UTC"))
 }
 
 // oneSided says whether a row is beyond the margin by its verdict, though its interval, of two sides, begins within.

@@ -534,9 +534,16 @@ func (p *spot) differs(r *data.Row) string {
 	return said + p.by(r) + ends
 }
 
-// couldBe says between what a row lies: "could be 3 % faster or 9 % slower with --cpus".
+// wide is the factor from which on an interval without a direction has its ends as factors: per cent say little of them.
+const wide = 2
+
+// couldBe says between what a row lies: "could be 3 % faster or 9 % slower with --cpus", where that is wide "could take 0.4 to 3.1 times as
+// long with --cpus".
 func (p *spot) couldBe(r *data.Row) string {
 	low, high := r.RatioLow, r.RatioHigh
+	if low < 1.0/wide || high > wide {
+		return p.couldTake(r)
+	}
 	lower, higher, be := " "+comparative(r.Metric, true), " "+comparative(r.Metric, false), "have"
 	what := " " + Called(r.Metric)
 	switch o := phrases(r); {
@@ -546,9 +553,6 @@ func (p *spot) couldBe(r *data.Row) string {
 		lower, higher, what, be = " faster", " slower", "", "be"
 	}
 	percent := func(share float64) string {
-		if share >= 10 {
-			return "more than 1,000 %"
-		}
 		if share >= 0.1 {
 			return Number(100*share, 0) + " %"
 		}
@@ -557,21 +561,57 @@ func (p *spot) couldBe(r *data.Row) string {
 	return "could " + be + " " + percent(1-low) + lower + " or " + percent(high-1) + higher + what + p.by(r)
 }
 
+// couldTake says between what factors a row lies. An end that says nothing is left out.
+func (p *spot) couldTake(r *data.Row) string {
+	verb, what := "have", " times the "+Called(r.Metric)
+	if o := phrases(r); o.Times != nil {
+		what = o.Times(r)
+		if o.Verb == "takes" {
+			verb = "take"
+		}
+	} else if timed(r.Metric) {
+		verb, what = "take", " times as long"
+	}
+	low, high := r.RatioLow, r.RatioHigh
+	end := func(v float64) string {
+		s := Digits(v, 2)
+		if s == Digits(1, 2) { // which side it is on matters
+			s = Digits(v, 3)
+		}
+		return s
+	}
+	between := end(low) + " to " + end(high)
+	switch {
+	case !(low > 1.0/vagueEnd) && high > vagueEnd:
+		return "could differ by any factor" + p.by(r)
+	case !(low > 1.0/vagueEnd):
+		between = "at most " + end(high)
+	case high > vagueEnd:
+		between = "at least " + end(low)
+	}
+	return "could " + verb + " " + between + what + p.by(r)
+}
+
 // settles says what would settle rows, with the time that it takes, to follow what is not settled.
 func (p *spot) settles(rows []*data.Row) string {
 	s := p.s
 	if c := s.Check(p.rows[0]).Resolution(); c > s.Margin() {
 		return " It resolves differences of " + upwards(resolved(c, rows)) + ", more than the margin of " + margin(s.Margin()) + "."
 	}
-	more := 0
+	more, enough := 0, true
 	for _, r := range rows {
 		n := s.Rounds(r) - r.RatioRounds
 		if n <= 0 {
 			return " More than " + Thousands(stats.MostRounds) + " rounds would be needed to settle it at ±" + margin(s.Margin()) + "."
 		}
 		more = max(more, n)
+		enough = enough && n <= hopeless*r.RatioRounds
 	}
-	return " At this noise about " + Count(more, "more round") + in(s, more) + " would settle it at ±" + margin(s.Margin()) + "."
+	needed := "about " + Count(more, "more round") + in(s, more)
+	if !enough {
+		return " At this noise a margin of ±" + margin(s.Margin()) + " is out of reach: it needs " + needed + "."
+	}
+	return " At this noise " + needed + " would settle it at ±" + margin(s.Margin()) + "."
 }
 
 // resolved is the smallest difference that the rows can show, as a share: half of the widest of their intervals and of the A/A check's.

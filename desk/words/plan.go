@@ -141,11 +141,11 @@ func place(t notebook.Treatment) placed {
 // Lasting says how long a run takes: "about 6 to 14 min, 1 to 3 min of it before the first round".
 func Lasting(v notebook.Preview) string {
 	text := "about " + Time(v.Seconds)
-	if len(v.Unknown) > 0 {
-		text += " without " + about(v.More) + " runs of " + List(plain(v.Unknown)) + ", whose time is not known"
-	}
-	if timeEnds(v) {
-		text += ", which is limited by the time budget"
+	switch {
+	case timeEnds(v):
+		text += ", limited by the time budget"
+	case len(v.Unknown) > 0:
+		text += ", plus " + about(v.More) + " runs of " + List(plain(v.Unknown)) + ", whose time is not known"
 	}
 	if v.Preparing.High > 5 {
 		text += "; " + Time(v.Preparing) + " of it before the first round"

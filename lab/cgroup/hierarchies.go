@@ -109,7 +109,13 @@ func RemoveEverywhere(ctx context.Context, name string) error {
 		return err
 	}
 	var errs []error
-	for _, h := range hierarchies(mounts) {
+	all := hierarchies(mounts)
+	for _, h := range all { // a frozen process dies in no hierarchy
+		if err := thaw(filepath.Join(h.At, name)); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	for _, h := range all {
 		errs = append(errs, Remove(ctx, filepath.Join(h.At, name)))
 	}
 	return errors.Join(errs...)

@@ -165,8 +165,7 @@ func killAll(ctx context.Context, path string) error {
 		}
 		fds[pid] = fd
 	}
-	// A frozen process of version 1 does not die before it is thawed. Some hierarchies lack the file.
-	if err := os.WriteFile(filepath.Join(path, "freezer.state"), []byte("THAWED"), 0); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+	if err := thaw(path); err != nil {
 		return err
 	}
 	// The pidfds are open, so the pids cannot be reused unnoticed. Which processes are still in the group?
@@ -190,6 +189,16 @@ func killAll(ctx context.Context, path string) error {
 		}
 	}
 	return nil
+}
+
+// thaw lets the processes of a cgroup of version 1 go on: a frozen one does not die. It does nothing where the group or its file is missing,
+// as in most hierarchies.
+func thaw(path string) error {
+	err := os.WriteFile(filepath.Join(path, "freezer.state"), []byte("THAWED"), 0)
+	if err == nil || gone(err) || errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return fmt.Errorf("thawing cgroup %s: %w", path, err)
 }
 
 // rmdirs removes a cgroup, those below it first. Its files vanish with it.

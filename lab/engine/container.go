@@ -365,11 +365,15 @@ func (k Kind) try(ctx context.Context, env Env, d Driver, capability string) (se
 	if err != nil {
 		return "", err
 	}
-	start := time.Now()
-	g, err := d.Provision(ctx, Spec{
+	s := Spec{
 		ID: id, Provisioning: notebook.Vanilla, Image: img,
 		Instance: notebook.Instance{Name: "probe", Cores: 1, Memory: 256 << 20},
-	})
+	}
+	if capability == k.Saving { // as a study does it
+		s.Moments = NewMoments()
+	}
+	start := time.Now()
+	g, err := d.Provision(ctx, s)
 	if err != nil {
 		return "", err
 	}

@@ -78,6 +78,9 @@ func (h held) guests(s Subject) (err error) {
 	for i := 0; ; i++ {
 		fmt.Println("making")
 		spec.ID = fmt.Sprintf("%s-%d", h.Spec.ID, i)
+		if s.Saves {
+			spec.Moments = engine.NewMoments()
+		}
 		g, err := h.guest(ctx, driver, spec)
 		if err != nil {
 			return err

@@ -33,6 +33,7 @@ func Restored(t *testing.T, s Subject, e Expectations) {
 func (r *suite) goesOn(t *testing.T) time.Duration {
 	before := r.snapshot(t)
 	s := r.connected(t, r.spec(t, notebook.Pinned, 1), notebook.NetBridge)
+	s.Moments = engine.NewMoments() // as studies save guests
 	g := r.provision(t, s)
 	ctx, cancel := context.WithTimeout(t.Context(), r.e.patience(20*time.Second))
 	defer cancel()
@@ -117,6 +118,7 @@ func (r *suite) interrupted(t *testing.T, whole time.Duration) {
 	rnd := rand.New(rand.NewPCG(seed, 2))
 	for range r.e.rounds() {
 		s := r.connected(t, r.spec(t, r.e.Provisionings[0], 1), notebook.NetBridge)
+		s.Moments = engine.NewMoments()
 		g := r.provision(t, s)
 		after := time.Duration(rnd.Float64() * float64(whole))
 		ctx, cancel := context.WithTimeout(t.Context(), after)

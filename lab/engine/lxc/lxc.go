@@ -18,17 +18,19 @@ import (
 
 	"tare/lab/cgroup"
 	"tare/lab/engine"
+	"tare/lab/engine/criu"
 	"tare/lab/engine/oci/config"
 	"tare/lab/journal"
 	"tare/lab/proc"
 	"tare/notebook"
 )
 
+const saving = "lxc restore" // the capability to save and restore containers
+
 // Kind is the engine LXC. It keeps the whole contract.
 var Kind = engine.Kind{
 	Takes:    notebook.Span{Low: 0.1, High: 0.9},
-	Platform: notebook.CN, Name: "lxc", Capabilities: []string{"lxc"}, Fractions: true, Systems: true, Copies: true, Undo: undo,
-	Unsaved:       "Tare does not drive lxc-checkpoint; it can save containers of runc",
+	Platform: notebook.CN, Name: "lxc", Capabilities: []string{"lxc", saving}, Saving: saving, Fractions: true, Systems: true, Copies: true, Undo: undo,
 	Provisionings: notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
 	Networks: engine.Cabled,
 	Program:  "lxc-start", Install: "apt-get install lxc",
@@ -61,14 +63,19 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	return Kind.Hold(ctx, d.Env, s, g, engine.Held{
 		Kind: kindLXC, Command: g.command, Returns: s.Moments != nil,
 		Detail: func(path, folder string) map[string]string {
-			return map[string]string{"program": path, "folder": folder}
+			return map[string]string{"program": path, "restorer": restorerOf(path), "folder": folder}
 		},
 	})
 }
 
-// guest is an LXC container. If its start is timed, LXC holds it as it does for its users: lxc-start returns when it runs.
+// guest is an LXC container. If its start is timed, LXC holds it as it does for its users: lxc-start returns when it runs. Only such a
+// container can be saved, because no other has /dev/null as its standard files.
 type guest struct {
 	engine.Base
+	restorer string // path of the program that saves and restores it
+	state    criu.State
+	saved    bool
+
 	console *os.File // console output of a whole system, if its start is timed
 	read    chan struct{}
 }
@@ -92,7 +99,7 @@ func (g *guest) listen() (path string, err error) {
 
 // Destroy implements engine.Guest.
 func (g *guest) Destroy(ctx context.Context) error {
-	err := g.Base.Destroy(ctx)
+	err := errors.Join(g.state.Close(), g.Base.Destroy(ctx))
 	if g.console != nil {
 		g.console.Close()
 		<-g.read
@@ -102,12 +109,17 @@ func (g *guest) Destroy(ctx context.Context) error {
 
 // command writes the configuration and returns the command that runs it.
 func (g *guest) command(_ *engine.Base, path, root, run string) (*exec.Cmd, error) {
+	g.restorer = restorerOf(path)
 	c, err := g.Spec.OCI(root, run)
 	if err != nil {
 		return nil, err
 	}
 	c.Cgroup = engine.ContainerName(g.Spec.ID)
-	text, err := configure(c, c.CgroupNamespace)
+	of := kernel{unified: c.CgroupNamespace}
+	if _, err := os.Stat("/sys/module/apparmor"); err == nil {
+		of.appArmor = true
+	}
+	text, err := configure(c, of)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +134,7 @@ func (g *guest) command(_ *engine.Base, path, root, run string) (*exec.Cmd, erro
 			text += "lxc.console.logfile = " + console + "\n"
 		}
 	}
-	file := filepath.Join(g.Folder, "lxc.conf")
+	file := g.file("lxc.conf")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -131,9 +143,15 @@ func (g *guest) command(_ *engine.Base, path, root, run string) (*exec.Cmd, erro
 		"--logfile", filepath.Join(g.Folder, "lxc.log"), "--logpriority", "ERROR"), nil
 }
 
-// configure is the configuration of a container, lxc.container.conf(5). unified: all controllers are in cgroup v2.
-func configure(c config.Container, unified bool) (string, error) {
-	f := &configuration{unified: unified}
+// kernel is what a container's configuration needs to know of the host's kernel.
+type kernel struct {
+	unified  bool // all controllers are in cgroup v2
+	appArmor bool // without AppArmor a container has no profile, and CRIU refuses to restore one that names a profile
+}
+
+// configure is the configuration of a container, lxc.container.conf(5).
+func configure(c config.Container, of kernel) (string, error) {
+	f := &configuration{kernel: of}
 	f.start(c)
 	if err := f.mounts(c); err != nil {
 		return "", err
@@ -151,9 +169,9 @@ func configure(c config.Container, unified bool) (string, error) {
 
 // configuration is the configuration of a container in the making.
 type configuration struct {
-	unified bool
-	text    strings.Builder
-	bad     []string // values that do not fit on a line
+	kernel
+	text strings.Builder
+	bad  []string // values that do not fit on a line
 }
 
 // set adds a line.
@@ -232,7 +250,9 @@ func (f *configuration) rights(c config.Container) {
 	} else {
 		f.set("net.0.type", "empty") // a namespace with only the loopback
 	}
-	f.set("apparmor.profile", "unconfined")
+	if f.appArmor {
+		f.set("apparmor.profile", "unconfined")
+	}
 	if c.System {
 		f.set("cap.drop", "sys_module mac_admin mac_override sys_time sys_rawio")
 	} else {
@@ -310,12 +330,17 @@ func undoLXC(ctx context.Context, e journal.Entry) error {
 		return err
 	}
 	// End the program first: while it lives it may make what the next step looks for.
-	if err := proc.EndAll(ctx, e.Detail["folder"], []string{e.Detail["program"]}); err != nil {
+	if err := proc.EndAll(ctx, e.Detail["folder"], []string{e.Detail["program"], e.Detail["restorer"]}); err != nil {
 		return err
 	}
-	errs := []error{cgroup.RemoveEverywhere(ctx, e.Target)}
+	return errors.Join(removeCgroups(ctx, e.Target), criu.ClearYard(e.Detail["folder"]))
+}
+
+// removeCgroups removes the cgroups of the container of that name, and those that LXC makes in addition.
+func removeCgroups(ctx context.Context, name string) error {
+	errs := []error{cgroup.RemoveEverywhere(ctx, name)}
 	for _, suffix := range extraCgroups {
-		errs = append(errs, cgroup.RemoveEverywhere(ctx, e.Target+suffix))
+		errs = append(errs, cgroup.RemoveEverywhere(ctx, name+suffix))
 	}
 	return errors.Join(errs...)
 }

@@ -34,10 +34,10 @@ func TestLXCConfig(t *testing.T) {
 			"lxc.cgroup2.memory.max = 1073741824", "lxc.cgroup2.memory.swap.max = 0", "lxc.cgroup2.cpu.max = 150000 100000",
 			"lxc.cgroup2.cpuset.cpus = 0,2-3", "lxc.cgroup2.devices.deny = a",
 			"lxc.mount.entry = " + strings.ReplaceAll(dir, " ", `\040`) + " .tare/work none bind,ro,create=dir 0 0",
-			"lxc.uts.name = " + strings.Repeat("x", 63),
+			"lxc.uts.name = " + strings.Repeat("x", 63), "lxc.apparmor.profile = unconfined",
 		}, "cgroup.memory"},
 	} {
-		got, err := configure(c, x.unified)
+		got, err := configure(c, kernel{unified: x.unified, appArmor: x.unified})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,20 +51,20 @@ func TestLXCConfig(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]bool{"cap.keep": true, "console.path = none": true, "cap.drop": false, "mount.auto = proc:mixed sys:mixed cgroup:mixed": false} {
-		got, err := configure(c, false)
+		got, err := configure(c, kernel{})
 		c.System = true
-		system, serr := configure(c, false)
+		system, serr := configure(c, kernel{})
 		c.System = false
 		if err != nil || serr != nil || strings.Contains(got, "lxc."+key) != want || strings.Contains(system, "lxc."+key) == want {
 			t.Errorf("lxc.%s is to be in a container's %t, and not in a system's or the other way round: %v, %v\n%s\n%s", key, want, err, serr, got, system)
 		}
 	}
 	c.HostNetwork = true
-	if got, err := configure(c, false); err != nil || !strings.Contains(got, "lxc.net.0.type = none\n") {
+	if got, err := configure(c, kernel{}); err != nil || !strings.Contains(got, "lxc.net.0.type = none\n") {
 		t.Errorf("the host's network: %v\n%s", err, got)
 	}
 	c.Root = "/state\nlxc.init.cmd = /bin/sh"
-	_, err := configure(c, false)
+	_, err := configure(c, kernel{})
 	if _, ok := errors.AsType[*engine.UnsupportedError](err); !ok || strings.Contains(err.Error(), "\n") {
 		t.Errorf("a path of two lines: %v, want an *engine.UnsupportedError of one line", err)
 	}

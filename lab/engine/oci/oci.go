@@ -18,6 +18,7 @@ import (
 
 	"tare/lab/cgroup"
 	"tare/lab/engine"
+	"tare/lab/engine/criu"
 	"tare/lab/engine/oci/config"
 	"tare/lab/journal"
 	"tare/lab/proc"
@@ -218,5 +219,5 @@ func undoOCI(ctx context.Context, e journal.Entry) error {
 	if err := cgroup.RemoveEverywhere(ctx, e.Target); err != nil {
 		return errors.Join(err, deleting)
 	}
-	return clearYard(filepath.Dir(states))
+	return criu.ClearYard(filepath.Dir(states))
 }

@@ -14,6 +14,7 @@ import (
 	"tare/internal/require"
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
+	"tare/lab/engine/criu"
 	"tare/notebook"
 )
 
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 // subject saves its guests where CRIU is installed.
 func subject(k engine.Kind) conformance.Subject {
 	s := conformance.Of(k)
-	_, err := exec.LookPath(criu)
+	_, err := exec.LookPath(criu.Program)
 	s.Saves = s.Saves && err == nil
 	return s
 }
@@ -44,7 +45,7 @@ func TestRuntimes(t *testing.T) {
 }
 
 func TestRestored(t *testing.T) {
-	require.Program(t, "runc", criu)
+	require.Program(t, "runc", criu.Program)
 	yards := func() []string {
 		all, err := filepath.Glob("/tmp/.criu.mntns.*")
 		if err != nil {
@@ -95,8 +96,8 @@ func TestProbe(t *testing.T) {
 		}
 	}
 	c = Runc.Probe(t.Context(), lab, Runc.New(lab), Runc.Saving)
-	if _, err := exec.LookPath(criu); err != nil {
-		if c.Answer != notebook.NotSupported || !strings.Contains(c.Why, criuInstall) {
+	if _, err := exec.LookPath(criu.Program); err != nil {
+		if c.Answer != notebook.NotSupported || !strings.Contains(c.Why, criu.Install) {
 			t.Errorf("saving without CRIU: %+v, want not supported, and how to install it", c)
 		}
 	} else if c.Answer != notebook.Supported || !strings.Contains(c.Why, "went on") {

@@ -1,0 +1,247 @@
+//go:build linux
+
+// Package criu saves and restores the processes of a container with CRIU, which an engine's own program calls.
+//
+// CRIU cannot save a connection if it sees only one end, as of the ruler's connection. The configuration therefore declares the socket
+// external. For the restore it names the open file that takes the socket's place. This program keeps the ruler's end in between, so
+// that neither end sees a disconnection.
+package criu
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/proc"
+)
+
+// Program saves and restores processes; Install says how to install it.
+const (
+	Program = "criu"
+	Install = "scripts/criu, or apt-get install criu of version 4.1 or later"
+)
+
+// Names in a guest's folder.
+const (
+	stateName  = "state"     // folder with what CRIU saved
+	configName = "criu.conf" // CRIU's options in addition to those that the engine's program gives it
+	pidName    = "pid"       // process id of the restored container's first process
+)
+
+// Logs of CRIU in its folder, by the name that runc and LXC give them.
+const (
+	DumpLog    = "dump.log"
+	RestoreLog = "restore.log"
+)
+
+// State is the saved state of one container.
+type State struct {
+	Folder string // of the guest
+
+	stream *os.File // the ruler's end of its stream, from Keep to Close
+	inode  uint64   // inode of the stream's socket, by which CRIU names it
+}
+
+// Dir is the folder with what CRIU saved.
+func (s *State) Dir() string { return s.path(stateName) }
+
+// PIDFile is where the restored container's first process is named.
+func (s *State) PIDFile() string { return s.path(pidName) }
+
+func (s *State) path(name string) string { return filepath.Join(s.Folder, name) }
+
+// Missing says that CRIU is not installed, and how to install it; "" where it is.
+func Missing() string {
+	if _, err := exec.LookPath(Program); err != nil {
+		return Program + " is not installed; install it (" + Install + ")"
+	}
+	return ""
+}
+
+// Keep makes the folder of the state, copies the ruler's end of its stream, which is the only socket of that process, and writes the
+// configuration for saving. Close lets the stream go.
+func (s *State) Keep(ruler int) error {
+	if err := os.Mkdir(s.Dir(), 0o700); err != nil {
+		return err
+	}
+	if err := s.keepStream(ruler); err != nil {
+		return err
+	}
+	return s.configure(fmt.Sprintf("external unix[%d]\n", s.inode))
+}
+
+func (s *State) keepStream(pid int) error {
+	pidfd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return fmt.Errorf("the ruler's process: %w", err)
+	}
+	defer unix.Close(pidfd)
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		to, err := os.Readlink(filepath.Join(dir, f.Name()))
+		inode, is := strings.CutPrefix(to, "socket:[")
+		if err != nil || !is { // just closed, or not a socket
+			continue
+		}
+		n, err := strconv.Atoi(f.Name())
+		if err != nil {
+			return fmt.Errorf("the ruler's open file %q is not a number", f.Name())
+		}
+		if s.inode, err = strconv.ParseUint(strings.TrimSuffix(inode, "]"), 10, 64); err != nil {
+			return fmt.Errorf("the ruler's socket %q: %w", to, err)
+		}
+		fd, err := unix.PidfdGetfd(pidfd, n, 0)
+		if err != nil {
+			return fmt.Errorf("the ruler's end of its stream: %w", err)
+		}
+		s.stream = os.NewFile(uintptr(fd), "the ruler's end of its stream")
+		return nil
+	}
+	return fmt.Errorf("the ruler, process %d, has no socket open", pid)
+}
+
+// Stream is the ruler's end of its stream, which the restored ruler needs.
+func (s *State) Stream() *os.File { return s.stream }
+
+// Close closes the ruler's end of its stream, which now belongs to the restored ruler, or to nobody.
+func (s *State) Close() (err error) {
+	if s.stream != nil {
+		err = s.stream.Close()
+		s.stream = nil
+	}
+	return err
+}
+
+// Expect writes the configuration for restoring: CRIU has the ruler's stream open as the given file. more are further lines.
+func (s *State) Expect(fd int, more ...string) error {
+	return s.configure(fmt.Sprintf("ext-unix-sk\ninherit-fd fd[%d]:socket:[%d]\n", fd, s.inode) + strings.Join(more, ""))
+}
+
+// configure writes CRIU's options. The other ends of connections do not wait, and CRIU closes the connections. So it need not hold back
+// packets while it saves. It saves no links: Tare connects the restored container's empty network namespace.
+func (s *State) configure(more string) error {
+	return os.WriteFile(s.path(configName), []byte("tcp-close\nnetwork-lock skip\nempty-ns net\n"+more), 0o600)
+}
+
+// Bytes is the size of the files that CRIU saved.
+func (s *State) Bytes() (all int64, err error) {
+	return all, filepath.WalkDir(s.Dir(), func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		i, err := e.Info()
+		if err == nil {
+			all += i.Size()
+		}
+		return err
+	})
+}
+
+// PID is the restored container's first process, by PIDFile.
+func (s *State) PID() (int, error) {
+	text, err := os.ReadFile(s.PIDFile())
+	if err != nil {
+		return 0, err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0, fmt.Errorf("the file with the restored container's process: %w", err)
+	}
+	return pid, nil
+}
+
+// Run runs a command that calls CRIU, which writes the log into Dir. The output goes to a file of that name in the guest's folder, because
+// a restored container keeps it open. When ctx ends, both are killed. The error has CRIU's reason.
+func (s *State) Run(ctx context.Context, cmd *exec.Cmd, said, log string) error {
+	out, err := os.OpenFile(s.path(said), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	// CRIU reads this file once. It reads a runtime's configuration of CRIU (the annotation org.criu.config) twice, and closes the
+	// inherited file before the second time.
+	cmd.Env = append(cmd.Environ(), "CRIU_CONFIG_FILE="+s.path(configName))
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must reach only Tare
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting %s: %w", cmd.Path, err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	defer stop()
+	if err = cmd.Wait(); err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, why(filepath.Join(s.Dir(), log), s.path(said)))
+}
+
+// yard is the folder, named in CRIU's log, in which CRIU assembles a container's mounts.
+var yard = regexp.MustCompile(`/tmp/\.criu\.mntns\.[A-Za-z0-9]{6}`)
+
+// ClearYard removes the empty folder that CRIU leaves in /tmp when it is killed while it restores the container of that folder.
+func ClearYard(folder string) error {
+	log, err := os.ReadFile(filepath.Join(folder, stateName, RestoreLog))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if left := yard.Find(log); left != nil {
+		if err := os.Remove(string(left)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// passCred is in CRIU's log where the kernel does not support SO_PASSCRED.
+const passCred = "Can't get 1:16 opt: Operation not supported"
+
+// whyLines is the number of CRIU's error lines in a message. The line that matters is rarely the last.
+const whyLines = 3
+
+// why is what CRIU's log says of a failure or, without a log, what the engine's program printed.
+func why(log, said string) string {
+	if text, err := os.ReadFile(log); err == nil {
+		if bytes.Contains(text, []byte(passCred)) {
+			return "it has an Internet socket, and CRIU before 4.2 queries it with SO_PASSCRED, which Linux 6.16 and later support only for Unix sockets"
+		}
+		if all := failures(text); len(all) > 0 {
+			return strings.Join(all[:min(len(all), whyLines)], "; ")
+		}
+	}
+	var tail proc.Tail
+	if text, err := os.ReadFile(said); err == nil {
+		_, _ = tail.Write(text)
+	}
+	return strings.TrimSpace(tail.String())
+}
+
+// failures are the errors in CRIU's log. CRIU continues without a limit of open files as high as it wants.
+func failures(log []byte) (all []string) {
+	for line := range bytes.Lines(log) {
+		if _, what, is := strings.Cut(string(line), "Error "); is && !strings.Contains(what, "RLIMIT_NOFILE") {
+			all = append(all, "Error "+strings.TrimSpace(what))
+		}
+	}
+	return slices.Compact(all)
+}

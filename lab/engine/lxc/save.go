@@ -1,0 +1,156 @@
+//go:build linux
+
+package lxc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/cgroup"
+	"tare/lab/engine"
+	"tare/lab/engine/criu"
+	"tare/lab/proc"
+	"tare/notebook"
+)
+
+const (
+	streamFD   = 3           // the file of CRIU that becomes the restored ruler's stream: lxc-checkpoint closes 0 and 1
+	settleTime = time.Minute // time limit for LXC to notice that its container has ended
+)
+
+// restorerOf is the path of the program that saves and restores what the given lxc-start makes.
+func restorerOf(program string) string { return filepath.Join(filepath.Dir(program), "lxc-checkpoint") }
+
+var _ engine.Saver = (*guest)(nil)
+
+// Save implements engine.Saver: `lxc-checkpoint --stop`, which ends the container. Its files stay on the disk.
+func (g *guest) Save(ctx context.Context) (s engine.Saved, err error) {
+	cannot := func(why string) error { return Kind.Unsupported("a saved state", why) }
+	switch missing := criu.Missing(); {
+	case g.saved:
+		return s, cannot("Tare saves a container only once")
+	case g.Spec.NetworkMode() == notebook.NetHost:
+		return s, cannot("it is in the host's network, and CRIU would save the host's connections too")
+	case g.Spec.Moments == nil:
+		return s, cannot("Tare saves only containers whose start is timed, because CRIU cannot save the standard files of others")
+	case missing != "":
+		return s, cannot(missing)
+	}
+	// LXC's monitor is the parent of the container's first process, and removes the container's cgroups when that has ended.
+	monitor, err := g.monitor()
+	if err != nil {
+		return s, err
+	}
+	defer unix.Close(monitor)
+	g.state.Folder = g.Folder
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, g.state.Close())
+		}
+	}()
+	if err := g.state.Keep(g.RulerPID()); err != nil {
+		return s, err
+	}
+	if err := g.state.Run(ctx, g.checkpoint("--stop"), "saving", criu.DumpLog); err != nil {
+		ended, perr := unix.Poll([]unix.PollFd{{Fd: int32(monitor), Events: unix.POLLIN}}, 0)
+		if perr == nil && ended == 0 && ctx.Err() == nil { // CRIU lets the container go on
+			return s, cannot(err.Error())
+		}
+		return s, err
+	}
+	g.saved = true
+	settled, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	if err := proc.AwaitEnd(settled, monitor); err != nil {
+		return s, fmt.Errorf("LXC's monitor, after its container was saved: %w", err)
+	}
+	if err := removeCgroups(ctx, engine.ContainerName(g.Spec.ID)); err != nil { // the monitor leaves its own
+		return s, err
+	}
+	if err := g.Connection.Unplug(); err != nil {
+		return s, err
+	}
+	if err := g.state.Expect(streamFD, "pidfile "+g.state.PIDFile()+"\n"); err != nil {
+		return s, err
+	}
+	s.How, s.Path = notebook.Say("saved-by-lxc"), g.state.Dir()
+	s.Bytes, err = g.state.Bytes()
+	return s, err
+}
+
+// monitor opens the process that holds the container.
+func (g *guest) monitor() (pidfd int, err error) {
+	pid, err := proc.Parent(g.PID)
+	if err != nil {
+		return 0, err
+	}
+	if pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
+		return 0, fmt.Errorf("LXC's monitor: %w", err)
+	}
+	// Only a process that is still the parent after it was opened is the monitor.
+	if now, err := proc.Parent(g.PID); err != nil || now != pid {
+		unix.Close(pidfd)
+		return 0, errors.Join(fmt.Errorf("LXC's monitor, process %d, has ended", pid), err)
+	}
+	return pidfd, nil
+}
+
+// checkpoint is a call of lxc-checkpoint for the container.
+func (g *guest) checkpoint(verb string, more ...*os.File) *exec.Cmd {
+	cmd := exec.Command(g.restorer, verb, "--name", engine.ContainerName(g.Spec.ID), "--rcfile", g.file("lxc.conf"),
+		"--checkpoint-dir", g.state.Dir(), "--logfile", g.file("lxc-checkpoint.log"), "--logpriority", "ERROR")
+	cmd.ExtraFiles = more
+	return cmd
+}
+
+func (g *guest) file(name string) string { return filepath.Join(g.Folder, name) }
+
+// Restore implements engine.Saver: `lxc-checkpoint --restore`, in new namespaces and new cgroups.
+func (g *guest) Restore(ctx context.Context, m *engine.Moments) (err error) {
+	restore := g.checkpoint("--restore", g.state.Stream())
+	if err := g.held(restore); err != nil {
+		return err
+	}
+	if err := g.state.Run(ctx, restore, "restoring", criu.RestoreLog); err != nil {
+		return err
+	}
+	m.Mark(notebook.MomentRestored)
+	if g.PID, err = g.state.PID(); err != nil {
+		return err
+	}
+	return errors.Join(g.state.Close(), g.Plug(), g.FindCgroup(), g.LimitsInForce(g.Spec.ContainerLimits()))
+}
+
+// hold is called by CRIU at each step of a restore. Before it makes the processes it gives them their CPU set, because LXC has made their
+// cgroup without it, and CRIU leaves that as it is.
+const hold = `#!/bin/sh
+[ "$CRTOOLS_SCRIPT_ACTION" != pre-restore ] || printf %s "$TARE_CPUS" >"$TARE_CPUSET/cpuset.cpus"
+`
+
+// held makes the restore hold the container to its CPUs.
+func (g *guest) held(restore *exec.Cmd) error {
+	cpus := g.Spec.ContainerLimits().CPUs
+	if cpus == "" {
+		return nil
+	}
+	all, err := cgroup.Mounted()
+	if err != nil {
+		return err
+	}
+	of := slices.IndexFunc(all, func(h cgroup.Hierarchy) bool { return h.Has("cpuset") })
+	if of < 0 {
+		return errors.New("this host has no cgroup controller cpuset, which a restored container's CPU set needs")
+	}
+	script := g.file("hold")
+	restore.Args = append(restore.Args, "--action-script", script)
+	restore.Env = append(os.Environ(), "TARE_CPUS="+cpus, "TARE_CPUSET="+filepath.Join(all[of].At, engine.ContainerName(g.Spec.ID)))
+	return os.WriteFile(script, []byte(hold), 0o700)
+}
