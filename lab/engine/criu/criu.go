@@ -225,7 +225,7 @@ func why(log, said string) string {
 		if bytes.Contains(text, []byte(passCred)) {
 			return "it has an Internet socket, and CRIU before 4.2 queries it with SO_PASSCRED, which Linux 6.16 and later support only for Unix sockets"
 		}
-		if all := failures(text); len(all) > 0 {
+		if all := failures(text, proc.Name); len(all) > 0 {
 			return strings.Join(all[:min(len(all), whyLines)], "; ")
 		}
 	}
@@ -236,12 +236,26 @@ func why(log, said string) string {
 	return strings.TrimSpace(tail.String())
 }
 
-// failures are the errors in CRIU's log. CRIU continues without a limit of open files as high as it wants.
-func failures(log []byte) (all []string) {
+// subject is the process that an error in CRIU's log is about.
+var subject = regexp.MustCompile(` for ([0-9]+)$`)
+
+// failures are the errors in CRIU's log, with the name of a process that they are about. CRIU continues without a limit of open files as
+// high as it wants.
+func failures(log []byte, name func(pid int) string) (all []string) {
 	for line := range bytes.Lines(log) {
-		if _, what, is := strings.Cut(string(line), "Error "); is && !strings.Contains(what, "RLIMIT_NOFILE") {
-			all = append(all, "Error "+strings.TrimSpace(what))
+		_, what, is := strings.Cut(string(line), "Error ")
+		if !is || strings.Contains(what, "RLIMIT_NOFILE") {
+			continue
 		}
+		what = strings.TrimSpace(what)
+		if of := subject.FindStringSubmatch(what); of != nil {
+			if pid, err := strconv.Atoi(of[1]); err == nil {
+				if named := name(pid); named != "" { // a container that cannot be saved goes on
+					what += " (" + named + ")"
+				}
+			}
+		}
+		all = append(all, "Error "+what)
 	}
 	return slices.Compact(all)
 }
