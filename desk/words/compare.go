@@ -260,17 +260,17 @@ func equivalentFrom(q stats.Quotient) float64 {
 	return max(most-1, 1/least-1)
 }
 
-// hopeless is how many times the rounds that there are an answer may need before more rounds are not worth it.
+// hopeless is how many times the existing rounds an answer may need: where it needs more, Tare does not suggest more rounds.
 const hopeless = 20
 
 // settled says how many rounds would settle an inconclusive change, and how that compares with what the folders have.
 func settled(c *compare.Comparison, x compare.Change) string {
 	where, has := " in each folder", "which have at most"
 	if c.InTurns() {
-		where, has = " in all", "and there are"
+		where, has = " in total", "and there are"
 	}
 	if had := max(x.Old.Rounds, x.New.Rounds); x.Rounds > hopeless*had {
-		return fmt.Sprintf("too small for this noise: even odds of settling it need about %s%s, %s %d", Count(x.Rounds, "round"), where, has, had)
+		return fmt.Sprintf("too small for this noise: even odds of a verdict take about %s%s, %s %d", Count(x.Rounds, "round"), where, has, had)
 	}
 	return fmt.Sprintf("about %s%s may settle it (even odds); %d are likely to", Count(x.Rounds, "round"), where, stats.Likely(x.Rounds))
 }

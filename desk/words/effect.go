@@ -48,11 +48,11 @@ func effects(s *data.Summary) ResultBlock {
 		}
 		if len(each) > 0 {
 			e := of[0]
-			b.Lines = append(b.Lines, ResultItem{Label: Plain(e.param + "=" + e.value), Text: "against " + Plain(e.first) + ": " + strings.Join(each, "; ")})
+			b.Lines = append(b.Lines, ResultItem{Label: Plain(e.param + "=" + e.value), Text: "vs " + Plain(e.first) + ": " + strings.Join(each, "; ")})
 		}
 	}
 	if len(b.Lines) > 0 && len(all) > 1 {
-		b.Lines = append(b.Lines, ResultItem{Text: "Intervals are of " + Percent(1-stats.Alpha, 0) + " for " + Count(len(all), "comparison") + " together."})
+		b.Lines = append(b.Lines, ResultItem{Text: "All " + Count(len(all), "interval") + " hold together with " + Percent(1-stats.Alpha, 0) + " confidence."})
 	}
 	return b
 }

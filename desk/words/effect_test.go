@@ -12,7 +12,7 @@ import (
 )
 
 // A study with two parameters says what each value changes against the first, with the other one as it is, and nothing of a parameter with one
-// value. A study with one value each has no such list, and neither has one with more comparisons than somebody reads.
+// value. A study with one value each has no such list, nor does a study with more than mostEffects comparisons.
 func TestParametersEffects(t *testing.T) {
 	type place struct {
 		at   string
@@ -49,7 +49,7 @@ func TestParametersEffects(t *testing.T) {
 		t.Errorf("of 14 values: %q", said)
 	}
 	said := strings.Join(labels(place{"size=1 kind=a always=x", 1}, place{"size=1 kind=b always=x", 1.5}, place{"size=2 kind=a always=x", 4}, place{"size=2 kind=b always=x", 6}), "\n")
-	for _, want := range []string{"kind=b against a: 5", "size=2 against 1: 4.0", "more time", "times as much time", " with size=1", " with kind=b", "Intervals are of 95 % for 4 comparisons together."} {
+	for _, want := range []string{"kind=b vs a: 5", "size=2 vs 1: 4.0", "more time", "times as much time", " with size=1", " with kind=b", "All 4 intervals hold together with 95 % confidence."} {
 		if !strings.Contains(said, want) {
 			t.Errorf("want %q in\n%s", want, said)
 		}

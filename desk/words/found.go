@@ -254,7 +254,7 @@ func howMade(s *data.Summary) string {
 	rounded, common := Count(rounds, "round"), ""
 	if least := fewest(s.Rows); len(s.Folders) == 1 && least < rounds {
 		rounded += ", at least " + Number(float64(least), 0) + " of each environment,"
-		common = " A change is of the rounds that both environments have, so it may differ from that of the means."
+		common = " Changes use only the rounds that both environments have, so they may differ from those of the means."
 	}
 	run := "run"
 	if names := data.Distinct(s.Rows, func(r *data.Row) string { return phrases(r).Run }); len(names) == 1 && names[0] != "" {

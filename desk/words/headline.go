@@ -534,11 +534,11 @@ func (p *spot) differs(r *data.Row) string {
 	return said + p.by(r) + ends
 }
 
-// wide is the factor from which on an interval without a direction has its ends as factors: per cent say little of them.
+// wide is the ratio beyond which couldBe writes an inconclusive interval as factors, because large percentages are hard to read.
 const wide = 2
 
-// couldBe says between what a row lies: "could be 3 % faster or 9 % slower with --cpus", where that is wide "could take 0.4 to 3.1 times as
-// long with --cpus".
+// couldBe writes an inconclusive interval: "could be 3 % faster or 9 % slower with --cpus", or for a wide one "could take 0.4 to 3.1 times
+// as long with --cpus".
 func (p *spot) couldBe(r *data.Row) string {
 	low, high := r.RatioLow, r.RatioHigh
 	if low < 1.0/wide || high > wide {
@@ -561,7 +561,7 @@ func (p *spot) couldBe(r *data.Row) string {
 	return "could " + be + " " + percent(1-low) + lower + " or " + percent(high-1) + higher + what + p.by(r)
 }
 
-// couldTake says between what factors a row lies. An end that says nothing is left out.
+// couldTake writes an inconclusive interval as factors, without an end that is too uncertain to print.
 func (p *spot) couldTake(r *data.Row) string {
 	verb, what := "have", " times the "+Called(r.Metric)
 	if o := phrases(r); o.Times != nil {
@@ -609,7 +609,7 @@ func (p *spot) settles(rows []*data.Row) string {
 	}
 	needed := "about " + Count(more, "more round") + in(s, more)
 	if !enough {
-		return " At this noise a margin of ±" + margin(s.Margin()) + " is out of reach: it needs " + needed + "."
+		return " At this noise a verdict at ±" + margin(s.Margin()) + " is impractical: it would need " + needed + "."
 	}
 	return " At this noise " + needed + " would settle it at ±" + margin(s.Margin()) + "."
 }

@@ -145,7 +145,7 @@ func Lasting(v notebook.Preview) string {
 	case timeEnds(v):
 		text += ", limited by the time budget"
 	case len(v.Unknown) > 0:
-		text += ", plus " + about(v.More) + " runs of " + List(plain(v.Unknown)) + ", whose time is not known"
+		text += ", plus " + about(v.More) + " runs of " + List(plain(v.Unknown)) + " (their time is not known)"
 	}
 	if v.Preparing.High > 5 {
 		text += "; " + Time(v.Preparing) + " of it before the first round"

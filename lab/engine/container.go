@@ -369,7 +369,7 @@ func (k Kind) try(ctx context.Context, env Env, d Driver, capability string) (se
 		ID: id, Provisioning: notebook.Vanilla, Image: img,
 		Instance: notebook.Instance{Name: "probe", Cores: 1, Memory: 256 << 20},
 	}
-	if capability == k.Saving { // as a study does it
+	if capability == k.Saving { // LXC can save only a container whose start is timed
 		s.Moments = NewMoments()
 	}
 	start := time.Now()

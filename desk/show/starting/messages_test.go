@@ -28,7 +28,7 @@ func TestSentencesOfMessages(t *testing.T) {
 		showtest.Sentence{Of: say("order-ended-later"), Want: "its ruler finished the order that was in progress when Tare saved the guest"},
 		showtest.Sentence{Of: say("token-found"), Want: "a file in its memory had the random text that Tare wrote there before it saved the guest"},
 		showtest.Sentence{Of: say("saved-by-criu"), Want: "CRIU, driven by runc; all memory is read before it continues, and its network is connected again"},
-		showtest.Sentence{Of: say("saved-by-lxc"), Want: "CRIU, driven by lxc-checkpoint; all memory is read before it continues, and its network is connected again"},
+		showtest.Sentence{Of: say("saved-by-lxc"), Want: "CRIU, called by lxc-checkpoint; CRIU reads all memory before the container continues, then Tare connects its network again"},
 		showtest.Sentence{Of: say("saved-by-qemu-mapped"), Want: "QEMU's migration stream without the memory, which stays in a file: the restored machine maps it, and reads a page when it needs it"},
 		showtest.Sentence{Of: say("saved-by-qemu"), Want: "QEMU's migration stream to a file, all of which is read before the machine continues"},
 	)

@@ -33,7 +33,7 @@ func Restored(t *testing.T, s Subject, e Expectations) {
 func (r *suite) goesOn(t *testing.T) time.Duration {
 	before := r.snapshot(t)
 	s := r.connected(t, r.spec(t, notebook.Pinned, 1), notebook.NetBridge)
-	s.Moments = engine.NewMoments() // as studies save guests
+	s.Moments = engine.NewMoments() // LXC can save only a container whose start is timed
 	g := r.provision(t, s)
 	ctx, cancel := context.WithTimeout(t.Context(), r.e.patience(20*time.Second))
 	defer cancel()

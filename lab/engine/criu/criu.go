@@ -2,9 +2,9 @@
 
 // Package criu saves and restores the processes of a container with CRIU, which an engine's own program calls.
 //
-// CRIU cannot save a connection if it sees only one end, as of the ruler's connection. The configuration therefore declares the socket
-// external. For the restore it names the open file that takes the socket's place. This program keeps the ruler's end in between, so
-// that neither end sees a disconnection.
+// CRIU cannot save a connection when it sees only one end, and it sees only the ruler's end of the stream between the ruler and Tare. The
+// configuration therefore declares the socket external. For the restore it names the open file that takes the socket's place. Tare holds
+// the ruler's end open between saving and restoring, so that neither end sees a disconnection.
 package criu
 
 import (
@@ -70,8 +70,8 @@ func Missing() string {
 	return ""
 }
 
-// Keep makes the folder of the state, copies the ruler's end of its stream, which is the only socket of that process, and writes the
-// configuration for saving. Close lets the stream go.
+// Keep makes the folder of the state, duplicates the only socket of the ruler's process, and writes the configuration for saving. Close
+// closes the duplicate.
 func (s *State) Keep(ruler int) error {
 	if err := os.Mkdir(s.Dir(), 0o700); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (s *State) Close() (err error) {
 	return err
 }
 
-// Expect writes the configuration for restoring: CRIU has the ruler's stream open as the given file. more are further lines.
+// Expect writes the configuration for restoring: the open file fd becomes the ruler's stream. more adds lines to the configuration.
 func (s *State) Expect(fd int, more ...string) error {
 	return s.configure(fmt.Sprintf("ext-unix-sk\ninherit-fd fd[%d]:socket:[%d]\n", fd, s.inode) + strings.Join(more, ""))
 }
@@ -193,11 +193,11 @@ func (s *State) Run(ctx context.Context, cmd *exec.Cmd, said, log string) error 
 	return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, why(filepath.Join(s.Dir(), log), s.path(said)))
 }
 
-// yard is the folder, named in CRIU's log, in which CRIU assembles a container's mounts.
-var yard = regexp.MustCompile(`/tmp/\.criu\.mntns\.[A-Za-z0-9]{6}`)
+// mounts is the folder, named in CRIU's log, in which CRIU assembles a container's mounts.
+var mounts = regexp.MustCompile(`/tmp/\.criu\.mntns\.[A-Za-z0-9]{6}`)
 
-// ClearYard removes the empty folder that CRIU leaves in /tmp when it is killed while it restores the container of that folder.
-func ClearYard(folder string) error {
+// RemoveMounts removes the empty folder that a killed restore leaves in /tmp. folder is the guest's, whose log names it.
+func RemoveMounts(folder string) error {
 	log, err := os.ReadFile(filepath.Join(folder, stateName, RestoreLog))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -205,7 +205,7 @@ func ClearYard(folder string) error {
 	if err != nil {
 		return err
 	}
-	if left := yard.Find(log); left != nil {
+	if left := mounts.Find(log); left != nil {
 		if err := os.Remove(string(left)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -213,7 +213,7 @@ func ClearYard(folder string) error {
 	return nil
 }
 
-// passCred is in CRIU's log where the kernel does not support SO_PASSCRED.
+// passCred is in CRIU's log where the kernel does not support SO_PASSCRED: from Linux 6.16 on only Unix sockets have it.
 const passCred = "Can't get 1:16 opt: Operation not supported"
 
 // whyLines is the number of CRIU's error lines in a message. The line that matters is rarely the last.
@@ -223,7 +223,7 @@ const whyLines = 3
 func why(log, said string) string {
 	if text, err := os.ReadFile(log); err == nil {
 		if bytes.Contains(text, []byte(passCred)) {
-			return "it has an Internet socket, and CRIU before 4.2 queries it with SO_PASSCRED, which Linux 6.16 and later support only for Unix sockets"
+			return "CRIU before 4.2 cannot save a container with an Internet socket on Linux 6.16 or later; install CRIU 4.2 or later"
 		}
 		if all := failures(text, proc.Name); len(all) > 0 {
 			return strings.Join(all[:min(len(all), whyLines)], "; ")
@@ -239,8 +239,8 @@ func why(log, said string) string {
 // subject is the process that an error in CRIU's log is about.
 var subject = regexp.MustCompile(` for ([0-9]+)$`)
 
-// failures are the errors in CRIU's log, with the name of a process that they are about. CRIU continues without a limit of open files as
-// high as it wants.
+// failures are the errors in CRIU's log, with the name of the process that an error is about. It skips those about RLIMIT_NOFILE, because
+// CRIU continues where it cannot raise the limit.
 func failures(log []byte, name func(pid int) string) (all []string) {
 	for line := range bytes.Lines(log) {
 		_, what, is := strings.Cut(string(line), "Error ")

@@ -69,7 +69,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 }
 
 // guest is an LXC container. If its start is timed, LXC holds it as it does for its users: lxc-start returns when it runs. Only such a
-// container can be saved, because no other has /dev/null as its standard files.
+// container can be saved, because only its standard files are /dev/null.
 type guest struct {
 	engine.Base
 	restorer string // path of the program that saves and restores it
@@ -333,7 +333,7 @@ func undoLXC(ctx context.Context, e journal.Entry) error {
 	if err := proc.EndAll(ctx, e.Detail["folder"], []string{e.Detail["program"], e.Detail["restorer"]}); err != nil {
 		return err
 	}
-	return errors.Join(removeCgroups(ctx, e.Target), criu.ClearYard(e.Detail["folder"]))
+	return errors.Join(removeCgroups(ctx, e.Target), criu.RemoveMounts(e.Detail["folder"]))
 }
 
 // removeCgroups removes the cgroups of the container of that name, and those that LXC makes in addition.

@@ -69,3 +69,18 @@ func TestLXCConfig(t *testing.T) {
 		t.Errorf("a path of two lines: %v, want an *engine.UnsupportedError of one line", err)
 	}
 }
+
+// A container is saved only if its start was timed, and only from a folder that CRIU and a shell can name.
+func TestUnsaved(t *testing.T) {
+	for _, g := range []*guest{
+		{Base: engine.Base{Folder: "/state/guests/x"}},
+		{Base: engine.Base{Folder: "/my state/guests/x", Spec: engine.Spec{Moments: engine.NewMoments()}}},
+		{Base: engine.Base{Folder: "/state/$(id)/x", Spec: engine.Spec{Moments: engine.NewMoments()}}},
+		{Base: engine.Base{Folder: "/state/guests/x", Spec: engine.Spec{Moments: engine.NewMoments()}}, saved: true},
+	} {
+		_, err := g.Save(t.Context())
+		if _, ok := errors.AsType[*engine.UnsupportedError](err); !ok {
+			t.Errorf("in %s: %v, want an *engine.UnsupportedError", g.Folder, err)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"time"
 
@@ -29,6 +30,9 @@ const (
 // restorerOf is the path of the program that saves and restores what the given lxc-start makes.
 func restorerOf(program string) string { return filepath.Join(filepath.Dir(program), "lxc-checkpoint") }
 
+// plain are the paths that mean themselves in CRIU's configuration and in a shell.
+var plain = regexp.MustCompile(`^[A-Za-z0-9/._-]+$`)
+
 var _ engine.Saver = (*guest)(nil)
 
 // Save implements engine.Saver: `lxc-checkpoint --stop`, which ends the container. Its files stay on the disk.
@@ -40,7 +44,9 @@ func (g *guest) Save(ctx context.Context) (s engine.Saved, err error) {
 	case g.Spec.NetworkMode() == notebook.NetHost:
 		return s, cannot("it is in the host's network, and CRIU would save the host's connections too")
 	case g.Spec.Moments == nil:
-		return s, cannot("Tare saves only containers whose start is timed, because CRIU cannot save the standard files of others")
+		return s, cannot("CRIU cannot save this container's standard files; Tare saves only containers whose start it times")
+	case !plain.MatchString(g.Folder):
+		return s, cannot(fmt.Sprintf("CRIU's configuration and its calls of a shell cannot name the folder %q; name another with TARE_STATE", g.Folder))
 	case missing != "":
 		return s, cannot(missing)
 	}
@@ -95,7 +101,7 @@ func (g *guest) monitor() (pidfd int, err error) {
 	if pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
 		return 0, fmt.Errorf("LXC's monitor: %w", err)
 	}
-	// Only a process that is still the parent after it was opened is the monitor.
+	// The number may have been another process's by the time it was opened, so look at the parent again.
 	if now, err := proc.Parent(g.PID); err != nil || now != pid {
 		unix.Close(pidfd)
 		return 0, errors.Join(fmt.Errorf("LXC's monitor, process %d, has ended", pid), err)
@@ -116,7 +122,7 @@ func (g *guest) file(name string) string { return filepath.Join(g.Folder, name) 
 // Restore implements engine.Saver: `lxc-checkpoint --restore`, in new namespaces and new cgroups.
 func (g *guest) Restore(ctx context.Context, m *engine.Moments) (err error) {
 	restore := g.checkpoint("--restore", g.state.Stream())
-	if err := g.held(restore); err != nil {
+	if err := g.onItsCPUs(restore); err != nil {
 		return err
 	}
 	if err := g.state.Run(ctx, restore, "restoring", criu.RestoreLog); err != nil {
@@ -129,14 +135,14 @@ func (g *guest) Restore(ctx context.Context, m *engine.Moments) (err error) {
 	return errors.Join(g.state.Close(), g.Plug(), g.FindCgroup(), g.LimitsInForce(g.Spec.ContainerLimits()))
 }
 
-// hold is called by CRIU at each step of a restore. Before it makes the processes it gives them their CPU set, because LXC has made their
-// cgroup without it, and CRIU leaves that as it is.
-const hold = `#!/bin/sh
+// setCPUs is the script that CRIU calls at each step of a restore. LXC makes the cgroup without a CPU set, and CRIU sets none, so the script
+// sets it before CRIU makes the processes.
+const setCPUs = `#!/bin/sh
 [ "$CRTOOLS_SCRIPT_ACTION" != pre-restore ] || printf %s "$TARE_CPUS" >"$TARE_CPUSET/cpuset.cpus"
 `
 
-// held makes the restore hold the container to its CPUs.
-func (g *guest) held(restore *exec.Cmd) error {
+// onItsCPUs makes the restore give the container its CPU set.
+func (g *guest) onItsCPUs(restore *exec.Cmd) error {
 	cpus := g.Spec.ContainerLimits().CPUs
 	if cpus == "" {
 		return nil
@@ -147,10 +153,10 @@ func (g *guest) held(restore *exec.Cmd) error {
 	}
 	of := slices.IndexFunc(all, func(h cgroup.Hierarchy) bool { return h.Has("cpuset") })
 	if of < 0 {
-		return errors.New("this host has no cgroup controller cpuset, which a restored container's CPU set needs")
+		return errors.New("the cgroup controller cpuset is missing on this host; LXC needs it to restore a container with a CPU set; enable it")
 	}
-	script := g.file("hold")
+	script := g.file("set-cpus")
 	restore.Args = append(restore.Args, "--action-script", script)
 	restore.Env = append(os.Environ(), "TARE_CPUS="+cpus, "TARE_CPUSET="+filepath.Join(all[of].At, engine.ContainerName(g.Spec.ID)))
-	return os.WriteFile(script, []byte(hold), 0o700)
+	return os.WriteFile(script, []byte(setCPUs), 0o700)
 }

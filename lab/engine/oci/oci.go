@@ -219,5 +219,5 @@ func undoOCI(ctx context.Context, e journal.Entry) error {
 	if err := cgroup.RemoveEverywhere(ctx, e.Target); err != nil {
 		return errors.Join(err, deleting)
 	}
-	return criu.ClearYard(filepath.Dir(states))
+	return criu.RemoveMounts(filepath.Dir(states))
 }

@@ -149,7 +149,7 @@ func provision(t *testing.T, d *qemu.Driver, s engine.Spec) (engine.Guest, error
 	}
 	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
 		if left, gerr := filepath.Glob(pattern + engine.ContainerName(s.ID)); gerr != nil || len(left) > 0 {
-			t.Errorf("of a VM that could not be made there is %q, %v", left, gerr)
+			t.Errorf("cgroups left after a VM could not be made: %q, %v", left, gerr)
 		}
 	}
 	return g, err
