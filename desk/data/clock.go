@@ -28,7 +28,8 @@ func (c clock) add(round int, from, to time.Time) {
 }
 
 func (c clock) trial(t *notebook.Trial) {
-	c.add(t.Round, t.Start, t.Start.Add(time.Duration(t.ElapsedS*float64(time.Second))))
+	lasted := max(t.HostS, t.ElapsedS) // trials of some kinds of study know only the host's
+	c.add(t.Round, t.Start, t.Start.Add(time.Duration(lasted*float64(time.Second))))
 }
 
 // read gives the seconds that a round usually takes, and the end of the last one; NaN and zero where nothing was measured.
