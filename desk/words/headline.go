@@ -329,7 +329,7 @@ func Headline(s *data.Summary) (all []string) {
 	}
 	once(all, onlyEmulated)
 	if more > 0 {
-		all = append(all, "The table has "+Count(more, "more finding")+".")
+		all = append(all, "The tables below have "+Count(more, "more answer")+".")
 	}
 	if c := ofKernels(s); c != nil {
 		all = slices.Insert(all, 0, Compared(c))
