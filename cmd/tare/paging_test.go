@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
 	if (madvise(own, OWN, MADV_NOHUGEPAGE)) err(1, "madvise");
 	for (int i = 0; i < FILE_SIZE; i += PAGE) sum += file[i];
 	for (int i = 0; i < OWN; i += PAGE) own[i] = 1;
-	for (int n = 0; n < 160; n++) { /* for 8 s, in which it is read, on a busy host too: uses every second page again and again */
+	for (int n = 0; n < 400; n++) { /* for 20 s, until it has been read, on a busy host too: uses every second page again and again */
 		for (int i = 0; i < OWN; i += 2 * PAGE) own[i]++;
 		usleep(50000);
 	}
@@ -62,7 +62,7 @@ func TestPageTablesAndFaultsOfGuests(t *testing.T) {
 workloads: [{name: ./mapper}]
 platforms: [{platform: cn, engines: [crun], provisioning: [pinned]}]
 instances: [1/512MB]
-paging: {guests: 2, initial: 1s, steady: 0s, faults: 1s, addresses: [fixed, random], huge_pages: [never]}
+paging: {guests: 2, initial: 4s, steady: 0s, faults: 1s, addresses: [fixed, random], huge_pages: [never]}
 design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 `)
 	h.must("run", "./study.yaml", "--out", "R")
@@ -89,11 +89,12 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 		if exclusive := p.Entries - p.Groupable - p.Elsewhere; exclusive < 2*own || exclusive > 2*own+1000 || p.Huge != 0 {
 			t.Errorf("%s: %d exclusive entries, %d of huge pages, want %d and a few, and none", tr.Treatment, exclusive, p.Huge, 2*own)
 		}
-		if n := f.Kinds[fault.Anonymous.String()]; n+f.Kinds[fault.Unknown.String()] < 2*own || n > 2*own+500 || f.Lost != 0 || f.Kinds[fault.Unknown.String()] > own/100 {
-			// A fault's mapping is not found while the same trial clears accessed bits: see docs/method.md.
+		if n := f.Kinds[fault.Anonymous.String()]; n+f.Kinds[fault.Unknown.String()] < 2*own || n > 2*own+500 || f.Lost != 0 || f.Kinds[fault.Unknown.String()] > own/10 {
+			// A fault's mapping is not found while the same trial clears accessed bits: see docs/method.md. A slow host clears them while many pages come in.
 			t.Errorf("%s: %+v, want %d anonymous faults and a few, none lost and few unknown", tr.Treatment, f, 2*own)
 		}
-		// Half of each guest's own pages are used in each half of the time, and few others.
+		// Half of each guest's own pages are used in each half of the time, and few others. A half has to be longer than it takes to map them, on a
+		// slow host too.
 		if p.HalvesS < 0.5 || p.Reused < own || p.Reused > own+500 {
 			t.Errorf("%s: %d entries are used in each half of %g s, want %d and a few", tr.Treatment, p.Reused, 2*p.HalvesS, own)
 		}
