@@ -406,26 +406,19 @@ func troubles(s *data.Summary) (lines []string) {
 // ComparedNext are the commands that somebody may want after a comparison.
 func ComparedNext(c *compare.Comparison) ResultBlock {
 	b := ResultBlock{Head: "Next"}
-	old, new := c.Old.Folders[0].Dir, c.New.Folders[0].Dir
+	new := c.New.Folders[0].Dir
+	dirs := slices.Compact([]string{c.Old.Folders[0].Dir, new}) // two kernels are in one
 	if command := Continue(c.New); command != "" {
 		b.Lines = append(b.Lines, ResultItem{Label: "Continue", Command: command})
 	}
 	if margin := wider(c); margin != "" {
-		b.Lines = append(b.Lines, ResultItem{Label: "A wider margin", Command: "tare compare " + Shell(append(comparedDirs(c), "--margin", margin)...)})
+		b.Lines = append(b.Lines, ResultItem{Label: "A wider margin", Command: "tare compare " + Shell(append(dirs, "--margin", margin)...)})
 	}
 	b.Lines = append(b.Lines, ResultItem{Label: "All results", Command: "tare summary " + Shell(new) + " --all"})
 	if !c.InTurns() {
-		b.Lines = append(b.Lines, ResultItem{Label: "As a page", Command: "tare report " + Shell(old, new)})
+		b.Lines = append(b.Lines, ResultItem{Label: "As a page", Command: "tare report " + Shell(dirs...)})
 	}
 	return b
-}
-
-// comparedDirs are the folders of a comparison, as a command names them.
-func comparedDirs(c *compare.Comparison) []string {
-	if c.InTurns() {
-		return []string{c.Old.Folders[0].Dir}
-	}
-	return []string{c.Old.Folders[0].Dir, c.New.Folders[0].Dir}
 }
 
 // wider is the next usual margin at which every inconclusive change is equivalent, as --margin takes it; empty: there is none.

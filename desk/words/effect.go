@@ -97,11 +97,10 @@ func differIn(param string, a, b notebook.Treatment) bool {
 
 // except writes the values of the parameters without one of them.
 func except(param string, vary []string, r *data.Row) string {
-	var with []string
+	with := map[string]string{}
 	for _, name := range vary {
-		if name != param {
-			with = append(with, name+"="+r.Treatment.Params[name])
-		}
+		with[name] = r.Treatment.Params[name]
 	}
-	return Plain(strings.Join(with, ", "))
+	delete(with, param)
+	return Plain(notebook.Assignments(with, ", "))
 }

@@ -24,7 +24,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/engine"
 	"tare/lab/proc"
+	"tare/notebook"
 )
 
 // Program saves and restores processes; Install says how to install it.
@@ -42,13 +44,15 @@ const (
 
 // Logs of CRIU in its folder, by the name that runc and LXC give them.
 const (
-	DumpLog    = "dump.log"
-	RestoreLog = "restore.log"
+	dumpLog    = "dump.log"
+	restoreLog = "restore.log"
 )
 
 // State is the saved state of one container.
 type State struct {
-	Folder string // of the guest
+	Folder  string // of the guest
+	Options string // lines of CRIU's configuration, for saving and for restoring
+	Saved   bool   // Tare saves a container only once
 
 	stream *os.File // the ruler's end of its stream, from Keep to Close
 	inode  uint64   // inode of the stream's socket, by which CRIU names it
@@ -61,6 +65,17 @@ func (s *State) Dir() string { return s.path(stateName) }
 func (s *State) PIDFile() string { return s.path(pidName) }
 
 func (s *State) path(name string) string { return filepath.Join(s.Folder, name) }
+
+// Refused says why a container in that mode of network cannot be saved with CRIU; "" where nothing speaks against it.
+func (s *State) Refused(network string) string {
+	switch {
+	case s.Saved:
+		return "Tare saves a container only once"
+	case network == notebook.NetHost:
+		return "it is in the host's network, and CRIU would save the host's connections too"
+	}
+	return Missing()
+}
 
 // Missing says that CRIU is not installed, and how to install it; "" where it is.
 func Missing() string {
@@ -134,23 +149,25 @@ func (s *State) Expect(fd int, more ...string) error {
 }
 
 // configure writes CRIU's options. The other ends of connections do not wait, and CRIU closes the connections. So it need not hold back
-// packets while it saves. It saves no links: Tare connects the restored container's empty network namespace.
+// packets while it saves.
 func (s *State) configure(more string) error {
-	return os.WriteFile(s.path(configName), []byte("tcp-close\nnetwork-lock skip\nempty-ns net\n"+more), 0o600)
+	return os.WriteFile(s.path(configName), []byte("tcp-close\nnetwork-lock skip\n"+s.Options+more), 0o600)
 }
 
-// Bytes is the size of the files that CRIU saved.
-func (s *State) Bytes() (all int64, err error) {
-	return all, filepath.WalkDir(s.Dir(), func(_ string, e fs.DirEntry, err error) error {
+// Record is what an engine says of the saved state, with the size of the files that CRIU saved. how says what saved it.
+func (s *State) Record(how *notebook.Message) (engine.Saved, error) {
+	saved := engine.Saved{How: how, Path: s.Dir()}
+	err := filepath.WalkDir(saved.Path, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
 		i, err := e.Info()
 		if err == nil {
-			all += i.Size()
+			saved.Bytes += i.Size()
 		}
 		return err
 	})
+	return saved, err
 }
 
 // PID is the restored container's first process, by PIDFile.
@@ -166,9 +183,21 @@ func (s *State) PID() (int, error) {
 	return pid, nil
 }
 
-// Run runs a command that calls CRIU, which writes the log into Dir. The output goes to a file of that name in the guest's folder, because
-// a restored container keeps it open. When ctx ends, both are killed. The error has CRIU's reason.
-func (s *State) Run(ctx context.Context, cmd *exec.Cmd, said, log string) error {
+// Dump runs a command that has CRIU save the container and end it. The error has CRIU's reason.
+func (s *State) Dump(ctx context.Context, cmd *exec.Cmd) error {
+	err := s.run(ctx, cmd, "saving", dumpLog)
+	s.Saved = err == nil
+	return err
+}
+
+// Restore runs a command that has CRIU restore the container. The error has CRIU's reason.
+func (s *State) Restore(ctx context.Context, cmd *exec.Cmd) error {
+	return s.run(ctx, cmd, "restoring", restoreLog)
+}
+
+// run runs a command that calls CRIU, which writes the log into Dir. The output goes to a file of that name in the guest's folder, because
+// a restored container keeps it open. When ctx ends, both are killed.
+func (s *State) run(ctx context.Context, cmd *exec.Cmd, said, log string) error {
 	out, err := os.OpenFile(s.path(said), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -198,7 +227,7 @@ var mounts = regexp.MustCompile(`/tmp/\.criu\.mntns\.[A-Za-z0-9]{6}`)
 
 // RemoveMounts removes the empty folder that a killed restore leaves in /tmp. folder is the guest's, whose log names it.
 func RemoveMounts(folder string) error {
-	log, err := os.ReadFile(filepath.Join(folder, stateName, RestoreLog))
+	log, err := os.ReadFile(filepath.Join(folder, stateName, restoreLog))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -62,7 +62,7 @@ func TestRemoveMounts(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(folder, stateName), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, stateName, RestoreLog), []byte("mnt: yard "+named+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, stateName, restoreLog), []byte("mnt: yard "+named+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := RemoveMounts(folder); err != nil {

@@ -74,7 +74,6 @@ type guest struct {
 	engine.Base
 	restorer string // path of the program that saves and restores it
 	state    criu.State
-	saved    bool
 
 	console *os.File // console output of a whole system, if its start is timed
 	read    chan struct{}

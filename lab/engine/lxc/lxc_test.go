@@ -10,6 +10,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"tare/lab/engine"
+	"tare/lab/engine/criu"
 	"tare/lab/engine/oci/config"
 	"tare/notebook"
 )
@@ -76,7 +77,7 @@ func TestUnsaved(t *testing.T) {
 		{Base: engine.Base{Folder: "/state/guests/x"}},
 		{Base: engine.Base{Folder: "/my state/guests/x", Spec: engine.Spec{Moments: engine.NewMoments()}}},
 		{Base: engine.Base{Folder: "/state/$(id)/x", Spec: engine.Spec{Moments: engine.NewMoments()}}},
-		{Base: engine.Base{Folder: "/state/guests/x", Spec: engine.Spec{Moments: engine.NewMoments()}}, saved: true},
+		{Base: engine.Base{Folder: "/state/guests/x", Spec: engine.Spec{Moments: engine.NewMoments()}}, state: criu.State{Saved: true}},
 	} {
 		_, err := g.Save(t.Context())
 		if _, ok := errors.AsType[*engine.UnsupportedError](err); !ok {

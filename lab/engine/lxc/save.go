@@ -17,7 +17,6 @@ import (
 
 	"tare/lab/cgroup"
 	"tare/lab/engine"
-	"tare/lab/engine/criu"
 	"tare/lab/proc"
 	"tare/notebook"
 )
@@ -38,17 +37,13 @@ var _ engine.Saver = (*guest)(nil)
 // Save implements engine.Saver: `lxc-checkpoint --stop`, which ends the container. Its files stay on the disk.
 func (g *guest) Save(ctx context.Context) (s engine.Saved, err error) {
 	cannot := func(why string) error { return Kind.Unsupported("a saved state", why) }
-	switch missing := criu.Missing(); {
-	case g.saved:
-		return s, cannot("Tare saves a container only once")
-	case g.Spec.NetworkMode() == notebook.NetHost:
-		return s, cannot("it is in the host's network, and CRIU would save the host's connections too")
+	switch refused := g.state.Refused(g.Spec.NetworkMode()); {
+	case refused != "":
+		return s, cannot(refused)
 	case g.Spec.Moments == nil:
 		return s, cannot("CRIU cannot save this container's standard files; Tare saves only containers whose start it times")
 	case !plain.MatchString(g.Folder):
 		return s, cannot(fmt.Sprintf("CRIU's configuration and its calls of a shell cannot name the folder %q; name another with TARE_STATE", g.Folder))
-	case missing != "":
-		return s, cannot(missing)
 	}
 	// LXC's monitor is the parent of the container's first process, and removes the container's cgroups when that has ended.
 	monitor, err := g.monitor()
@@ -56,7 +51,7 @@ func (g *guest) Save(ctx context.Context) (s engine.Saved, err error) {
 		return s, err
 	}
 	defer unix.Close(monitor)
-	g.state.Folder = g.Folder
+	g.state.Folder, g.state.Options = g.Folder, "empty-ns net\n" // Tare connects the restored container's empty network namespace
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, g.state.Close())
@@ -65,14 +60,13 @@ func (g *guest) Save(ctx context.Context) (s engine.Saved, err error) {
 	if err := g.state.Keep(g.RulerPID()); err != nil {
 		return s, err
 	}
-	if err := g.state.Run(ctx, g.checkpoint("--stop"), "saving", criu.DumpLog); err != nil {
+	if err := g.state.Dump(ctx, g.checkpoint("--stop")); err != nil {
 		ended, perr := unix.Poll([]unix.PollFd{{Fd: int32(monitor), Events: unix.POLLIN}}, 0)
 		if perr == nil && ended == 0 && ctx.Err() == nil { // CRIU lets the container go on
 			return s, cannot(err.Error())
 		}
 		return s, err
 	}
-	g.saved = true
 	settled, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	if err := proc.AwaitEnd(settled, monitor); err != nil {
@@ -87,9 +81,7 @@ func (g *guest) Save(ctx context.Context) (s engine.Saved, err error) {
 	if err := g.state.Expect(streamFD, "pidfile "+g.state.PIDFile()+"\n"); err != nil {
 		return s, err
 	}
-	s.How, s.Path = notebook.Say("saved-by-lxc"), g.state.Dir()
-	s.Bytes, err = g.state.Bytes()
-	return s, err
+	return g.state.Record(notebook.Say("saved-by-lxc"))
 }
 
 // monitor opens the process that holds the container.
@@ -125,7 +117,7 @@ func (g *guest) Restore(ctx context.Context, m *engine.Moments) (err error) {
 	if err := g.onItsCPUs(restore); err != nil {
 		return err
 	}
-	if err := g.state.Run(ctx, restore, "restoring", criu.RestoreLog); err != nil {
+	if err := g.state.Restore(ctx, restore); err != nil {
 		return err
 	}
 	m.Mark(notebook.MomentRestored)

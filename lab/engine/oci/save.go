@@ -20,11 +20,9 @@ import (
 )
 
 const (
-	savingSaid    = "saving"    // output of the runtime, in a guest's folder
-	restoringSaid = "restoring" // the same, and output of the restored container
-	settleTime    = time.Minute // time limit for a runtime to notice that its container runs, or has ended
-	settlePause   = 5 * time.Millisecond
-	streamFD      = 0 // the file of CRIU that becomes the restored ruler's stream
+	settleTime  = time.Minute // time limit for a runtime to notice that its container runs, or has ended
+	settlePause = 5 * time.Millisecond
+	streamFD    = 0 // the file of CRIU that becomes the restored ruler's stream
 )
 
 // container is a guest of a runtime that can save it with CRIU.
@@ -32,7 +30,6 @@ type container struct {
 	engine.Base
 	driver *Driver
 	state  criu.State
-	saved  bool
 }
 
 var _ engine.Saver = (*container)(nil)
@@ -40,14 +37,8 @@ var _ engine.Saver = (*container)(nil)
 // Save implements engine.Saver: `runc checkpoint`, which ends the container. Its files stay on the disk.
 func (g *container) Save(ctx context.Context) (s engine.Saved, err error) {
 	cannot := func(why string) error { return g.driver.Kind.Unsupported("a saved state", why) }
-	switch {
-	case g.saved:
-		return s, cannot("Tare saves a container only once")
-	case g.Spec.NetworkMode() == notebook.NetHost:
-		return s, cannot("it is in the host's network, and CRIU would save the host's connections too")
-	}
-	if missing := criu.Missing(); missing != "" {
-		return s, cannot(missing)
+	if refused := g.state.Refused(g.Spec.NetworkMode()); refused != "" {
+		return s, cannot(refused)
 	}
 	if err := g.running(ctx); err != nil {
 		return s, err
@@ -61,7 +52,11 @@ func (g *container) Save(ctx context.Context) (s engine.Saved, err error) {
 	if err := g.state.Keep(g.RulerPID()); err != nil {
 		return s, err
 	}
-	if err := g.tell(ctx, savingSaid, nil, criu.DumpLog, "checkpoint"); err != nil {
+	dump, err := g.command("checkpoint")
+	if err != nil {
+		return s, err
+	}
+	if err := g.state.Dump(ctx, dump); err != nil {
 		select {
 		case <-g.Process.Done():
 		default:
@@ -71,7 +66,6 @@ func (g *container) Save(ctx context.Context) (s engine.Saved, err error) {
 		}
 		return s, err
 	}
-	g.saved = true
 	if err := g.ended(ctx); err != nil {
 		return s, err
 	}
@@ -84,9 +78,7 @@ func (g *container) Save(ctx context.Context) (s engine.Saved, err error) {
 	if err := g.state.Expect(streamFD); err != nil {
 		return s, err
 	}
-	s.How, s.Path = notebook.Say("saved-by-criu"), g.state.Dir()
-	s.Bytes, err = g.state.Bytes()
-	return s, err
+	return g.state.Record(notebook.Say("saved-by-criu"))
 }
 
 // running waits until the runtime considers the container running, because the ruler may say hello before that. A container is only
@@ -147,8 +139,12 @@ func (g *container) noInput() error {
 
 // Restore implements engine.Saver: `runc restore`, in new namespaces and a new cgroup.
 func (g *container) Restore(ctx context.Context, m *engine.Moments) error {
-	err := g.tell(ctx, restoringSaid, g.state.Stream(), criu.RestoreLog, "restore", "--detach", "--bundle", g.Folder, "--pid-file", g.state.PIDFile())
+	restore, err := g.command("restore", "--detach", "--bundle", g.Folder, "--pid-file", g.state.PIDFile())
 	if err != nil {
+		return err
+	}
+	restore.Stdin = g.state.Stream()
+	if err := g.state.Restore(ctx, restore); err != nil {
 		return err
 	}
 	m.Mark(notebook.MomentRestored)
@@ -164,16 +160,12 @@ func (g *container) Destroy(ctx context.Context) error {
 	return errors.Join(g.state.Close(), g.Base.Destroy(ctx))
 }
 
-// tell calls the runtime for an operation with CRIU, which writes the log.
-func (g *container) tell(ctx context.Context, said string, input *os.File, log, verb string, more ...string) error {
+// command calls the runtime for an operation with CRIU.
+func (g *container) command(verb string, more ...string) (*exec.Cmd, error) {
 	runtime, err := g.driver.Kind.LookUp()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	cmd := exec.Command(runtime, slices.Concat([]string{"--root", states(g.Folder), verb, "--image-path", g.state.Dir(), "--work-path", g.state.Dir(), "--empty-ns", "network"},
-		more, []string{engine.ContainerName(g.Spec.ID)})...)
-	if input != nil {
-		cmd.Stdin = input
-	}
-	return g.state.Run(ctx, cmd, said, log)
+	return exec.Command(runtime, slices.Concat([]string{"--root", states(g.Folder), verb, "--image-path", g.state.Dir(), "--work-path", g.state.Dir(), "--empty-ns", "network"},
+		more, []string{engine.ContainerName(g.Spec.ID)})...), nil
 }
