@@ -116,10 +116,10 @@ func scan(look func(pid int) being) (found []int, others, over map[int]bool, err
 // them. On a busy host at least seven scans in ten saw a link of a chain of processes that only fork and end.
 const enoughScans = 10
 
-// EndAll kills the processes that have their root in dir, and those of the given programs (absolute paths) with a path in dir as an
-// argument. It repeats this until none are left, ctx is done or 20 s have passed. It first stops them all: a process that forks
-// faster than /proc can be read cannot fork once it is stopped.
-func EndAll(ctx context.Context, dir string, programs []string) error {
+// EndAll kills the processes that have their root in dir, those of the given programs (absolute paths) with a path in dir as an
+// argument, and those that have one of these variables ("NAME=value") in their environment. It repeats this until none are left, ctx is
+// done or 20 s have passed. It first stops them all: a process that forks faster than /proc can be read cannot fork once it is stopped.
+func EndAll(ctx context.Context, dir string, programs []string, variables ...string) error {
 	defer first()()
 	known := map[int]bool{} // seen by the scan before: ended, or other processes
 	ours := func(pid int) being {
@@ -139,6 +139,16 @@ func EndAll(ctx context.Context, dir string, programs []string) error {
 		args := bytes.Split(cmdline, []byte{0})
 		if len(args[0]) > 0 && slices.Contains(programs, string(args[0])) &&
 			slices.ContainsFunc(args[1:], func(a []byte) bool { return within(dir, string(a)) }) {
+			return wanted
+		}
+		if len(variables) == 0 {
+			return other
+		}
+		environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err != nil {
+			return ended
+		}
+		if slices.ContainsFunc(bytes.Split(environment, []byte{0}), func(v []byte) bool { return slices.Contains(variables, string(v)) }) {
 			return wanted
 		}
 		return other

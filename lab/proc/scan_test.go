@@ -43,3 +43,35 @@ func TestEndAllBesideBusyStrangers(t *testing.T) {
 		}
 	}
 }
+
+// A process is ended for a variable in its environment, whatever its program is; another guest's, whose folder's name begins alike, is not.
+func TestEndAllByVariable(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can read the roots of other users' processes")
+	}
+	dir := t.TempDir()
+	const name = "TARE_TEST_OF_A_FOLDER="
+	started := func(value string) (ended chan error) {
+		cmd := exec.Command("/bin/sleep", "600")
+		cmd.Env = []string{name + value}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended = make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		t.Cleanup(func() { cmd.Process.Kill() })
+		return ended
+	}
+	ours, another := started(dir), started(dir+"-2")
+	if err := EndAll(t.Context(), dir, nil, name+dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ours; err == nil {
+		t.Error("it ended by itself")
+	}
+	select {
+	case err := <-another:
+		t.Errorf("another process has ended: %v", err)
+	default:
+	}
+}

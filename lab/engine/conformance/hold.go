@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +90,7 @@ func (h held) guests(s Subject) (err error) {
 			if _, err := g.(engine.Saver).Save(ctx); err != nil {
 				return err
 			}
+			fmt.Println("restoring")
 			if err := g.(engine.Saver).Restore(ctx, nil); err != nil {
 				return err
 			}
@@ -118,13 +120,81 @@ func macOf(link string) string {
 	return strings.TrimSpace(string(b))
 }
 
+// moment of a holder's life: it said this, at that time after the first "making".
+type moment struct {
+	said  string
+	after time.Duration
+}
+
+// life is what a holder did until it was killed.
+type life struct {
+	moments     []moment
+	said        string // the last line
+	bridge, mac string
+}
+
+// at is when it first said so.
+func (l life) at(said string) (after time.Duration, did bool) {
+	i := slices.IndexFunc(l.moments, func(m moment) bool { return m.said == said })
+	if i < 0 {
+		return 0, false
+	}
+	return l.moments[i].after, true
+}
+
+// hold runs a process that makes and ends guests, and kills it at a time after it first says from.
+func (r *suite) hold(t *testing.T, h held, from string, after time.Duration) (l life) {
+	t.Helper()
+	told, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), envHold+"="+string(told))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// Whatever happens, the holder does not outlive its turn.
+	guard := time.AfterFunc(r.e.patience(30*time.Second), func() { cmd.Process.Kill() })
+	lines := bufio.NewScanner(out)
+	var start time.Time
+	for lines.Scan() {
+		l.said = lines.Text()
+		if strings.HasPrefix(l.said, "bridge ") {
+			fmt.Sscan(l.said, &l.said, &l.bridge, &l.mac) // this program's own line
+			continue
+		}
+		if start.IsZero() {
+			start = time.Now()
+		}
+		_, again := l.at(l.said)
+		l.moments = append(l.moments, moment{l.said, time.Since(start)})
+		if l.said == from && !again {
+			time.AfterFunc(after, func() { cmd.Process.Kill() })
+		}
+	}
+	cmd.Wait() // killed, so its error says nothing new
+	if !guard.Stop() {
+		t.Errorf("the process that holds guests did not get on; it last said %q", l.said)
+	}
+	if _, did := l.at(from); !did || strings.HasPrefix(l.said, "error:") {
+		t.Fatalf("the process that was to make guests said %q", l.said)
+	}
+	return l
+}
+
 // killed kills a process that makes and ends guests, at random moments, and lets Recover find what it left.
 func (r *suite) killed(t *testing.T) {
 	before := r.snapshot(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	var whole time.Duration // from the first "making" to "destroyed", learned in the first turn
+	var whole, restore time.Duration // for twice the making of a guest, and for its restore, learned in the first turn
 	for turn := range 1 + r.e.rounds() {
 		s := r.spec(t, r.e.Provisionings[0], 1)
 		if r.s.RunsHooks && turn%3 == 2 { // it may die while another program runs
@@ -132,60 +202,33 @@ func (r *suite) killed(t *testing.T) {
 		}
 		h := held{Subject: r.s.Name, Env: r.env, Spec: s, Ahead: r.s.Ahead && turn%2 == 1}
 		h.Env.Journal, h.Spec.Image, h.Spec.Work = nil, nil, nil
-		told, err := json.Marshal(h)
-		if err != nil {
-			t.Fatal(err)
+		from, after := "making", time.Duration(rnd.Float64()*float64(whole))
+		switch {
+		case turn == 0: // the first one dies with a complete, live guest
+			from, after = "made", 0
+		case r.s.Saves && turn%2 == 0: // other programs are at work, which go on when Tare is killed
+			from, after = "restoring", time.Duration(rnd.Float64()*float64(restore))
 		}
-		cmd := exec.Command(os.Args[0], "-test.run=^$")
-		cmd.Env = append(os.Environ(), envHold+"="+string(told))
-		cmd.Stderr = os.Stderr
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		// Whatever happens, the holder does not outlive its turn.
-		guard := time.AfterFunc(r.e.patience(30*time.Second), func() { cmd.Process.Kill() })
-		lines := bufio.NewScanner(out)
-		var start time.Time
-		said, bridge, mac := "", "", ""
-		for lines.Scan() {
-			said = lines.Text()
-			switch {
-			case strings.HasPrefix(said, "bridge "):
-				fmt.Sscan(said, &said, &bridge, &mac) // this program's own line
-			case said == "making" && start.IsZero():
-				start = time.Now()
-				if turn > 0 {
-					time.AfterFunc(time.Duration(rnd.Float64()*float64(whole)), func() { cmd.Process.Kill() })
-				}
-			case said == "made" && turn == 0:
-				// The first one dies with a complete, live guest.
-				whole = 2 * time.Since(start)
-				cmd.Process.Kill()
+		l := r.hold(t, h, from, after)
+		if turn == 0 {
+			made, _ := l.at("made")
+			whole = 2 * made
+			if began, did := l.at("restoring"); did {
+				restore = made - began
 			}
-		}
-		cmd.Wait() // killed, so its error says nothing new
-		if !guard.Stop() {
-			t.Errorf("the process that holds guests did not get on; it last said %q", said)
-		}
-		if start.IsZero() || (turn == 0 && whole == 0) || len(said) > 6 && said[:6] == "error:" {
-			t.Fatalf("the process that was to make guests said %q", said)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
 		undone, err := journal.Recover(ctx, r.env.State, r.s.Undo)
 		cancel()
 		if err != nil {
-			t.Errorf("recovering after a kill while %q: %v", said, err)
+			t.Errorf("recovering after a kill while %q: %v", l.said, err)
 		}
 		if turn == 0 && len(undone) == 0 {
 			t.Error("a process was killed with a guest alive and there was nothing to undo")
 		}
-		t.Logf("killed after %q: %d changes undone", said, len(undone))
-		if mac == "" || macOf(bridge) == mac {
-			t.Errorf("after a kill and Recover the bridge %s (%s) still exists", bridge, mac)
+		t.Logf("killed after %q: %d changes undone", l.said, len(undone))
+		if l.mac == "" || macOf(l.bridge) == l.mac {
+			t.Errorf("after a kill and Recover the bridge %s (%s) still exists", l.bridge, l.mac)
 		}
 		if left := networktest.Deserted(t); len(left) > 0 {
 			t.Errorf("after a kill and Recover there are rules of bridges that are gone: %q", left)

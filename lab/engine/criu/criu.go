@@ -205,7 +205,7 @@ func (s *State) run(ctx context.Context, cmd *exec.Cmd, said, log string) error 
 	defer out.Close()
 	// CRIU reads this file once. It reads a runtime's configuration of CRIU (the annotation org.criu.config) twice, and closes the
 	// inherited file before the second time.
-	cmd.Env = append(cmd.Environ(), "CRIU_CONFIG_FILE="+s.path(configName))
+	cmd.Env = append(cmd.Environ(), variable(s.Folder))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C must reach only Tare
 	if err := cmd.Start(); err != nil {
@@ -220,6 +220,16 @@ func (s *State) run(ctx context.Context, cmd *exec.Cmd, said, log string) error 
 		return ctx.Err()
 	}
 	return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, why(filepath.Join(s.Dir(), log), s.path(said)))
+}
+
+// variable tells CRIU, which inherits it from the engine's program, where its configuration for the guest of that folder is.
+func variable(folder string) string { return "CRIU_CONFIG_FILE=" + filepath.Join(folder, configName) }
+
+// End kills everything that makes, saves or restores the guest of that folder: the engine's programs (absolute paths), and CRIU, which
+// goes on without the program that called it. Call it before anything is removed: CRIU would make the container's cgroups again, and a
+// process that CRIU traces does not end before CRIU.
+func End(ctx context.Context, folder string, programs ...string) error {
+	return proc.EndAll(ctx, folder, programs, variable(folder))
 }
 
 // mounts is the folder, named in CRIU's log, in which CRIU assembles a container's mounts.

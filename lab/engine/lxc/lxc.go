@@ -21,7 +21,6 @@ import (
 	"tare/lab/engine/criu"
 	"tare/lab/engine/oci/config"
 	"tare/lab/journal"
-	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -329,7 +328,7 @@ func undoLXC(ctx context.Context, e journal.Entry) error {
 		return err
 	}
 	// End the program first: while it lives it may make what the next step looks for.
-	if err := proc.EndAll(ctx, e.Detail["folder"], []string{e.Detail["program"], e.Detail["restorer"]}); err != nil {
+	if err := criu.End(ctx, e.Detail["folder"], e.Detail["program"], e.Detail["restorer"]); err != nil {
 		return err
 	}
 	return errors.Join(removeCgroups(ctx, e.Target), criu.RemoveMounts(e.Detail["folder"]))

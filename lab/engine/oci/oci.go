@@ -192,7 +192,7 @@ func undoOCI(ctx context.Context, e journal.Entry) error {
 		return err
 	}
 	// End the runtime first: a runtime that outlived its Tare may still be making what the next step looks for.
-	if err := proc.EndAll(ctx, filepath.Dir(states), []string{e.Detail["runtime"]}); err != nil {
+	if err := criu.End(ctx, filepath.Dir(states), e.Detail["runtime"]); err != nil {
 		return err
 	}
 	// A runtime keeps a folder for each container.

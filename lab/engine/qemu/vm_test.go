@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -50,16 +51,17 @@ func program(t *testing.T) string {
 	return programstest.Build(t, programs.Init)
 }
 
-// qemus lists the processes with id in their command line, except this one.
+// qemus lists the processes with id in their command line, except this one. Another guest's id may begin with id.
 func qemus(t *testing.T, id string) (found []string) {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		t.Fatal(err)
 	}
+	whole := regexp.MustCompile(regexp.QuoteMeta(id) + `([^A-Za-z0-9._-]|$)`)
 	for _, d := range dirs {
 		cmdline, err := os.ReadFile(d + "/cmdline") // it may end while we look
-		if err == nil && bytes.HasPrefix(cmdline, []byte("/usr/bin/qemu")) && bytes.Contains(cmdline, []byte(id)) {
+		if err == nil && bytes.HasPrefix(cmdline, []byte("/usr/bin/qemu")) && whole.Match(cmdline) {
 			found = append(found, d)
 		}
 	}
