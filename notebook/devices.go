@@ -12,7 +12,7 @@ const (
 	Graphics = "graphics" // a server that shows the guest's screen
 	Audio    = "audio"    // a sound card
 	USB      = "USB"      // controllers and a tablet; with SPICE also its two redirectable devices
-	Balloon  = "balloon"  // the host uses it to ask for memory back
+	Balloon  = "balloon"  // the host uses it to ask for memory back, or the guest to give back what is free
 )
 
 var deviceKinds = []string{Video, Graphics, Audio, USB, Balloon}
@@ -29,8 +29,11 @@ var Devices = []Device{
 	{"spice", Graphics}, {"vnc", Graphics},
 	{"ich6", Audio}, {"ich9", Audio},
 	{"usb", USB},
-	{"balloon", Balloon},
+	{"balloon", Balloon}, {Reporting, Balloon},
 }
+
+// Reporting is the word for a balloon by which the guest's kernel reports pages that are free, which QEMU then gives back to the host.
+const Reporting = "reporting"
 
 // VirtManager is the set of devices that virt-manager gave a new VM at the time of "virtualization-overheads" (2015).
 const VirtManager = "virt-manager"

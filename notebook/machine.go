@@ -92,6 +92,9 @@ const (
 	noTHP      = "no-thp"
 )
 
+// UsualWord is the word for UsualMachine.
+const UsualWord = "usual"
+
 // HostCPU is the word for the CPU of UsualMachine.
 const HostCPU = "host"
 
@@ -115,7 +118,7 @@ const mostParts = 1024
 // ParseMachine reads what Text writes: what differs from UsualMachine, as words. "usual" is that machine.
 func ParseMachine(text string) (Machine, error) {
 	m := UsualMachine
-	if text == "" || text == "usual" {
+	if text == "" || text == UsualWord {
 		return m, nil
 	}
 	var seen []string

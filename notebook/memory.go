@@ -124,6 +124,14 @@ func (r *MemoryRAM) Idle() (bytes int64) {
 	return bytes
 }
 
+// Unused is all that is idle of its own by the paper's rule: the guest itself has no other page with the same content (section 6.6.3).
+func (r *MemoryRAM) Unused() (bytes int64) {
+	for _, k := range r.Kinds {
+		bytes += k.Idle + k.IdleElsewhere
+	}
+	return bytes
+}
+
 // KernelFrames are the kinds that are the guest's kernel's.
 var KernelFrames = []string{FramesSlab, FramesTables, FramesReserved, FramesKernel}
 
@@ -136,11 +144,16 @@ type MemoryFrames struct {
 	Own   int64  `json:"own"`   // of RSS: no process outside maps them
 	Alike int64  `json:"alike"` // of Own: another page has the same content, which would do for both
 	Idle  int64  `json:"idle"`  // of Own: no other has, and the guest has not used them of late (section 6.6.3)
+
+	// IdleElsewhere is of Alike: the guest has not used them of late and has no other page with their content, and somebody else has one.
+	// The paper counts them as idle. A folder of an earlier version has 0.
+	IdleElsewhere int64 `json:"idle_elsewhere,omitempty"`
 }
 
 // Add adds others.
 func (f *MemoryFrames) Add(o MemoryFrames) {
 	f.Guest, f.RSS, f.PSS, f.Own, f.Alike, f.Idle = f.Guest+o.Guest, f.RSS+o.RSS, f.PSS+o.PSS, f.Own+o.Own, f.Alike+o.Alike, f.Idle+o.Idle
+	f.IdleElsewhere += o.IdleElsewhere
 }
 
 // MemoryShare is how much of a guest's memory is another's as well. What several share is listed for each.

@@ -29,16 +29,6 @@ func MetricKey(kind, name string) string {
 	return key
 }
 
-// EarlierMetricName is the name in folders of format 1 of a metric whose key has no arguments; the key itself if it had no other name.
-func EarlierMetricName(kind, key string) string {
-	for name, its := range earlierNames[kind] {
-		if its == key {
-			return name
-		}
-	}
-	return key
-}
-
 // Of is the other name for a name, or the name itself if it has no other.
 func (n MetricNames) Of(name string) (other string, is bool) {
 	if other, is := n[name]; is {

@@ -24,19 +24,45 @@ import (
 func Judge(s *data.Summary, all []Claim) []Verdict {
 	j := newJudge(s)
 	trees := make([]*node, len(all))
+	needs := make([][]Selector, len(all))
 	tested := map[any]bool{}
 	for i, c := range all {
-		j.without = c.Without
-		trees[i] = j.build(c.Hypothesis)
+		trees[i], needs[i] = j.tree(c)
 		if trees[i].compared() {
 			tested[trees[i].test()] = true
 		}
 	}
 	var vs []Verdict
 	for i, c := range all {
-		vs = append(vs, j.verdict(c, trees[i], stats.Alpha/float64(max(len(tested), 1))))
+		v := j.verdict(c, trees[i], stats.Alpha/float64(max(len(tested), 1)))
+		v.Needs = needs[i]
+		vs = append(vs, v)
 	}
 	return vs
+}
+
+// tree is a hypothesis about the rows that are there, and the treatments that it is about. The hypothesis is the claim's own or, where more of
+// it was measured, that of an alternative.
+func (j *judge) tree(c Claim) (best *node, needs []Selector) {
+	for _, as := range append([]Claim{c}, c.Otherwise...) {
+		j.without = as.Without
+		n := j.build(as.Hypothesis)
+		if best == nil || n.compared() && (!best.compared() || n.unmeasured() < best.unmeasured()) || !n.compared() && !best.compared() {
+			best, needs = n, as.Hypothesis.needs()
+		}
+	}
+	return best, needs
+}
+
+// unmeasured is the number of comparisons of which a side is missing.
+func (n *node) unmeasured() (all int) {
+	if n.kind == absent && !n.seen {
+		return 1
+	}
+	for _, k := range n.kids {
+		all += k.unmeasured()
+	}
+	return all
 }
 
 type judge struct {
@@ -820,7 +846,7 @@ func (n *node) absences() (why []Gap) {
 }
 
 func (j *judge) verdict(c Claim, n *node, alpha float64) Verdict {
-	v := Verdict{Claim: c, Missing: n.absences(), Needs: c.Hypothesis.needs(), Tested: n.compared(), Deciding: -1}
+	v := Verdict{Claim: c, Missing: n.absences(), Tested: n.compared(), Deciding: -1}
 	yes := true
 	switch {
 	case j.shown(n, alpha, true):

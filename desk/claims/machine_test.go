@@ -80,3 +80,37 @@ func TestMachineOfAFile(t *testing.T) {
 		t.Errorf("cache=some: %v", err)
 	}
 }
+
+// Of several machines of a file the first is judged that was measured for the claim, whatever the others say. An alternative is that of the
+// whole claim: both sides of a comparison are of one machine.
+func TestMachinesOfAFile(t *testing.T) {
+	const text = `{paper: p, machine: [cpu=qemu64, usual], groups: [{name: g, about: {workload: cpu}, claims: [
+  {id: one, place: b, finding: c, tolerance: t, hypothesis: {ratio: {of: {platform: vm, provisioning: pinned}, between: [1.5, 2.5]}}},
+  {id: both, place: b, finding: c, tolerance: t, hypothesis: {ratio: {of: {platform: vm, provisioning: vanilla}, to: {platform: vm, provisioning: pinned}, between: [1.5, 2.5]}}}]}]}`
+	all, err := Parse("f.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		measured  map[string]float64
+		one, both Answer
+	}{
+		{map[string]float64{"bm": 1, "vm qemu kvm pinned": 2, "vm qemu kvm vanilla": 4}, Holds, Holds},
+		{map[string]float64{"bm": 1, "vm qemu kvm pinned": 3, "vm qemu kvm vanilla": 6, "vm qemu kvm pinned cpu=qemu64": 2}, Holds, Holds},
+		{map[string]float64{"bm": 1, "vm qemu kvm pinned": 2, "vm qemu kvm vanilla": 4, "vm qemu kvm pinned cpu=qemu64": 3}, DoesNotHold, Holds},
+		{map[string]float64{"bm": 1, "vm qemu kvm pinned": 2, "vm qemu kvm vanilla": 4, "vm qemu kvm pinned cpu=qemu64": 2, "vm qemu kvm vanilla cpu=qemu64": 8}, Holds, DoesNotHold},
+		{map[string]float64{"bm": 1}, NotTestable, NotTestable},
+	} {
+		w := newWorld(host("h", 2))
+		for what, mean := range c.measured {
+			w.add(0, "cpu "+what+" 1/1GB", mean)
+		}
+		vs := Judge(w.exact(), all)
+		if one, both := Find(t, vs, "one"), Find(t, vs, "both"); one.Answer != c.one || both.Answer != c.both {
+			t.Errorf("%v: %s and %s, want %s and %s: %s; %s", c.measured, one.Answer, both.Answer, c.one, c.both, Why(one), Why(both))
+		}
+	}
+	if _, err := Parse("f.yaml", []byte(strings.Replace(text, "usual", "cache=some", 1))); err == nil || !strings.Contains(err.Error(), "cache=some") {
+		t.Errorf("cache=some: %v", err)
+	}
+}

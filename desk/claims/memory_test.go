@@ -141,9 +141,9 @@ func weighed(t *testing.T, m memory.Config, size string, of map[string]guestWeig
 
 // The shipped studies that weigh; density also with what incremental and duplicates ask.
 var (
-	footprint = memory.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper}
-	devices   = memory.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper, Frames: true}
-	density   = memory.Config{Guests: []int{1, 2, 4, 8}, KSM: notebook.KSMPaper, Frames: true}
+	footprint = memory.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper, PageCache: true}
+	devices   = memory.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper, Frames: true, PageCache: true}
+	density   = memory.Config{Guests: []int{1, 2, 4, 8}, KSM: notebook.KSMPaper, Frames: true, PageCache: true}
 )
 
 // askedOf are the claims that only studies test which ask VMs what their memory is to them.

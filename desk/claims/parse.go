@@ -20,7 +20,7 @@ import (
 // File is a file of claims.
 type File struct {
 	Paper   string      `yaml:"paper" jsonschema:"required"`
-	Machine Values      `yaml:"machine,omitempty"` // how VMs are made, for selectors that do not say so; empty: the usual machine
+	Machine Values      `yaml:"machine,omitempty"` // how VMs are made, for selectors that do not say so: the first of these that was measured; empty: the usual machine
 	Without []Exclusion `yaml:"without,omitempty"` // exclusions of every claim
 	Groups  []group     `yaml:"groups" jsonschema:"required"`
 }
@@ -98,12 +98,33 @@ func Parse(name string, text []byte) ([]Claim, error) {
 	}
 	study := name[strings.LastIndexAny(name, `/\`)+1:]
 	study = strings.TrimSuffix(strings.TrimSuffix(study, ".yaml"), ".yml")
+	machines := f.Machine
+	f.Machine = machines[:min(1, len(machines))]
 	all, err := f.claims(study)
 	var at *problem
 	if errors.As(err, &at) {
 		return nil, fmt.Errorf("%s%s: %w", name, cmp.Or(yamlfile.Line(text, at.path...), ":1"), at)
 	}
-	return all, err
+	if err != nil || len(machines) < 2 {
+		return all, err
+	}
+	for _, m := range machines[1:] {
+		other := File{}
+		if err := yamlfile.Decode(name, text, &other); err != nil {
+			return nil, err
+		}
+		if other.Machine = (Values{m}); m == notebook.UsualWord {
+			other.Machine = nil // as where a file names none
+		}
+		same, err := other.claims(study)
+		if errors.As(err, &at) {
+			return nil, fmt.Errorf("%s%s: %w", name, cmp.Or(yamlfile.Line(text, at.path...), ":1"), at)
+		}
+		for i := range all {
+			all[i].Otherwise = append(all[i].Otherwise, same[i])
+		}
+	}
+	return all, nil
 }
 
 // problem is what is wrong with a part of a file.

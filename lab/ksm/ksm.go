@@ -152,7 +152,7 @@ const undoTimeout = 30 * time.Second
 func (t Tree) idle() error {
 	is, err := proc.Setting(t.path(run))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("this kernel has no KSM (%s does not exist); boot a kernel with CONFIG_KSM, or remove ksm from the study's memory", t.path(run))
+		return fmt.Errorf("this kernel has no KSM (%s does not exist); boot a kernel with CONFIG_KSM, or remove ksm from the study", t.path(run))
 	}
 	if err != nil {
 		return err

@@ -171,7 +171,7 @@ func TestRefused(t *testing.T) {
 	}{
 		"another setting": {nil, "on", `"on": must be paper or kernel`},
 		"no KSM": {func(tree Tree) { os.RemoveAll(tree.path("")) }, notebook.KSMPaper,
-			"this kernel has no KSM (ROOT/run does not exist); boot a kernel with CONFIG_KSM, or remove ksm from the study's memory"},
+			"this kernel has no KSM (ROOT/run does not exist); boot a kernel with CONFIG_KSM, or remove ksm from the study"},
 		"it merges already": {func(tree Tree) { tree.put(t, run, "1") }, notebook.KSMKernel,
 			"KSM is already active on this host (ROOT/run says 1, pages_shared 0), so memory without KSM cannot be measured; stop ksmtuned or whatever started it, then: echo 2 >ROOT/run"},
 		"pages stay merged": {func(tree Tree) { tree.put(t, "pages_shared", "5") }, notebook.KSMPaper, "(ROOT/run says 0, pages_shared 5)"},

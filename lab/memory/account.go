@@ -93,10 +93,10 @@ func (s *Snapshot) Account(guests []Guest) []notebook.MemoryGuest {
 	weights := s.weigh()
 	for i, p := range s.Processes {
 		g, ok := byPID[p.PID]
-		if !ok {
+		if !ok || i == s.cache-1 {
 			g = host
 		}
-		if owner[i] = g; p.Err == nil {
+		if owner[i] = g; p.Err == nil && i != s.cache-1 {
 			all[g].Processes = append(all[g].Processes, notebook.MemoryProcess{PID: p.PID, Name: proc.Name(p.PID), MemoryWeight: weights[i]})
 			all[g].Add(weights[i])
 		}
@@ -137,6 +137,9 @@ func (s *Snapshot) tally(sums []tally, ownerOf func(*Page) int) {
 		mapped := uint32(0)
 		for i := range g {
 			p := &g[i]
+			if s.ofCache(p) { // nobody maps it, so it is in no account
+				continue
+			}
 			o, kind := ownerOf(p), p.Kind()
 			owners, mapped = append(owners, o), max(mapped, p.Count)
 			t := &sums[o]
@@ -161,7 +164,7 @@ func (s *Snapshot) tally(sums []tally, ownerOf func(*Page) int) {
 			}
 		}
 		first := g[0].Kind()
-		if !first.resident() || first == Kernel {
+		if len(owners) == 0 || !first.resident() || first == Kernel {
 			return
 		}
 		slices.Sort(owners)
@@ -213,6 +216,7 @@ func (s *Snapshot) duplicates(sums []tally, ownerOf func(*Page) int, filed func(
 				class[i].flags |= flagAlike
 			}
 		}
+		twins(class, owners, ownerOf)
 		for _, o := range owners {
 			var own, hosts, others [2]int64 // frames that are anonymous, and others
 			groups(class, sameFrame, func(frame []Page) {
@@ -246,6 +250,32 @@ func (s *Snapshot) duplicates(sums []tally, ownerOf func(*Page) int, filed func(
 		}
 	})
 	return known
+}
+
+// twins marks the frames of one content of which their owner has another. owners are sorted.
+func twins(class []Page, owners []int, ownerOf func(*Page) int) {
+	type had struct {
+		frame   uint64
+		another bool
+	}
+	has := make([]had, len(owners))
+	of := func(p *Page) *had {
+		i, _ := slices.BinarySearch(owners, ownerOf(p))
+		return &has[i]
+	}
+	for i := range class {
+		p := &class[i]
+		if h := of(p); h.frame == 0 {
+			h.frame = p.Frame
+		} else if h.frame != p.Frame {
+			h.another = true
+		}
+	}
+	for i := range class {
+		if of(&class[i]).another {
+			class[i].flags |= flagTwin
+		}
+	}
 }
 
 // within counts the surplus frames of one content. Anonymous frames and files' frames share one copy.

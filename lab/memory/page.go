@@ -58,23 +58,29 @@ type Page struct {
 
 // Flags of /proc/kpageflags (Documentation/admin-guide/mm/pagemap.rst), at the same bits.
 const (
+	kpfSlab         = 1 << 7
+	kpfBuddy        = 1 << 10
 	kpfAnon         = 1 << 12
 	kpfSwapBacked   = 1 << 14
 	kpfCompoundHead = 1 << 15
 	kpfCompoundTail = 1 << 16
 	kpfHuge         = 1 << 17
 	kpfKSM          = 1 << 21
+	kpfHWPoison     = 1 << 19
+	kpfNoPage       = 1 << 20
+	kpfOffline      = 1 << 23
 	kpfZeroPage     = 1 << 24
-	kpfBits         = 1<<27 - 1
+	kpfBits         = 1<<26 - 1 // the next is of pages of page tables, which no process maps
 )
 
 // Facts from elsewhere are in the bits above them.
 const (
-	flagFile    = 1 << (27 + iota) // pagemap: of a file, or shared anonymous
+	flagFile    = 1 << (26 + iota) // pagemap: of a file, or shared anonymous
 	flagMapped                     // PAGEMAP_SCAN: mapped as a whole huge page
 	flagSwapped                    // pagemap: in swap
 	flagInFile                     // the mapping is of a file
 	flagAlike                      // another frame has the same content, and stays
+	flagTwin                       // the frame with the same content is the same guest's
 )
 
 // An entry of /proc/PID/pagemap.

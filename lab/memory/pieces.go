@@ -52,7 +52,7 @@ func openFrames(seed uint64, workers int) (f *frameReader, err error) {
 	if err != nil { // the object is embedded, so this is a defect of the program
 		panic(err)
 	}
-	spec.Maps["blocks"].MaxEntries = uint32(workers)
+	spec.Maps["blocks"].MaxEntries, spec.Maps["wholes"].MaxEntries = uint32(workers), uint32(workers)
 	coll, err := ebpf.NewCollection(spec)
 	if err != nil {
 		return nil, err
@@ -103,6 +103,31 @@ func (f *frameReader) ask(worker uint32, b *frameBlock) error {
 		return err
 	}
 	return f.coll.Maps["blocks"].Lookup(worker, b)
+}
+
+// frameBytes is bpf/pieces.c's struct whole.
+type frameBytes struct {
+	Direct, Frame, Read uint64
+	Bytes               [4096]byte
+}
+
+// whole gives the bytes of a frame to use, unless it cannot be read.
+func (f *frameReader) whole(worker int, frame uint64, use func(page []byte)) error {
+	which, w := uint32(worker), frameBytes{Direct: f.direct, Frame: frame}
+	err := f.coll.Maps["wholes"].Put(which, &w)
+	if err == nil {
+		_, err = f.coll.Programs["whole"].Run(&ebpf.RunOptions{Context: &which})
+	}
+	if err == nil {
+		err = f.coll.Maps["wholes"].Lookup(which, &w)
+	}
+	if err != nil {
+		return fmt.Errorf("a whole frame: %w", err)
+	}
+	if w.Read == 1 {
+		use(w.Bytes[:])
+	}
+	return nil
 }
 
 // hash replaces the numbers of at most a block of frames by the hashes of their pieces; 0 for one that cannot be read.

@@ -48,15 +48,17 @@ func (r *RAM) place(frame uint64) (int, bool) {
 type backed struct {
 	pages, pss          int64 // pss in 1/4096 bytes
 	own, alike, idle, n int64 // pages; n: frames of the guest
+	elsewhere           int64 // idle pages of which the guest has no other, and somebody else has
 }
 
 func (b *backed) add(o *backed) {
 	b.pages, b.pss, b.own, b.alike, b.idle = b.pages+o.pages, b.pss+o.pss, b.own+o.own, b.alike+o.alike, b.idle+o.idle
+	b.elsewhere += o.elsewhere
 }
 
 func (b *backed) part(name string) notebook.MemoryFrames {
 	return notebook.MemoryFrames{
-		Name: name, Guest: b.n * PageSize, RSS: b.pages * PageSize, PSS: b.pss >> 12, Own: b.own * PageSize, Alike: b.alike * PageSize, Idle: b.idle * PageSize,
+		Name: name, Guest: b.n * PageSize, RSS: b.pages * PageSize, PSS: b.pss >> 12, Own: b.own * PageSize, Alike: b.alike * PageSize, Idle: b.idle * PageSize, IdleElsewhere: b.elsewhere * PageSize,
 	}
 }
 
@@ -130,9 +132,14 @@ func (s *Snapshot) ram(in inside, guests []Guest, ownerOf func(*Page) int) []*no
 				continue
 			}
 			b.own++
-			if alike := p.flags&flagAlike != 0; alike {
+			idle := ram != nil && p.hash != 0 && ram.Codes[at].Idle()
+			switch alike := p.flags&flagAlike != 0; {
+			case alike && idle && p.flags&flagTwin == 0:
+				b.elsewhere++
+				fallthrough
+			case alike:
 				b.alike++
-			} else if ram != nil && p.hash != 0 && ram.Codes[at].Idle() {
+			case idle:
 				b.idle++
 			}
 		}

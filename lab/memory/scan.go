@@ -28,6 +28,7 @@ import (
 // Options say what to read.
 type Options struct {
 	Contents bool  // hash the contents of pages
+	Cache    bool  // with Contents, compare also the pages of files in the host's page cache that no process maps, where the kernel lets frames be read
 	Most     int64 // bytes of memory for the scanner's pages; the rest goes to a file; 0: DefaultMost
 }
 
@@ -55,8 +56,10 @@ type Snapshot struct {
 	Changed   int64  // pages that differed at the second look: they moved, went away, or got another content
 	Unread    int64  // pages whose content cannot be read
 	Spilled   int64  // bytes that went to a file, beyond Options.Most; 0 if there was room in memory
+	Cached    int64  // pages of files that no process maps, with which others were compared; −1: there was no comparison with them
 	store     *store
 	seed      uint64 // of the hashes of contents
+	cache     int    // what stands for the page cache in Processes, by its index from 1; 0: nothing does
 }
 
 // Close frees the memory of the pages.
@@ -149,7 +152,7 @@ func Scan(ctx context.Context, pids []int, o Options) (*Snapshot, error) {
 // scan is Scan with or without what some kernels lack: PAGEMAP_SCAN, and reading pieces by their frames.
 func scan(ctx context.Context, pids []int, o Options, holes, frames bool) (snapshot *Snapshot, err error) {
 	o.Most = cmp.Or(o.Most, DefaultMost)
-	s := &scanner{Snapshot: &Snapshot{seed: rand.Uint64()}, Options: o, holes: holes}
+	s := &scanner{Snapshot: &Snapshot{seed: rand.Uint64(), Cached: -1}, Options: o, holes: holes}
 	for file, to := range map[string]**kernelFile{"/proc/kpageflags": &s.flags, "/proc/kpagecount": &s.counts} {
 		if *to, err = openKernel(file); err != nil {
 			return nil, &Withheld{err}
@@ -183,6 +186,11 @@ func scan(ctx context.Context, pids []int, o Options, holes, frames bool) (snaps
 	if o.Contents {
 		if err := s.readShared(); err != nil {
 			return nil, err
+		}
+		if o.Cache && s.frames != nil {
+			if err := s.readCache(ctx); err != nil {
+				return nil, err
+			}
 		}
 		if err := s.compare(); err != nil {
 			return nil, err
@@ -956,12 +964,19 @@ func (s *scanner) readPart(r *reader, part []uint32, whole bool) (pieces, wholes
 			return nil, nil, nil, err
 		}
 		wholes = r.full
+	case s.ofCache(first):
+		if pieces, wholes, err = r.frameContents(len(part), func(i int) uint64 { return s.Pages[part[i]].Frame }); err != nil {
+			return nil, nil, nil, err
+		}
 	case first.several():
 		pieces, wholes = r.hashShared(pid, len(part), address)
 	default:
 		pieces, wholes = r.hash(pid, len(part), true, address)
 	}
 	moved = make([]bool, len(part))
+	if s.ofCache(first) {
+		return pieces, wholes, moved, s.stillCached(part, moved)
+	}
 	pagemap, gone := openKernel(fmt.Sprintf("/proc/%d/pagemap", pid))
 	if gone == nil {
 		defer pagemap.Close()

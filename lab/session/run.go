@@ -97,10 +97,11 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 		show.TunedHost(l.quiet.Set, left)
 	}
 	notes, undo, err := plan.Set(l.env.Journal)
+	l.unset = undo
 	if err != nil {
 		return nil, nil, err
 	}
-	start.Notes, l.unset = append(start.Notes, notes...), undo
+	start.Notes = append(start.Notes, notes...)
 	if !notebook.Exists(q.Out) {
 		if plan, err = l.rehearse(ctx, plan, q, options, show, &start); err != nil {
 			return nil, nil, err

@@ -12,6 +12,8 @@ package study
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"strconv"
@@ -20,6 +22,7 @@ import (
 	"tare/lab/engine"
 	"tare/lab/image"
 	"tare/lab/journal"
+	"tare/lab/ksm"
 	"tare/lab/measure"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -62,10 +65,27 @@ func (p *Plan) engine(t notebook.Treatment) engine.Kind {
 
 // Set changes the host's settings as the study asks, for the time of its run. notes list the changes; undo, unless nil, reverts them.
 func (p *Plan) Set(j *journal.Journal) (notes []*notebook.Message, undo func(context.Context) error, err error) {
-	if p.config == nil {
-		return nil, nil, nil
+	if p.config != nil {
+		if notes, undo, err = p.config.Set(j); err != nil {
+			return nil, nil, err
+		}
 	}
-	return p.config.Set(j)
+	if p.Study.KSM == "" {
+		return notes, undo, nil
+	}
+	m, err := ksm.Merge(j, p.Study.KSM)
+	if err != nil {
+		return nil, undo, fmt.Errorf("ksm: %w", err)
+	}
+	kind := undo
+	undo = func(ctx context.Context) error {
+		err := m.End(ctx)
+		if kind != nil {
+			err = errors.Join(err, kind(ctx))
+		}
+		return err
+	}
+	return append(notes, notebook.Say("ksm-for-the-run", "as", p.Study.KSM)), undo, nil
 }
 
 // timeout is how long a trial may take.

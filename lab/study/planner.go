@@ -119,7 +119,7 @@ func (p *planner) begin() {
 	p.Study = notebook.Study{
 		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
 		Created: time.Now().UTC(), Design: p.asked.Design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
-		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: p.asked.LoadFrom(), Lengths: s.Lengths,
+		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: p.asked.LoadFrom(), KSM: s.KSM, Lengths: s.Lengths,
 	}
 	if p.config != nil {
 		p.Study.Kind, p.Study.Config = p.asked.Kind.Name, p.config.Record()

@@ -210,6 +210,9 @@ func (a *Asked) Hash(planned notebook.Study, ready map[string]*workload.Ready) s
 	if len(s.Neighbours) > 0 {
 		parts = append(parts, s.Neighbours)
 	}
+	if planned.KSM != "" {
+		parts = append(parts, "ksm", planned.KSM)
+	}
 	if planned.LoadFrom != "" {
 		parts = append(parts, planned.LoadFrom)
 	}

@@ -45,6 +45,9 @@ type Spec struct {
 	// Neighbours are busy guests next to the measured ones; empty: none.
 	Neighbours Neighbours `yaml:"neighbours,omitempty"`
 
+	// KSM makes the host's kernel merge pages that are alike, for the time of the run; empty: the host stays as it is.
+	KSM string `yaml:"ksm,omitempty"`
+
 	// LoadFrom is another machine that runs the loads of services, ssh://[USER@]HOST[:PORT]; empty: this host.
 	LoadFrom string `yaml:"load_from,omitempty"`
 
@@ -63,6 +66,9 @@ type Spec struct {
 	config  measure.Config // what Measured says
 	where   string         // the file, for errors; empty if there is none
 }
+
+// Allowed implements yamlfile.Limited.
+func (Spec) Allowed() map[string][]string { return map[string][]string{"ksm": notebook.KSMSettings} }
 
 // located adds to an error its place in the study file, if the study has one.
 func (s *Spec) located(err error, path ...any) error {

@@ -21,7 +21,7 @@ var nameOK = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
 // validate returns the first problem of the study that the file itself shows; nil: none.
 func (s *Spec) validate() *problem {
-	for _, check := range []func() *problem{s.checkKeys, s.checkTop, s.checkFigures, s.checkMeasured, s.checkLoadFrom} {
+	for _, check := range []func() *problem{s.checkKeys, s.checkTop, s.checkFigures, s.checkMeasured, s.checkLoadFrom, s.checkKSM} {
 		if p := check(); p != nil {
 			return p
 		}
@@ -164,6 +164,18 @@ func misread(key string, err error) *problem {
 func (s *Spec) checkLoadFrom() *problem {
 	if err := checkFrom(s.LoadFrom); err != nil {
 		return wrong("load_from: "+err.Error(), "load_from")
+	}
+	return nil
+}
+
+// checkKSM refuses what KSM cannot be, and KSM where the kind of study measures without it.
+func (s *Spec) checkKSM() *problem {
+	switch {
+	case s.KSM == "":
+	case !slices.Contains(notebook.KSMSettings, s.KSM):
+		return wrong(fmt.Sprintf("ksm: %q: must be %s", s.KSM, oneOf(notebook.KSMSettings)), "ksm")
+	case s.rules().Untimed:
+		return wrong(fmt.Sprintf("ksm: is of studies that time work, and this one has %s: leave it out; memory: has a ksm: of its own", s.measure.Name), "ksm")
 	}
 	return nil
 }

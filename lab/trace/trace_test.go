@@ -385,19 +385,29 @@ func samplesOfTheKernel(t testing.TB) {
 	}
 }
 
-// How long it ran is known to the end, also where its ruler hears of that before its last thread has left its core. What the machine below
-// takes between the thread's end and that moment is missing, so this needs a quiet host.
-func TestTheLastSliceIsOfTheTrial(t *testing.T) { require.Quiet(t, theLastSliceIsOfTheTrial) }
-
-func theLastSliceIsOfTheTrial(t testing.TB) {
+// How long it ran is known to the end, also where its ruler hears of that before its last thread has left its core. Only what the machine below
+// takes between the thread's end and that moment may be missing.
+func TestTheLastSliceIsOfTheTrial(t *testing.T) {
+	stolen := func() time.Duration {
+		c, err := proc.Host.CPUTime()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Stolen
+	}
+	before, missing := stolen(), 0.0
 	k := openKit(t, notebook.TracerScheduler)
 	for range 60 {
 		p, _ := watched(t, k, 1, loadCommand(t, "busy", "20"))
 		// A lost slice is some milliseconds. On a busy host the trial may get its core for only half a millisecond, and its way
 		// onto the core is a tenth of that.
 		if run := p.Figures["run_s"]; p.Lost == 0 && run < 0.9*p.Wall[notebook.WallUser]-0.0002 {
-			t.Fatalf("its slices on a core are of %.4f s, its account of %.4f s; %d events were lost: %v %v", run, p.Wall[notebook.WallUser], p.Lost, p.Wall, p.Figures)
+			t.Logf("its slices on a core are of %.4f s, its account of %.4f s; %d events were lost: %v %v", run, p.Wall[notebook.WallUser], p.Lost, p.Wall, p.Figures)
+			missing += p.Wall[notebook.WallUser] - run
 		}
+	}
+	if took := stolen() - before + proc.Tick; missing > took.Seconds() { // the kernel tells whole ticks
+		t.Errorf("slices of %.4f s are missing, and the machine below took at most %v", missing, took)
 	}
 }
 
@@ -492,11 +502,8 @@ func TestThreadsByWord(t *testing.T) {
 	}
 }
 
-// A service: the guest's threads exist before, and the trial is the life of a child of a ruler elsewhere. The service runs for a time by its
-// own CPU clock, from which the kernel takes what the machine below uses; the time breakdown has that too. So this needs a quiet host.
-func TestAServiceIsWatchedWhileItsLoadLives(t *testing.T) { require.Quiet(t, aServiceIsWatched) }
-
-func aServiceIsWatched(t testing.TB) {
+// A service: the guest's threads exist before, and the trial is the life of a child of a ruler elsewhere.
+func TestAServiceIsWatchedWhileItsLoadLives(t *testing.T) {
 	k := openKit(t, notebook.TracerScheduler)
 	service := load(t, nil, "run", "10", "10", "30")
 	threads, err := engine.ThreadsOf([]int{service.pid()}, 0)
@@ -527,8 +534,9 @@ func aServiceIsWatched(t testing.TB) {
 	if p.Wall[notebook.WallCore] > 0.1*took {
 		t.Skip("the host has no core left for the service")
 	}
-	// It sleeps for as long as it ran, each 10 ms; it is in the midst of either when the load ends.
-	if run, sleep := p.Wall[notebook.WallUser], p.Wall[notebook.WallSleep]; sleep < 0.01 || !near(sleep, run, 0.2, 0.02) {
+	// It sleeps for as long as it ran, each 10 ms; it is in the midst of either when the load ends. Its clock is the CPU time that it has used,
+	// which lacks what the machine below takes; and while it sleeps, the machine below may be late to wake it.
+	if run, sleep := p.Wall[notebook.WallUser], p.Wall[notebook.WallSleep]; sleep < 0.01 || sleep > 3*run+0.02 || run > 3*sleep+0.02 {
 		t.Errorf("ran %.3f s and slept %.3f s of %.3f s, want as much of each: %v", run, sleep, took, p.Wall)
 	}
 }

@@ -276,7 +276,7 @@ int main(int argc, char **argv)
 	long n = threads * rounds * OPERATIONS;
 
 	qsort(took, n, sizeof *took, order);
-	printf("{\"time_per_operation\":%.9g,\"operations\":%.9g,\"p50\":%.6g,\"p95\":%.6g,\"p99\":%.6g}\n", (ended - began) / n, n / (ended - began),
+	printf("{\"time_per_operation\":%.9g,\"operations\":%.9g,\"operations_done\":%ld,\"p50\":%.6g,\"p95\":%.6g,\"p99\":%.6g}\n", (ended - began) / n, n / (ended - began), n,
 	       took[n / 2], took[n * 95 / 100], took[n * 99 / 100]);
 	return 0;
 usage:

@@ -30,10 +30,16 @@ type config struct{ *kind.Config }
 
 // Identity is the numbers of guests, and how pages are merged: one guest's memory among two guests is not comparable with its
 // memory among many.
-func (c config) Identity() string { return fmt.Sprintf("%d %q %q", c.Guests, c.KSM, c.HugePages) }
+func (c config) Identity() string {
+	id := fmt.Sprintf("%d %q %q", c.Guests, c.KSM, c.HugePages)
+	if c.PageCache {
+		id += fmt.Sprint(c.PageCache)
+	}
+	return id
+}
 
 func (c config) Traits() data.Traits {
-	return data.Traits{NoWork: true, Constant: true, NoModel: true, Partial: true, Departs: c.HugePages != kind.HugePagesOff, Alike: kind.OfGuestMemory}
+	return data.Traits{NoWork: true, Constant: true, NoModel: true, Partial: true, Departs: c.HugePages != kind.HugePagesOff || !c.PageCache, Alike: kind.OfGuestMemory}
 }
 
 func (c config) Tally() data.Tally { return &tally{of: c.Config} }

@@ -23,7 +23,7 @@ var deviceIDs = map[string]pciID{
 	"qxl": {0x1b36, 0x0100}, "cirrus": {0x1013, 0x00b8},
 	"ich6": {0x8086, 0x2668}, "ich9": {0x8086, 0x293e},
 	"usb":     {0x8086, 0x293a},
-	"balloon": {0x1af4, 0x1002},
+	"balloon": {0x1af4, 0x1002}, notebook.Reporting: {0x1af4, 0x1002},
 }
 
 // screenName is the socket in the guest's folder at which a server shows its screen. It has no password, because only root can
@@ -72,6 +72,9 @@ func deviceArgs(list, screen string) (args []string) {
 	if has("balloon") {
 		args = append(args, "-device", "virtio-balloon-pci")
 	}
+	if has(notebook.Reporting) {
+		args = append(args, "-device", "virtio-balloon-pci,id="+notebook.Reporting+",free-page-reporting=on")
+	}
 	return args
 }
 
@@ -93,8 +96,13 @@ func (m *machine) devices(ctx context.Context) (string, error) {
 			err = errors.Join(err, e)
 		}
 	}
+	reporting, rerr := m.reporting(ctx)
+	err = errors.Join(err, rerr)
 	var list []string
 	for _, d := range notebook.Devices {
+		if d.Kind == notebook.Balloon && (d.Word == notebook.Reporting) != reporting {
+			continue
+		}
 		there := d.Word == "spice" && spice.Enabled || d.Word == "vnc" && vnc.Enabled
 		for _, b := range buses {
 			for _, is := range b.Devices {
@@ -108,13 +116,22 @@ func (m *machine) devices(ctx context.Context) (string, error) {
 	return strings.Join(list, ","), err
 }
 
+// reporting says whether QEMU takes the guest's reports of free pages.
+func (m *machine) reporting(ctx context.Context) (on bool, err error) {
+	err = m.qmp.with(ctx, "qom-get", map[string]string{"path": "/machine/peripheral/" + notebook.Reporting, "property": "free-page-reporting"}, &on)
+	if err != nil && strings.Contains(err.Error(), "DeviceNotFound") {
+		return false, nil
+	}
+	return on, err
+}
+
 // tryParts says why the host's QEMU lacks the machine's devices or its CPU model; nil if it has them. It makes a machine with them, and
 // ends it before it runs.
 func (d *Driver) tryParts(ctx context.Context, t notebook.Treatment, m notebook.Machine) (err error) {
 	if m.Devices == "" && m.CPU == "" && d.board == q35 {
 		return nil
 	}
-	kernel, initrd, err := d.boot(ctx, false)
+	kernel, initrd, err := d.boot(ctx, inGuest{})
 	if err != nil {
 		return err
 	}

@@ -624,6 +624,7 @@ func TestDeviceArgs(t *testing.T) {
 	for list, want := range map[string]string{
 		"":                           "",
 		"balloon":                    "-device virtio-balloon-pci ",
+		"reporting":                  "-device virtio-balloon-pci,id=reporting,free-page-reporting=on ",
 		"usb,balloon":                controllers + "-device virtio-balloon-pci ",
 		"cirrus,vnc,ich9":            "-vnc unix:/g/screen -device cirrus-vga -audiodev none,id=sound -device ich9-intel-hda -device hda-duplex,audiodev=sound ",
 		"qxl,spice,ich6,usb,balloon": virtManager + controllers + redirected + "-device virtio-balloon-pci ",

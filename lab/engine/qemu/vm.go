@@ -87,7 +87,7 @@ type Driver struct {
 	prepare   sync.Mutex
 	kernel    Kernel
 	disks     map[string]bootDisks // of machines that boot from disk, by their initramfs, without configuration
-	initramfs map[bool]string      // paths of those made so far, by whether their guests have a bridge inside
+	initramfs map[inGuest]string   // paths of those made so far
 }
 
 // bootTimes bound the time until the ruler's hello, by accelerator. A guest whose kernel mode KVM emulates takes one minute, and on
@@ -124,6 +124,7 @@ var (
 	guestModules     = []string{"virtio_console", "virtio_blk", "virtio_net", "ext4"}
 	containerModules = []string{"overlay"}
 	bridgeModules    = []string{"bridge", "veth"} // for a container in the VM with its own network namespace
+	balloonModule    = "virtio_balloon"           // so that the guest reports free pages
 	optionalModules  = []string{"crc32c_intel", "crc32c_generic"}
 )
 
@@ -143,11 +144,19 @@ func (d *Driver) chosen(ctx context.Context) (k Kernel, err error) {
 	return k, err
 }
 
+// inGuest is what only some guests have, and what their initramfs must therefore bring.
+type inGuest struct{ bridge, balloon bool }
+
+// needs is what a guest with these parameters and this machine has.
+func needs(p guestinit.Params, m notebook.Machine) inGuest {
+	return inGuest{p.Bridged(), slices.Contains(strings.Split(m.Devices, ","), notebook.Reporting)}
+}
+
 // boot returns the kernel and the initramfs, which the first call makes. bridged: its guests have a bridge inside.
-func (d *Driver) boot(ctx context.Context, bridged bool) (Kernel, string, error) {
+func (d *Driver) boot(ctx context.Context, in inGuest) (Kernel, string, error) {
 	d.prepare.Lock()
 	defer d.prepare.Unlock()
-	if path, ok := d.initramfs[bridged]; ok {
+	if path, ok := d.initramfs[in]; ok {
 		return d.kernel, path, nil
 	}
 	k, err := d.chosen(ctx)
@@ -167,17 +176,20 @@ func (d *Driver) boot(ctx context.Context, bridged bool) (Kernel, string, error)
 		}
 		files = append(files, more...)
 	}
-	if bridged {
+	if in.bridge {
 		wanted = append(wanted, bridgeModules...)
+	}
+	if in.balloon {
+		wanted = append(wanted, balloonModule)
 	}
 	path, err := makeInitramfs(d.State, d.Init, k, wanted, files)
 	if err != nil {
 		return Kernel{}, "", err
 	}
 	if d.initramfs == nil {
-		d.initramfs = make(map[bool]string)
+		d.initramfs = make(map[inGuest]string)
 	}
-	d.kernel, d.initramfs[bridged] = k, path
+	d.kernel, d.initramfs[in] = k, path
 	return k, path, nil
 }
 
@@ -297,7 +309,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		params.Mode, params.Cores = guestinit.ModeVMCN, cpus
 		params.Pinned, params.Whole = s.Provisioning == notebook.Pinned, s.Provisioning == notebook.Whole
 	}
-	kernel, initrd, err := d.boot(ctx, params.Bridged())
+	kernel, initrd, err := d.boot(ctx, needs(params, vm))
 	if err != nil {
 		return nil, err
 	}
@@ -699,7 +711,7 @@ var _ engine.Preparer = (*Driver)(nil)
 // Prepare makes what all guests with the image need: kernel, initramfs and disk. Provision does it too, but then it counts as a
 // part of the guest's start. The first guest on a bridge makes what only such guests need.
 func (d *Driver) Prepare(ctx context.Context, img *image.Image) error {
-	if _, _, err := d.boot(ctx, false); err != nil {
+	if _, _, err := d.boot(ctx, inGuest{}); err != nil {
 		return err
 	}
 	_, err := img.Disk(ctx)
@@ -715,15 +727,15 @@ func (d *Driver) Reads(ctx context.Context, s engine.Spec) ([]string, error) {
 	if d.container {
 		params.Mode = guestinit.ModeVMCN
 	}
-	kernel, initrd, err := d.boot(ctx, params.Bridged())
+	vm, err := notebook.ParseMachine(s.Machine)
+	if err != nil {
+		return nil, err
+	}
+	kernel, initrd, err := d.boot(ctx, needs(params, vm))
 	if err != nil {
 		return nil, err
 	}
 	root, err := s.Image.Disk(ctx)
-	if err != nil {
-		return nil, err
-	}
-	vm, err := notebook.ParseMachine(s.Machine)
 	if err != nil {
 		return nil, err
 	}

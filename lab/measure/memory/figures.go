@@ -49,7 +49,7 @@ func figures(m record.Config, weights []record.Weight) map[string]float64 {
 			continue
 		}
 		if r := first.Last; m.Frames && first.Guests == 1 && len(all) > 1 && r != nil && r.RAM != nil && r.RAM.Why == nil {
-			set(record.IdleAlone, float64(r.RAM.Idle()))
+			set(record.IdleAlone, float64(r.RAM.Unused()))
 		}
 		if first.Guests == 1 && len(all) > 1 {
 			set(record.AloneRSS, float64(first.RSS))

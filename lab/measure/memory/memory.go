@@ -74,7 +74,7 @@ func read(n *yaml.Node, workloads []string) (measure.Config, error) {
 }
 
 func (f file) config() (measure.Config, error) {
-	out := config{roots: f.Roots, mergings: f.Merging, scales: host{}, Config: record.Config{Guests: slices.Clone(f.Guests), KSM: f.KSM, Frames: f.Frames, HugePages: f.HugePages}}
+	out := config{roots: f.Roots, mergings: f.Merging, scales: host{}, Config: record.Config{Guests: slices.Clone(f.Guests), KSM: f.KSM, Frames: f.Frames, HugePages: f.HugePages, PageCache: true}}
 	if err := measure.Refused(f); err != nil {
 		return nil, err
 	}
@@ -146,18 +146,8 @@ func (host) merge(j *journal.Journal, setting string) (merging, error) { return 
 // Record implements measure.Config.
 func (c config) Record() any { return &c.Config }
 
-// Identity implements measure.Config. Metrics have the names of folders of format 1, so that these folders go on.
-func (c config) Identity([]*workload.Ready) []any {
-	identity := c.Config
-	identity.Published = nil
-	for key, numbers := range c.Published {
-		if identity.Published == nil {
-			identity.Published = map[string][]float64{}
-		}
-		identity.Published[notebook.EarlierMetricName(record.Name, key)] = numbers
-	}
-	return []any{&identity}
-}
+// Identity implements measure.Config.
+func (c config) Identity([]*workload.Ready) []any { return []any{&c.Config} }
 
 // Factors implements measure.Config.
 func (c config) Factors() []measure.Factor {

@@ -4,7 +4,6 @@ package memory
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -297,35 +296,23 @@ func TestARehearsalMeasuresOneGuest(t *testing.T) {
 	}
 }
 
-// The identity, on which a study's hash rests, has the names of metrics in folders of format 1: such a folder goes on.
-func TestIdentityHasEarlierNames(t *testing.T) {
-	c, err := file{Published: map[string][]float64{"guest_pss_alone": {235}, "duplicates_within": {28, 0.5, 0.5, 29}}}.config()
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = `[{"guests":[1,2],"published":{"PSS alone":[235],"duplicates within":[28,0.5,0.5,29]}}]`
-	if got, err := json.Marshal(c.Identity(nil)); err != nil || string(got) != want {
-		t.Errorf("%s, %v, want %s", got, err, want)
-	}
-}
-
 func TestMemoryOfAFile(t *testing.T) {
 	for _, c := range []struct {
 		in   file
 		want string // in the error; otherwise the value
 	}{
-		{file{}, "{[1 2]  false  map[] }"},
-		{file{Guests: []int{1, 2, 8}, KSM: "paper"}, "{[1 2 8] paper false  map[] }"},
+		{file{}, "{[1 2]  false true  map[] }"},
+		{file{Guests: []int{1, 2, 8}, KSM: "paper"}, "{[1 2 8] paper false true  map[] }"},
 		{file{Guests: []int{0}}, "guests: [0]: must be numbers from 1 to 1000, each greater than the one before"},
 		{file{Guests: []int{2, 2}}, "guests: "},
 		{file{Guests: []int{1001}}, "guests: "},
-		{file{Guests: []int{1, 2}, Frames: true, HugePages: "off"}, "{[1 2]  true off map[] }"},
-		{file{Published: map[string][]float64{"PSS alone": {235}, "duplicates within": {28, 0.5, 0.5, 29}}}, "{[1 2]  false  map[duplicates_within:[28 0.5 0.5 29] guest_pss_alone:[235]] }"},
-		{file{Published: map[string][]float64{"guest_pss_alone": {235}}}, "{[1 2]  false  map[guest_pss_alone:[235]] }"},
+		{file{Guests: []int{1, 2}, Frames: true, HugePages: "off"}, "{[1 2]  true true off map[] }"},
+		{file{Published: map[string][]float64{"PSS alone": {235}, "duplicates within": {28, 0.5, 0.5, 29}}}, "{[1 2]  false true  map[duplicates_within:[28 0.5 0.5 29] guest_pss_alone:[235]] }"},
+		{file{Published: map[string][]float64{"guest_pss_alone": {235}}}, "{[1 2]  false true  map[guest_pss_alone:[235]] }"},
 		{file{Published: map[string][]float64{"duplicates within": {29}}}, "published: duplicates within: [29]: must be a metric of this study"},
 		{file{Published: map[string][]float64{"own pages": {91}}}, "published: own pages: [91]: must be a metric of this study"},
 		{file{HugePages: "never"}, `huge_pages: "never": must be off`},
-		{file{Roots: []string{"copied"}}, "{[1 2]  false  map[] }"},
+		{file{Roots: []string{"copied"}}, "{[1 2]  false true  map[] }"},
 		{file{Roots: []string{"shared", "own"}}, `roots: "own": must be shared or copied`},
 		{file{KSM: "on"}, `ksm: "on": must be paper or kernel`},
 	} {

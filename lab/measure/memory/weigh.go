@@ -188,11 +188,15 @@ func (host) weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatmen
 	if err != nil {
 		return w, err
 	}
-	s, err := memory.Scan(ctx, pids, memory.Options{Contents: true})
+	s, err := memory.Scan(ctx, pids, memory.Options{Contents: true, Cache: true})
 	if err != nil {
 		return w, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	if s.Cached >= 0 {
+		bytes := s.Cached * memory.PageSize
+		w.PageCache = &bytes
+	}
 	n := len(guests)
 	changed, out, err := askAgain(ctx, guests[n-1], h.groups[n-1].RAM, asked)
 	if err != nil {

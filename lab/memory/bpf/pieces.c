@@ -1,5 +1,5 @@
-// Reads a piece of each of many frames of the host's memory, and returns a hash of each piece. `make generate` compiles it. It reads no
-// structure of the kernel, and only the piece of each page. A frame that cannot be read gives 0.
+// Reads a piece of each of many frames of the host's memory, and returns a hash of each piece; or reads a whole frame. `make generate` compiles
+// it. It reads no structure of the kernel. A frame that cannot be read gives 0.
 #include <linux/types.h>
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -49,6 +49,28 @@ SEC("syscall") int pieces(u32 *which)
 	if (!b)
 		return 1;
 	bpf_loop(b->n < BLOCK ? b->n : BLOCK, hash, &b, 0);
+	return 0;
+}
+
+// A whole frame, for pages that no process has an address for.
+struct whole {
+	u64 direct;
+	u64 frame;
+	u64 read; // 1: the bytes are the frame's
+	unsigned char bytes[4096];
+};
+
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, u32); __type(value, struct whole); } wholes SEC(".maps");
+
+// whole reads one frame.
+SEC("syscall") int whole(u32 *which)
+{
+	u32 k = *which;
+	struct whole *w = bpf_map_lookup_elem(&wholes, &k);
+
+	if (!w)
+		return 1;
+	w->read = !bpf_probe_read_kernel(w->bytes, sizeof w->bytes, (void *)(w->direct + w->frame * 4096));
 	return 0;
 }
 

@@ -19,6 +19,10 @@ type Config struct {
 	KSM    string `json:"ksm,omitempty"`    // one of KSMSettings: guests are weighed a second time with their pages merged; empty: they are not
 	Frames bool   `json:"frames,omitempty"` // VMs are asked how they use each frame of their memory (section 6.5)
 
+	// PageCache: pages are also compared with those of the host's page cache that no process maps, as in the paper (section 6.2). Folders of
+	// earlier versions were not.
+	PageCache bool `json:"page_cache,omitempty"`
+
 	HugePages string `json:"huge_pages,omitempty"` // HugePagesOff: the host makes no huge pages during the run (section 6.6.1); empty: the host's setting
 
 	// Published are the paper's figures for VMs, in MiB, by the keys of the metrics below. The report shows them next to the
@@ -62,6 +66,10 @@ type Weight struct {
 	// KernelCopy is not in the total: the copies of guests' kernels that emulators keep because Tare makes them boot a kernel file.
 	// A VM that boots from its disk has none.
 	KernelCopy int64 `json:"kernel_copy,omitempty"`
+
+	// PageCache is the size of the host's page cache that no process maps, with which pages were compared; nil: they were not, because this
+	// kernel lets nobody read frames.
+	PageCache *int64 `json:"page_cache,omitempty"`
 
 	Last     *notebook.MemoryGuest `json:"last,omitempty"` // the account of the latest guest, without its ruler; only the largest of its files
 	Changed  int64                 `json:"changed"`        // pages that had changed at the second look
@@ -112,7 +120,7 @@ var (
 	GuestFree = notebook.Metric{Name: "own_pages_guest_free", Unit: "MiB"}
 	Left      = notebook.Metric{Name: "duplicates_left", Unit: "MiB"}  // own pages whose content another page has too: after merging, what KSM leaves
 	Idle      = notebook.Metric{Name: "idle_pages", Unit: "MiB"}       // idle: own pages that the guest has not used recently, without duplicates (section 6.6.3)
-	IdleAlone = notebook.Metric{Name: "idle_pages_alone", Unit: "MiB"} // idle pages of a single guest, not merged
+	IdleAlone = notebook.Metric{Name: "idle_pages_alone", Unit: "MiB"} // idle pages of a single guest, not merged; also those whose content only somebody else has
 	Best      = notebook.Metric{Name: "own_pages_best", Unit: "MiB"}   // own pages without Left and Idle (section 6.8)
 
 	// The columns of Table 6.4, as the host sees pages: all three kinds of place together.

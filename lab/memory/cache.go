@@ -1,0 +1,149 @@
+//go:build linux
+
+package memory
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"slices"
+
+	"tare/lab/proc"
+)
+
+// inCache is what the kernel says of a frame that is a file's in the page cache, as far as /proc/kpageflags has it. notFile are the flags
+// that no such frame has: shared memory and what can be swapped is not a file's.
+const (
+	inCache = uint64(kpfLRU)
+	notFile = uint64(kpfSlab | kpfBuddy | kpfAnon | kpfSwapBacked | kpfHuge | kpfHWPoison | kpfNoPage | kpfKSM | kpfOffline | kpfZeroPage)
+)
+
+// ofCache reports whether the page is in the page cache and no process maps it.
+func (s *Snapshot) ofCache(p *Page) bool { return s.cache > 0 && s.Region(p).Process == s.cache-1 }
+
+// cacheFrames are frames whose flags are read together.
+const cacheFrames = 1 << 13
+
+// readCache lists the frames of the host's page cache that no process maps and whose piece some process's page has too. They belong to a
+// process that does not exist, with number 0 (Algorithm 2 of "virtualization-overheads", section 6.2, looks at every frame of the host).
+func (s *scanner) readCache(ctx context.Context) (err error) {
+	alike, free, err := s.pieceFilter()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, free()) }()
+	s.Processes = append(s.Processes, Process{})
+	s.cache, s.Cached = len(s.Processes), 0
+	s.Regions = append(s.Regions, Region{proc.Mapping{End: 1 << 63, Inode: 1, Path: "page cache"}, s.cache - 1})
+	flags, counts, found := make([]byte, 8*cacheFrames), make([]byte, 8*cacheFrames), make([]uint64, 0, cacheFrames)
+	for first := uint64(0); ; first += cacheFrames {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := s.flags.ReadAt(flags, int64(first)*8)
+		if err != nil && err != io.EOF {
+			return fmt.Errorf("%s: of frame %#x: %w", s.flags.Name(), first, err)
+		}
+		if n < 8 {
+			return nil
+		}
+		found = found[:0]
+		for i := 0; i+8 <= n; i += 8 {
+			if f := binary.NativeEndian.Uint64(flags[i:]); f&inCache != 0 && f&notFile == 0 {
+				found = append(found, first+uint64(i/8))
+			}
+		}
+		if len(found) == 0 {
+			continue
+		}
+		n, err = s.counts.ReadAt(counts, int64(first)*8)
+		if err != nil && err != io.EOF {
+			return fmt.Errorf("%s: of frame %#x: %w", s.counts.Name(), first, err)
+		}
+		found = slices.DeleteFunc(found, func(frame uint64) bool {
+			at := int(frame-first) * 8
+			return at+8 > n || binary.NativeEndian.Uint64(counts[at:]) != 0
+		})
+		s.Cached += int64(len(found))
+		for of := range slices.Chunk(found, block) {
+			if err := s.addCached(of, alike); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// addCached lists those of at most a block of frames whose pieces are alike.
+func (s *scanner) addCached(found []uint64, alike func(hash uint64) bool) error {
+	hashes := slices.Clone(found)
+	if err := s.frames.hash(0, hashes); err != nil {
+		return err
+	}
+	for i, frame := range found {
+		if hashes[i] == 0 || !alike(hashes[i]) {
+			continue
+		}
+		n := len(s.Pages)
+		pages, err := s.store.pages(n + 1)
+		if err != nil {
+			return err
+		}
+		pages[n] = Page{Frame: frame, hash: hashes[i], at: uint32(n), region: uint32(len(s.Regions) - 1), flags: kpfLRU | flagFile | flagInFile}
+		s.Pages = pages
+	}
+	return nil
+}
+
+// pieceFilter returns a function that reports whether some page listed so far may have a piece with this hash. One that it denies, none
+// has. It uses about 2 bytes for each page until it is freed.
+func (s *Snapshot) pieceFilter() (alike func(hash uint64) bool, free func() error, err error) {
+	size := max(6, bits.Len(uint(len(s.Pages))*8))
+	seen, free, err := s.store.list(1 << (size - 5))
+	if err != nil {
+		return nil, nil, err
+	}
+	place := func(hash uint64) (word int, bit uint32) {
+		at := hash >> (64 - size)
+		return int(at / 32), 1 << (at % 32)
+	}
+	for i := range s.Pages {
+		if h := s.Pages[i].hash; h != 0 {
+			word, bit := place(h)
+			seen[word] |= bit
+		}
+	}
+	return func(hash uint64) bool {
+		word, bit := place(hash)
+		return seen[word]&bit != 0
+	}, free, nil
+}
+
+// stillCached says which of these pages are no longer in the page cache with nobody who maps them.
+func (s *scanner) stillCached(part []uint32, moved []bool) error {
+	var flags, count [8]byte
+	for i, k := range part {
+		at := int64(s.Pages[k].Frame) * 8
+		for file, to := range map[*kernelFile][]byte{s.flags: flags[:], s.counts: count[:]} {
+			if _, err := file.ReadAt(to, at); err != nil {
+				return fmt.Errorf("%s: of frame %#x: %w", file.Name(), s.Pages[k].Frame, err)
+			}
+		}
+		f := binary.NativeEndian.Uint64(flags[:])
+		moved[i] = f&inCache == 0 || f&notFile != 0 || binary.NativeEndian.Uint64(count[:]) != 0
+	}
+	return nil
+}
+
+// frameContents returns the hashes of n frames' pieces and of their whole contents; 0 for one that cannot be read.
+func (r *reader) frameContents(n int, frame func(i int) uint64) (pieces, wholes []uint64, err error) {
+	r.unknown(n)
+	for i := range n {
+		if err := r.frames.whole(r.worker, frame(i), func(page []byte) { r.digest(i, page) }); err != nil {
+			return nil, nil, err
+		}
+	}
+	return r.some, r.full, nil
+}
