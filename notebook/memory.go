@@ -78,12 +78,13 @@ type MemoryPart struct {
 
 // MemoryRAM is a VM's memory by what it is to its guest (section 6.5).
 type MemoryRAM struct {
-	Bytes      int64             `json:"bytes"`           // memory that its guest can have
-	Kinds      []MemoryFrames    `json:"kinds"`           // all of this memory, by kind
-	Emulator   MemoryFrames      `json:"emulator"`        // the other memory of its processes
-	Files      []MemoryFrames    `json:"files,omitempty"` // page cache by file, if the guest was asked; largest Own first
-	Unnamed    MemoryFrames      `json:"unnamed"`         // page cache of files that were not found
-	Fewer      int               `json:"fewer,omitempty"` // files that are not listed: they count in Others
+	Bytes      int64             `json:"bytes"`            // memory that its guest can have
+	Mapped     *int64            `json:"mapped,omitempty"` // memory that the hypervisor's tables map (EPT, NPT); nil: unknown
+	Kinds      []MemoryFrames    `json:"kinds"`            // all of this memory, by kind
+	Emulator   MemoryFrames      `json:"emulator"`         // the other memory of its processes
+	Files      []MemoryFrames    `json:"files,omitempty"`  // page cache by file, if the guest was asked; largest Own first
+	Unnamed    MemoryFrames      `json:"unnamed"`          // page cache of files that were not found
+	Fewer      int               `json:"fewer,omitempty"`  // files that are not listed: they count in Others
 	Others     MemoryFrames      `json:"others"`
 	Out        *Message          `json:"files_left_out,omitempty"` // which files were not looked for, and why
 	AtHand     int64             `json:"at_hand"`                  // part of FramesKernel: free frames that the guest's CPUs keep at hand (/proc/zoneinfo)
@@ -122,6 +123,18 @@ func (r *MemoryRAM) Idle() (bytes int64) {
 		bytes += k.Idle
 	}
 	return bytes
+}
+
+// Unmapped is how much the host has for the guest's memory that the hypervisor's tables do not map, in bytes (section 6.5); known is false
+// where that is unknown.
+func (r *MemoryRAM) Unmapped() (bytes int64, known bool) {
+	if r.Mapped == nil {
+		return 0, false
+	}
+	for _, k := range r.Kinds {
+		bytes += k.RSS
+	}
+	return max(0, bytes-*r.Mapped), true
 }
 
 // Unused is all that is idle of its own by the paper's rule: the guest itself has no other page with the same content (section 6.6.3).

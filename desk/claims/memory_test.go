@@ -26,7 +26,7 @@ type guestWeight struct {
 	within, host, guests      float64 // duplicates
 
 	own, ram, emulator, files, kernel, processes, left, idle float64 // of the last guest
-	idleAlone                                                float64 // of a single guest
+	idleAlone, unmapped                                      float64 // of a single guest
 	anonAnon, fileFile, anonFile                             float64
 	forIt                                                    float64 // the host's kernel has for it
 }
@@ -35,7 +35,7 @@ type guestWeight struct {
 var asTheThesisSays = map[string]guestWeight{
 	"system cn lxc pinned": {forIt: 6, alone: 16, aloneRSS: 44, aloneKSM: 16, added: 9, addedKSM: 9, limit: 9, limitKSM: 9},
 	"system vm qemu kvm pinned": {forIt: 2, alone: 235, aloneRSS: 241, aloneKSM: 187, added: 180, addedKSM: 91, limit: 180, limitKSM: 90, within: 29, host: 32, guests: 59,
-		own: 91, ram: 68, emulator: 23, files: 40, kernel: 15, processes: 11, left: 26, idle: 2, idleAlone: 5.38, anonAnon: 94, fileFile: 10.5, anonFile: 15.5},
+		own: 91, ram: 68, emulator: 23, files: 40, kernel: 15, processes: 11, left: 26, idle: 2, idleAlone: 5.38, unmapped: 2, anonAnon: 94, fileFile: 10.5, anonFile: 15.5},
 	"system-used vm qemu kvm pinned":   {alone: 400, idleAlone: 100}, // of which the thesis has no number
 	"system root=copied cn lxc pinned": {alone: 16, aloneRSS: 44, aloneKSM: 16, added: 15.5, addedKSM: 15.5, limit: 15.5, limitKSM: 15.5},
 
@@ -53,7 +53,7 @@ var asTheThesisSays = map[string]guestWeight{
 var otherwise = map[string]guestWeight{
 	"system cn lxc pinned": {forIt: 2, alone: 200, aloneRSS: 200, aloneKSM: 100, added: 200, addedKSM: 100, limit: 220, limitKSM: 120},
 	"system vm qemu kvm pinned": {forIt: 6, alone: 50, aloneRSS: 100, aloneKSM: 50, added: 60, addedKSM: 60, limit: 60, limitKSM: 60, within: 40, host: 24, guests: 20,
-		own: 91, ram: 23, emulator: 68, files: 2, kernel: 1, processes: 20, left: 80, idle: 11, idleAlone: 20, anonAnon: 10.5, fileFile: 94, anonFile: 15.5},
+		own: 91, ram: 23, emulator: 68, files: 2, kernel: 1, processes: 20, left: 80, idle: 11, idleAlone: 20, unmapped: 20, anonAnon: 10.5, fileFile: 94, anonFile: 15.5},
 	"system-used vm qemu kvm pinned":   {alone: 50, idleAlone: 10},
 	"system root=copied cn lxc pinned": {alone: 200, aloneRSS: 200, aloneKSM: 100, added: 200, addedKSM: 100, limit: 220, limitKSM: 120},
 
@@ -126,7 +126,7 @@ func weighed(t *testing.T, m memory.Config, size string, of map[string]guestWeig
 			memory.Alone: w.alone, memory.AloneRSS: w.aloneRSS, memory.AloneKSM: w.aloneKSM,
 			memory.Added: w.added, memory.AddedKSM: w.addedKSM, memory.Asymptote: w.limit, memory.LimitKSM: w.limitKSM,
 			memory.Own: w.own, memory.RAM: w.ram, memory.Emulator: w.emulator, memory.GuestFile: w.files, memory.GuestCore: w.kernel, memory.GuestAnon: w.processes,
-			memory.Left: w.left, memory.Idle: w.idle, memory.IdleAlone: w.idleAlone, memory.Best: w.own - w.left - w.idle,
+			memory.Left: w.left, memory.Idle: w.idle, memory.IdleAlone: w.idleAlone, memory.Unmapped: w.unmapped, memory.Best: w.own - w.left - w.idle,
 			memory.AnonAnon: w.anonAnon, memory.FileFile: w.fileFile, memory.AnonFile: w.anonFile,
 			memory.Within: w.within, memory.WithHost: w.host, memory.WithGuests: w.guests, memory.Kernel: w.forIt,
 		}
@@ -149,7 +149,7 @@ var (
 // askedOf are the claims that only studies test which ask VMs what their memory is to them.
 var askedOf = []string{
 	"increment-emulator", "increment-emulator-number", "increment-ram-number", "increment-ram", "increment-anonymous", "increment-files-number", "increment-anonymous-number", "duplicates-all", "duplicates-ksm", "idle-pages",
-	"idle-pages-load", "idle-pages-increment", "waterfall", "waterfall-third",
+	"idle-pages-load", "idle-pages-increment", "increment-unmapped", "waterfall", "waterfall-third",
 }
 
 // limits are the claims on many guests, which footprint's two say nothing of.

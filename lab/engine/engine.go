@@ -120,6 +120,9 @@ type Machine interface {
 	RAM(ctx context.Context) ([]frames.Piece, error)
 	// KernelFile is the kernel's file that its process boots.
 	KernelFile() string
+	// Mapped is how much of the guest's memory the tables map by which the hypervisor translates the guest's addresses (EPT, NPT, shadow
+	// tables), in bytes; known is false where nothing tells.
+	Mapped(ctx context.Context) (bytes int64, known bool, err error)
 }
 
 // Thread is one of the host's threads that belongs to a guest.

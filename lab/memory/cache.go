@@ -9,7 +9,11 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
+	"runtime"
 	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"tare/lab/proc"
 )
@@ -38,61 +42,86 @@ func (s *scanner) readCache(ctx context.Context) (err error) {
 	s.Processes = append(s.Processes, Process{})
 	s.cache, s.Cached = len(s.Processes), 0
 	s.Regions = append(s.Regions, Region{proc.Mapping{End: 1 << 63, Inode: 1, Path: "page cache"}, s.cache - 1})
-	flags, counts, found := make([]byte, 8*cacheFrames), make([]byte, 8*cacheFrames), make([]uint64, 0, cacheFrames)
-	for first := uint64(0); ; first += cacheFrames {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n, err := s.flags.ReadAt(flags, int64(first)*8)
-		if err != nil && err != io.EOF {
-			return fmt.Errorf("%s: of frame %#x: %w", s.flags.Name(), first, err)
-		}
-		if n < 8 {
-			return nil
-		}
-		found = found[:0]
-		for i := 0; i+8 <= n; i += 8 {
-			if f := binary.NativeEndian.Uint64(flags[i:]); f&inCache != 0 && f&notFile == 0 {
-				found = append(found, first+uint64(i/8))
+	var next atomic.Uint64 // the first frame that no worker has taken
+	workers, ctx := errgroup.WithContext(ctx)
+	for i := range runtime.GOMAXPROCS(0) {
+		w := cacheWorker{scanner: s, nth: i, alike: alike, flags: make([]byte, 8*cacheFrames), counts: make([]byte, 8*cacheFrames), found: make([]uint64, 0, cacheFrames)}
+		workers.Go(func() error {
+			for ctx.Err() == nil {
+				if over, err := w.look(next.Add(cacheFrames) - cacheFrames); over || err != nil {
+					return err
+				}
 			}
-		}
-		if len(found) == 0 {
-			continue
-		}
-		n, err = s.counts.ReadAt(counts, int64(first)*8)
-		if err != nil && err != io.EOF {
-			return fmt.Errorf("%s: of frame %#x: %w", s.counts.Name(), first, err)
-		}
-		found = slices.DeleteFunc(found, func(frame uint64) bool {
-			at := int(frame-first) * 8
-			return at+8 > n || binary.NativeEndian.Uint64(counts[at:]) != 0
+			return ctx.Err()
 		})
-		s.Cached += int64(len(found))
-		for of := range slices.Chunk(found, block) {
-			if err := s.addCached(of, alike); err != nil {
-				return err
-			}
-		}
 	}
+	return workers.Wait()
 }
 
-// addCached lists those of at most a block of frames whose pieces are alike.
-func (s *scanner) addCached(found []uint64, alike func(hash uint64) bool) error {
+// cacheWorker is one of the goroutines that look for frames of the page cache, with its buffers.
+type cacheWorker struct {
+	*scanner
+	nth           int
+	alike         func(hash uint64) bool
+	flags, counts []byte
+	found         []uint64
+}
+
+// look lists the frames of a part that begins with first. over says that the host has no such frames.
+func (w *cacheWorker) look(first uint64) (over bool, err error) {
+	n, err := w.scanner.flags.ReadAt(w.flags, int64(first)*8)
+	if err != nil && err != io.EOF {
+		return false, fmt.Errorf("%s: of frame %#x: %w", w.scanner.flags.Name(), first, err)
+	}
+	if n < 8 {
+		return true, nil
+	}
+	w.found = w.found[:0]
+	for i := 0; i+8 <= n; i += 8 {
+		if f := binary.NativeEndian.Uint64(w.flags[i:]); f&inCache != 0 && f&notFile == 0 {
+			w.found = append(w.found, first+uint64(i/8))
+		}
+	}
+	if len(w.found) == 0 {
+		return false, nil
+	}
+	begin, end := w.found[0], w.found[len(w.found)-1]+1
+	n, err = w.scanner.counts.ReadAt(w.counts[:8*(end-begin)], int64(begin)*8)
+	if err != nil && err != io.EOF {
+		return false, fmt.Errorf("%s: of frame %#x: %w", w.scanner.counts.Name(), begin, err)
+	}
+	w.found = slices.DeleteFunc(w.found, func(frame uint64) bool {
+		at := int(frame-begin) * 8
+		return at+8 > n || binary.NativeEndian.Uint64(w.counts[at:]) != 0
+	})
+	for of := range slices.Chunk(w.found, block) {
+		if err := w.add(of); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// add lists those of at most a block of frames whose pieces are alike.
+func (w *cacheWorker) add(found []uint64) error {
 	hashes := slices.Clone(found)
-	if err := s.frames.hash(0, hashes); err != nil {
+	if err := w.frames.hash(w.nth, hashes); err != nil {
 		return err
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Cached += int64(len(found))
 	for i, frame := range found {
-		if hashes[i] == 0 || !alike(hashes[i]) {
+		if hashes[i] == 0 || !w.alike(hashes[i]) {
 			continue
 		}
-		n := len(s.Pages)
-		pages, err := s.store.pages(n + 1)
+		n := len(w.Pages)
+		pages, err := w.store.pages(n + 1)
 		if err != nil {
 			return err
 		}
-		pages[n] = Page{Frame: frame, hash: hashes[i], at: uint32(n), region: uint32(len(s.Regions) - 1), flags: kpfLRU | flagFile | flagInFile}
-		s.Pages = pages
+		pages[n] = Page{Frame: frame, hash: hashes[i], at: uint32(n), region: uint32(len(w.Regions) - 1), flags: kpfLRU | flagFile | flagInFile}
+		w.Pages = pages
 	}
 	return nil
 }

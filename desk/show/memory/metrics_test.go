@@ -11,7 +11,7 @@ import (
 
 // The metrics have keys in folders and captions in texts. In folders of format 1 the captions were the names.
 func TestMetricsHaveKeysAndCaptions(t *testing.T) {
-	newer := map[string]string{"guest_charged": "charged to its cgroup", "guest_charged_files": "charged to its cgroup: files"} // than format 1
+	newer := map[string]string{"guest_charged": "charged to its cgroup", "guest_charged_files": "charged to its cgroup: files", "ram_not_mapped": "RAM not mapped"} // than format 1
 	showtest.Captions(t, newer)
 	all := append(kind.Config{Guests: []int{1, 2, 3}, KSM: notebook.KSMSettings[0], Frames: true}.Figures(), kind.PSS)
 	older := slices.DeleteFunc(all, func(m notebook.Metric) bool { return newer[m.Name] != "" })

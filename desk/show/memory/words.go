@@ -53,6 +53,7 @@ var _ = words.AddCaptions(notebook.MetricNames{
 	"duplicates_left":           "duplicates left",
 	"idle_pages":                "idle pages",
 	"idle_pages_alone":          "idle pages alone",
+	"ram_not_mapped":            "RAM not mapped",
 	"own_pages_best":            "own pages at best",
 	"duplicates_anonymous":      "anonymous duplicates",
 	"duplicates_file":           "file duplicates",

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -672,5 +673,31 @@ func TestHugePagesAfterAKill(t *testing.T) {
 	}
 	if n, err := number(file); err != nil || n != before {
 		t.Errorf("%d huge pages, %v; want %d again", n, err, before)
+	}
+}
+
+// What KVM counts is added up by the size of the pages; other providers, other counts and histograms are not. A count that is none is refused.
+func TestMapped(t *testing.T) {
+	for text, want := range map[string]struct {
+		bytes int64
+		known bool
+		wrong string
+	}{
+		`[]`: {},
+		`[{"provider":"kvm","stats":[{"name":"remote_tlb_flush","value":7},{"name":"halt_wait_hist","value":[1,2]}]}]`: {},
+		`[{"provider":"kvm","stats":[{"name":"pages_4k","value":3},{"name":"pages_2m","value":2},{"name":"pages_1g","value":0}]},
+		  {"provider":"other","stats":[{"name":"pages_4k","value":100}]}]`: {bytes: 3<<12 + 4<<20, known: true},
+		`[{"provider":"kvm","stats":[{"name":"pages_4k","value":-1}]}]`:             {wrong: "must be a number of pages"},
+		`[{"provider":"kvm","stats":[{"name":"pages_1g","value":99999999999999}]}]`: {wrong: "must be a number of pages"},
+		`[{"provider":"kvm","stats":[{"name":"pages_2m","value":[1]}]}]`:            {wrong: "must be a number of pages"},
+	} {
+		var said []statistics
+		if err := json.Unmarshal([]byte(text), &said); err != nil {
+			t.Fatal(err)
+		}
+		bytes, known, err := mapped(said)
+		if bytes != want.bytes || known != want.known || (err == nil) != (want.wrong == "") || err != nil && !strings.Contains(err.Error(), want.wrong) {
+			t.Errorf("%s: %d, %v, %v; want %+v", text, bytes, known, err, want)
+		}
 	}
 }

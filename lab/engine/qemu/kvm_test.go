@@ -123,6 +123,12 @@ func testKVM(t *testing.T, k engine.Kind, init string, kernel qemu.Kernel, accel
 		t.Errorf("the vCPU may run on CPUs %s, want %d", on, cpu)
 	}
 
+	if bytes, known, err := g.(engine.Machine).Mapped(ctx); err != nil || !known && accelerator == notebook.KVM || known && (bytes == 0 || bytes > 2*s.Instance.Memory) {
+		t.Errorf("of its %d bytes KVM maps %d, known: %v, %v", s.Instance.Memory, bytes, known, err)
+	} else {
+		t.Logf("of its %d bytes KVM maps %d, known: %v", s.Instance.Memory, bytes, known)
+	}
+
 	kit, err := trace.Open([]string{notebook.TracerHypervisor})
 	if err != nil {
 		t.Fatal(err)

@@ -78,6 +78,9 @@ func TestWhatAGuestsMemoryIsToIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if bytes, known, err := g.(engine.Machine).Mapped(ctx); err != nil || known && s.Accelerator == notebook.TCG {
+		t.Errorf("of an emulated VM %d bytes are mapped, known: %v, %v", bytes, known, err)
+	}
 	pids, err := g.Processes()
 	if err != nil {
 		t.Fatal(err)

@@ -50,6 +50,9 @@ func figures(m record.Config, weights []record.Weight) map[string]float64 {
 		}
 		if r := first.Last; m.Frames && first.Guests == 1 && len(all) > 1 && r != nil && r.RAM != nil && r.RAM.Why == nil {
 			set(record.IdleAlone, float64(r.RAM.Unused()))
+			if bytes, known := r.RAM.Unmapped(); known {
+				set(record.Unmapped, float64(bytes))
+			}
 		}
 		if first.Guests == 1 && len(all) > 1 {
 			set(record.AloneRSS, float64(first.RSS))

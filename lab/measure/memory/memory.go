@@ -115,7 +115,7 @@ type config struct {
 
 // scales read the memory of guests, and let the kernel merge their pages.
 type scales interface {
-	weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatment, system bool, asked depth) (record.Weight, error)
+	weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatment, as manner) (record.Weight, error)
 	// merge lets the kernel merge equal pages under one of notebook.KSMSettings. An error says why the host does not.
 	merge(j *journal.Journal, setting string) (merging, error)
 }
@@ -137,6 +137,13 @@ const (
 	eachFrame                   // how they use each frame
 	framesAndFiles              // the same, and the last VM also which files its page cache holds, which takes memory in that VM
 )
+
+// manner is how guests are weighed.
+type manner struct {
+	system bool  // they are whole systems, with an init of their own
+	asked  depth // what VMs are asked
+	cache  bool  // their pages are also compared with those of the host's page cache that no process maps, which takes seconds
+}
 
 // host weighs on this host.
 type host struct{}
@@ -273,7 +280,8 @@ func (s *subject) at(ctx context.Context, m record.Config, group *crowd.Group, t
 	if m.Frames && last && m.KSM == "" {
 		asked = framesAndFiles
 	}
-	w, err := s.scales.weigh(ctx, group.Guests, s.Treatment, s.Ready.Workload.System, asked)
+	as := manner{s.Ready.Workload.System, asked, last}
+	w, err := s.scales.weigh(ctx, group.Guests, s.Treatment, as)
 	if err != nil {
 		tr.Failure = notebook.ErrorMessage(err)
 		return nil
@@ -282,9 +290,9 @@ func (s *subject) at(ctx context.Context, m record.Config, group *crowd.Group, t
 	seen.Weights = append(seen.Weights, w)
 	if m.KSM != "" {
 		if m.Frames && last {
-			asked = framesAndFiles
+			as.asked = framesAndFiles
 		}
-		merged, cause, err := s.merged(ctx, m.KSM, group.Guests, asked)
+		merged, cause, err := s.merged(ctx, m.KSM, group.Guests, as)
 		if cause != nil || err != nil {
 			tr.Failure = cause
 			return err
@@ -301,7 +309,7 @@ func (s *subject) at(ctx context.Context, m record.Config, group *crowd.Group, t
 }
 
 // merged weighs the guests with their pages merged, and separates the pages again.
-func (s *subject) merged(ctx context.Context, setting string, guests []crowd.Guest, asked depth) (w record.Weight, cause *notebook.Message, err error) {
+func (s *subject) merged(ctx context.Context, setting string, guests []crowd.Guest, as manner) (w record.Weight, cause *notebook.Message, err error) {
 	merging, err := s.scales.merge(s.Journal(), setting)
 	if err != nil {
 		return w, notebook.Say("ksm", "cause", err), nil
@@ -319,7 +327,7 @@ func (s *subject) merged(ctx context.Context, setting string, guests []crowd.Gue
 	if err != nil {
 		return w, notebook.Say("ksm", "cause", err), nil
 	}
-	if w, err = s.scales.weigh(ctx, guests, s.Treatment, s.Ready.Workload.System, asked); err != nil {
+	if w, err = s.scales.weigh(ctx, guests, s.Treatment, as); err != nil {
 		return w, notebook.ErrorMessage(err), nil
 	}
 	w.Guests, w.KSM = len(guests), ksm

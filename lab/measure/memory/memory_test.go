@@ -40,6 +40,7 @@ type balance struct {
 	working  int               // guests whose work runs
 	resident int64             // growth of a guest so far
 	asked    []depth           // what guests were asked, at each weighing
+	cached   []bool            // whether they were compared with the host's page cache
 }
 
 func (l *balance) provision(w crowd.Want) (crowd.Guest, error) {
@@ -49,7 +50,7 @@ func (l *balance) provision(w crowd.Want) (crowd.Guest, error) {
 	return &load{measuretest.Guest{Lab: &l.Lab, T: w.Treatment, Does: l.work}, l}, nil
 }
 
-func (l *balance) weigh(_ context.Context, guests []crowd.Guest, _ notebook.Treatment, _ bool, asked depth) (w record.Weight, err error) {
+func (l *balance) weigh(_ context.Context, guests []crowd.Guest, _ notebook.Treatment, as manner) (w record.Weight, err error) {
 	if !l.ends && l.working != len(guests) {
 		return w, fmt.Errorf("%d of %d guests work", l.working, len(guests))
 	}
@@ -64,13 +65,14 @@ func (l *balance) weigh(_ context.Context, guests []crowd.Guest, _ notebook.Trea
 	w.Kernel = &kernel
 	w.Charged = &record.Charged{All: 5 * kernel, Files: 3 * kernel}
 	w.Last = &notebook.MemoryGuest{Duplicates: &notebook.MemoryDuplicates{Within: notebook.MemoryAlike{AnonAnon: 3 << 20}}}
-	l.asked = append(l.asked, asked)
-	if asked != outside { // Figure 6.4
+	l.asked, l.cached = append(l.asked, as.asked), append(l.cached, as.cache)
+	if as.asked != outside { // Figure 6.4
 		part := func(name string, own, alike, idle int64) notebook.MemoryFrames {
-			return notebook.MemoryFrames{Name: name, Own: own << 20, Alike: alike << 20, Idle: idle << 20}
+			return notebook.MemoryFrames{Name: name, RSS: own << 20, Own: own << 20, Alike: alike << 20, Idle: idle << 20, IdleElsewhere: alike << 20 / 2}
 		}
+		mapped := int64(66 << 20)
 		w.Last.Own = 91 << 20
-		w.Last.RAM = &notebook.MemoryRAM{Emulator: part("", 23, 4, 0), Kinds: []notebook.MemoryFrames{
+		w.Last.RAM = &notebook.MemoryRAM{Mapped: &mapped, Emulator: part("", 23, 4, 0), Kinds: []notebook.MemoryFrames{
 			part(notebook.FramesFile, 50, 20, 2), part(notebook.FramesShared, 5, 0, 0), part(notebook.FramesAnonymous, 6, 2, 1),
 			part(notebook.FramesSlab, 3, 0, 0), part(notebook.FramesReserved, 2, 0, 0), part(notebook.FramesFree, 2, 0, 0)}}
 	}
@@ -212,9 +214,12 @@ func TestFiguresSayHowAGuestUsesItsMemory(t *testing.T) {
 	if want := []depth{eachFrame, eachFrame, eachFrame, framesAndFiles}; !slices.Equal(l.asked, want) {
 		t.Errorf("asked %v, want %v", l.asked, want)
 	}
+	if want := []bool{false, false, true, true}; !slices.Equal(l.cached, want) {
+		t.Errorf("compared with the host's page cache: %v, want %v", l.cached, want)
+	}
 	for m, v := range map[notebook.Metric]float64{
 		record.Own: 91, record.Emulator: 23, record.RAM: 68, record.GuestFile: 55, record.GuestAnon: 6,
-		record.GuestCore: 5, record.GuestFree: 2, record.Left: 26, record.Idle: 3, record.IdleAlone: 3, record.Best: 62,
+		record.GuestCore: 5, record.GuestFree: 2, record.Left: 26, record.Idle: 3, record.IdleAlone: 14, record.Unmapped: 2, record.Best: 62,
 		record.AnonAnon: 3, record.FileFile: 0, record.AnonFile: 0,
 	} {
 		if got, ok := tr.Figures[m.Name]; !ok || got != v {

@@ -41,6 +41,19 @@ func ramOf(ctx context.Context, g crowd.Guest) (r *memory.RAM, why *notebook.Mes
 	return r, nil, err
 }
 
+// mappedOf is how much of a VM's memory the hypervisor's tables map; nil: nothing tells.
+func mappedOf(ctx context.Context, g crowd.Guest) (*int64, error) {
+	m, ok := g.Machine()
+	if !ok {
+		return nil, nil
+	}
+	bytes, known, err := m.Mapped(ctx)
+	if err != nil || !known {
+		return nil, err
+	}
+	return &bytes, nil
+}
+
 // kernelCopy finds the copy of the guest's kernel in the memory of a VM's process. QEMU reads the kernel file into its own memory,
 // from which the firmware fetches it, and keeps that copy as long as it lives. A VM that boots from its disk has no such copy.
 func kernelCopy(g crowd.Guest) (pid int, of memory.Span, err error) {
@@ -110,6 +123,7 @@ type hung struct {
 	rulers  memory.Guest
 	engines []int
 	copies  map[int]memory.Span // of guests' kernels, by process
+	mapped  *int64              // bytes of the last guest's memory that the hypervisor's tables map; nil: unknown
 	why     *notebook.Message   // why the last guest cannot tell how it uses its memory
 	kernel  int64               // bytes of kernel memory charged to the guests' cgroups
 	told    bool                // all cgroups report that charge
@@ -141,6 +155,9 @@ func (h *hung) add(ctx context.Context, nth int, g crowd.Guest, t notebook.Treat
 			if of.RAM, h.why, err = ramOf(ctx, g); err != nil {
 				return ofGuest(nth, notebook.ErrorMessage(err))
 			}
+			if h.mapped, err = mappedOf(ctx, g); err != nil {
+				return ofGuest(nth, notebook.ErrorMessage(err))
+			}
 		}
 	}
 	for _, pid := range of.PIDs {
@@ -170,11 +187,11 @@ func (h *hung) add(ctx context.Context, nth int, g crowd.Guest, t notebook.Treat
 
 // weigh reads the memory that all guests of a treatment together take from the host. Guests whose ruler the host can see are
 // weighed without it. VMs are asked how they use their memory.
-func (host) weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatment, system bool, asked depth) (w record.Weight, err error) {
+func (host) weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatment, as manner) (w record.Weight, err error) {
 	began := time.Now()
 	h := hung{rulers: memory.Guest{Name: "rulers", Kind: notebook.MemoryProcesses}, copies: map[int]memory.Span{}, told: true, charges: true}
 	for i, g := range guests {
-		if err := h.add(ctx, i+1, g, t, system, asked); err != nil {
+		if err := h.add(ctx, i+1, g, t, as.system, as.asked); err != nil {
 			return w, err
 		}
 	}
@@ -188,7 +205,7 @@ func (host) weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatmen
 	if err != nil {
 		return w, err
 	}
-	s, err := memory.Scan(ctx, pids, memory.Options{Contents: true, Cache: true})
+	s, err := memory.Scan(ctx, pids, memory.Options{Contents: true, Cache: as.cache})
 	if err != nil {
 		return w, err
 	}
@@ -198,7 +215,7 @@ func (host) weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatmen
 		w.PageCache = &bytes
 	}
 	n := len(guests)
-	changed, out, err := askAgain(ctx, guests[n-1], h.groups[n-1].RAM, asked)
+	changed, out, err := askAgain(ctx, guests[n-1], h.groups[n-1].RAM, as.asked)
 	if err != nil {
 		return w, err
 	}
@@ -213,7 +230,7 @@ func (host) weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatmen
 	last := all[n-1]
 	last.Files = last.Files[:min(len(last.Files), mostFiles)]
 	if r := last.RAM; r != nil {
-		r.Changed, r.Out = changed, out
+		r.Changed, r.Out, r.Mapped = changed, out, h.mapped
 		for _, f := range r.Files[min(len(r.Files), mostFiles):] {
 			r.Fewer++
 			r.Others.Add(f)

@@ -123,6 +123,9 @@ var (
 	IdleAlone = notebook.Metric{Name: "idle_pages_alone", Unit: "MiB"} // idle pages of a single guest, not merged; also those whose content only somebody else has
 	Best      = notebook.Metric{Name: "own_pages_best", Unit: "MiB"}   // own pages without Left and Idle (section 6.8)
 
+	// Unmapped is of a single guest, not merged: what the host has for its memory that the hypervisor's tables do not map (section 6.5).
+	Unmapped = notebook.Metric{Name: "ram_not_mapped", Unit: "MiB"}
+
 	// The columns of Table 6.4, as the host sees pages: all three kinds of place together.
 	AnonAnon = notebook.Metric{Name: "duplicates_anonymous", Unit: "MiB"}
 	FileFile = notebook.Metric{Name: "duplicates_file", Unit: "MiB"}
@@ -156,7 +159,7 @@ func (m Config) Figures() (all []notebook.Metric) {
 		{Within, true}, {WithHost, true}, {WithGuests, m.Guests[len(m.Guests)-1] > 1},
 		{AnonAnon, m.Frames}, {FileFile, m.Frames}, {AnonFile, m.Frames},
 		{Own, increment}, {Emulator, increment}, {RAM, increment}, {GuestFile, increment}, {GuestAnon, increment},
-		{GuestCore, increment}, {GuestFree, increment}, {Left, increment}, {Idle, m.Frames}, {IdleAlone, m.Frames && first && several}, {Best, increment},
+		{GuestCore, increment}, {GuestFree, increment}, {Left, increment}, {Idle, m.Frames}, {IdleAlone, m.Frames && first && several}, {Unmapped, m.Frames && first && several}, {Best, increment},
 	} {
 		if f.is {
 			all = append(all, f.Metric)
