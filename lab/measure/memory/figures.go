@@ -48,14 +48,11 @@ func figures(m record.Config, weights []record.Weight) map[string]float64 {
 		if ksm {
 			continue
 		}
-		if r := first.Last; m.Frames && first.Guests == 1 && len(all) > 1 && r != nil && r.RAM != nil && r.RAM.Why == nil {
-			set(record.IdleAlone, float64(r.RAM.Unused()))
-			if bytes, known := r.RAM.Unmapped(); known {
-				set(record.Unmapped, float64(bytes))
-			}
-		}
 		if first.Guests == 1 && len(all) > 1 {
 			set(record.AloneRSS, float64(first.RSS))
+			if m.Frames {
+				single(first.Last, set)
+			}
 		}
 		for of, bytes := range map[notebook.Metric]int64{
 			record.RSS: last.RSS, record.USS: last.USS, record.Tables: last.Tables,
@@ -91,6 +88,17 @@ func figures(m record.Config, weights []record.Weight) map[string]float64 {
 		inside(weights[len(weights)-1].Last, m.Increment(), set)
 	}
 	return f
+}
+
+// single sets the figures of how a guest that is alone uses its memory, if it was asked.
+func single(g *notebook.MemoryGuest, set func(m notebook.Metric, bytes float64)) {
+	if g == nil || g.RAM == nil || g.RAM.Why != nil {
+		return
+	}
+	set(record.IdleAlone, float64(g.RAM.Unused()))
+	if bytes, known := g.RAM.Unmapped(); known {
+		set(record.Unmapped, float64(bytes))
+	}
 }
 
 // inside sets the figures of the memory that only the latest guest has, if that guest was asked: where pages are merged what it adds
