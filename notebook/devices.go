@@ -32,7 +32,7 @@ var Devices = []Device{
 	{"balloon", Balloon}, {Reporting, Balloon},
 }
 
-// Reporting is the word for a balloon by which the guest's kernel reports pages that are free, which QEMU then gives back to the host.
+// Reporting is the word for a balloon by which the guest's kernel reports free pages. QEMU returns these to the host.
 const Reporting = "reporting"
 
 // VirtManager is the set of devices that virt-manager gave a new VM at the time of "virtualization-overheads" (2015).

@@ -125,8 +125,8 @@ func (r *MemoryRAM) Idle() (bytes int64) {
 	return bytes
 }
 
-// Unmapped is how much the host has for the guest's memory that the hypervisor's tables do not map, in bytes (section 6.5); known is false
-// where that is unknown.
+// Unmapped returns the bytes that the host holds for the guest's memory and that the hypervisor's page tables do not map (section 6.5); known is
+// false if that is unknown.
 func (r *MemoryRAM) Unmapped() (bytes int64, known bool) {
 	if r.Mapped == nil {
 		return 0, false
@@ -137,7 +137,7 @@ func (r *MemoryRAM) Unmapped() (bytes int64, known bool) {
 	return max(0, bytes-*r.Mapped), true
 }
 
-// Unused is all that is idle of its own by the paper's rule: the guest itself has no other page with the same content (section 6.6.3).
+// Unused returns the bytes of its own that are idle by the paper's rule: the guest has no other page with the same content (section 6.6.3).
 func (r *MemoryRAM) Unused() (bytes int64) {
 	for _, k := range r.Kinds {
 		bytes += k.Idle + k.IdleElsewhere
@@ -158,7 +158,7 @@ type MemoryFrames struct {
 	Alike int64  `json:"alike"` // of Own: another page has the same content, which would do for both
 	Idle  int64  `json:"idle"`  // of Own: no other has, and the guest has not used them of late (section 6.6.3)
 
-	// IdleElsewhere is of Alike: the guest has not used them of late and has no other page with their content, and somebody else has one.
+	// IdleElsewhere is the part of Alike that the guest has not used recently and that has its duplicates only outside the guest.
 	// The paper counts them as idle. A folder of an earlier version has 0.
 	IdleElsewhere int64 `json:"idle_elsewhere,omitempty"`
 }

@@ -325,7 +325,7 @@ type Study struct {
 	Ports      map[string]int      `json:"ports,omitempty"`     // by workload: where its service listens
 	Syncs      map[string]bool     `json:"syncs,omitempty"`     // by Label: whether results rest on synced writes; without an entry: not known
 	LoadFrom   string              `json:"load_from,omitempty"` // the machine that services were asked from, ssh://…; empty: the host
-	KSM        string              `json:"ksm,omitempty"`       // how the host's kernel merged pages that are alike during the run, one of KSMSettings; empty: as the host did
+	KSM        string              `json:"ksm,omitempty"`       // how the host's kernel merged identical pages during the run, one of KSMSettings; empty: the host's own setting
 	Lengths    map[string]string   `json:"lengths,omitempty"`   // what was chosen for parameters for which the study names the least, by Label with that
 	Treatments []Treatment         `json:"treatments"`
 	LeftOut    []LeftOut           `json:"left_out,omitempty"`

@@ -206,6 +206,21 @@ func fit(s string, size, room float64) string {
 	return "…"
 }
 
+// fitEnds shortens a text to a room in its middle: of names that begin alike the ends differ.
+func fitEnds(s string, size, room float64) string {
+	if width(s, size) <= room {
+		return s
+	}
+	runes := []rune(s)
+	for kept := len(runes) - 1; kept > 1; kept-- {
+		head, tail := runes[:(kept+1)/2], runes[len(runes)-kept/2:]
+		if t := strings.TrimSpace(string(head)) + "…" + strings.TrimSpace(string(tail)); width(t, size) <= room {
+			return t
+		}
+	}
+	return "…"
+}
+
 // within limits v to low and high; NaN becomes low.
 func within(v, low, high float64) float64 {
 	if math.IsNaN(v) {

@@ -294,9 +294,14 @@ func TestFit(t *testing.T) {
 		text string
 		room float64
 	}{{"container, docker, pinned", 60}, {"漢字漢字漢字", 30}, {"WWWW", 5}, {"", 10}} {
-		if got := fit(c.text, 10, c.room); width(got, 10) > c.room && got != "…" || got == c.text && width(c.text, 10) > c.room {
-			t.Errorf("%q in %g: %q, %g wide", c.text, c.room, got, width(got, 10))
+		for _, fit := range []func(string, float64, float64) string{fit, fitEnds} {
+			if got := fit(c.text, 10, c.room); width(got, 10) > c.room && got != "…" || got == c.text && width(c.text, 10) > c.room {
+				t.Errorf("%q in %g: %q, %g wide", c.text, c.room, got, width(got, 10))
+			}
 		}
+	}
+	if a, b := fitEnds("VM, CPU set, with no-kaslr", 10, 90), fitEnds("VM, CPU set, with no-kaslr no-thp", 10, 90); a == b || a[:3] != b[:3] {
+		t.Errorf("two names that begin alike are %q and %q", a, b)
 	}
 	// The widths are those of Liberation Sans, which are those of Helvetica and Arial.
 	if w := width("Hamburg", 1000); math.Abs(w-(722+556+833+556+556+333+556)) > 8 {

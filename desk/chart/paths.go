@@ -87,7 +87,7 @@ func (p *Paths) Draw() *Picture {
 		}
 		last := pts[len(pts)-1]
 		c.line(muted, 0.6, last.x+6, last.y, right+16, at[i])
-		c.text(right+19, at[i]+3.5, start, smallSize, ink, fit(l.named(form), smallSize, names))
+		c.text(right+19, at[i]+3.5, start, smallSize, ink, fitEnds(l.Name(form), smallSize, names-width(l.After, smallSize)+0.01)+l.After)
 	}
 	c.line(ink, 1, left, base, right, base)
 	return c

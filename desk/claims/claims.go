@@ -27,7 +27,7 @@ type Claim struct {
 	PaperCHR    float64     `yaml:"paper_chr,omitempty" json:"-"`                 // CHR of the paper's containers, if the finding is about small ones and names no CHR; otherwise 0
 	ExcludedToo bool        `yaml:"excluded_too" json:"-"`                        // also judge the claim on what the paper excludes
 	Without     []Exclusion `yaml:"-" json:"-"`
-	Otherwise   []Claim     `yaml:"-" json:"-"` // the claim about VMs that are made in other ways, for folders without those of this one; the first is judged of which most was measured
+	Otherwise   []Claim     `yaml:"-" json:"-"` // the same claim about other kinds of VM, for folders without this kind; the first with the fewest missing comparisons is judged
 	Hypothesis  Hypothesis  `yaml:"hypothesis" json:"-" jsonschema:"required"`
 }
 

@@ -41,8 +41,8 @@ func Judge(s *data.Summary, all []Claim) []Verdict {
 	return vs
 }
 
-// tree is a hypothesis about the rows that are there, and the treatments that it is about. The hypothesis is the claim's own or, where more of
-// it was measured, that of an alternative.
+// tree applies a claim's hypothesis to the measured rows, and returns the selectors that it needs. It uses the claim's own hypothesis, or an
+// alternative's if more of that was measured.
 func (j *judge) tree(c Claim) (best *node, needs []Selector) {
 	for _, as := range append([]Claim{c}, c.Otherwise...) {
 		j.without = as.Without
@@ -54,7 +54,7 @@ func (j *judge) tree(c Claim) (best *node, needs []Selector) {
 	return best, needs
 }
 
-// unmeasured is the number of comparisons of which a side is missing.
+// unmeasured counts the comparisons that lack a side.
 func (n *node) unmeasured() (all int) {
 	if n.kind == absent && !n.seen {
 		return 1

@@ -81,8 +81,8 @@ func TestMachineOfAFile(t *testing.T) {
 	}
 }
 
-// Of several machines of a file the first is judged that was measured for the claim, whatever the others say. An alternative is that of the
-// whole claim: both sides of a comparison are of one machine.
+// If a file names several machines, a claim is judged by the first that was measured for it, whatever the others show. An alternative replaces the
+// machine in the whole claim, so both sides of a comparison have the same machine.
 func TestMachinesOfAFile(t *testing.T) {
 	const text = `{paper: p, machine: [cpu=qemu64, usual], groups: [{name: g, about: {workload: cpu}, claims: [
   {id: one, place: b, finding: c, tolerance: t, hypothesis: {ratio: {of: {platform: vm, provisioning: pinned}, between: [1.5, 2.5]}}},

@@ -20,7 +20,7 @@ import (
 // File is a file of claims.
 type File struct {
 	Paper   string      `yaml:"paper" jsonschema:"required"`
-	Machine Values      `yaml:"machine,omitempty"` // how VMs are made, for selectors that do not say so: the first of these that was measured; empty: the usual machine
+	Machine Values      `yaml:"machine,omitempty"` // the kinds of VM, for selectors without machine: of several, the first with the fewest missing comparisons; empty: the usual machine
 	Without []Exclusion `yaml:"without,omitempty"` // exclusions of every claim
 	Groups  []group     `yaml:"groups" jsonschema:"required"`
 }

@@ -120,8 +120,8 @@ type Machine interface {
 	RAM(ctx context.Context) ([]frames.Piece, error)
 	// KernelFile is the kernel's file that its process boots.
 	KernelFile() string
-	// Mapped is how much of the guest's memory the tables map by which the hypervisor translates the guest's addresses (EPT, NPT, shadow
-	// tables), in bytes; known is false where nothing tells.
+	// Mapped returns how many bytes of the guest's memory the hypervisor's page tables map (EPT, NPT, shadow tables); known is false if nothing
+	// reports this.
 	Mapped(ctx context.Context) (bytes int64, known bool, err error)
 }
 

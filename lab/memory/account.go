@@ -252,7 +252,7 @@ func (s *Snapshot) duplicates(sums []tally, ownerOf func(*Page) int, filed func(
 	return known
 }
 
-// twins marks the frames of one content of which their owner has another. owners are sorted.
+// twins marks each frame whose owner has another frame with the same content. owners is sorted.
 func twins(class []Page, owners []int, ownerOf func(*Page) int) {
 	type had struct {
 		frame   uint64

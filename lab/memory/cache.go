@@ -18,8 +18,8 @@ import (
 	"tare/lab/proc"
 )
 
-// inCache is what the kernel says of a frame that is a file's in the page cache, as far as /proc/kpageflags has it. notFile are the flags
-// that no such frame has: shared memory and what can be swapped is not a file's.
+// In /proc/kpageflags, a frame of a file in the page cache has inCache and none of the flags in notFile. Shared memory and pages that can be swapped
+// are not of a file.
 const (
 	inCache = uint64(kpfLRU)
 	notFile = uint64(kpfSlab | kpfBuddy | kpfAnon | kpfSwapBacked | kpfHuge | kpfHWPoison | kpfNoPage | kpfKSM | kpfOffline | kpfZeroPage)
@@ -28,11 +28,11 @@ const (
 // ofCache reports whether the page is in the page cache and no process maps it.
 func (s *Snapshot) ofCache(p *Page) bool { return s.cache > 0 && s.Region(p).Process == s.cache-1 }
 
-// cacheFrames are frames whose flags are read together.
+// cacheFrames is the number of frames whose flags are read together.
 const cacheFrames = 1 << 13
 
-// readCache lists the frames of the host's page cache that no process maps and whose piece some process's page has too. They belong to a
-// process that does not exist, with number 0 (Algorithm 2 of "virtualization-overheads", section 6.2, looks at every frame of the host).
+// readCache lists the frames of the host's page cache that no process maps and that share a piece with a process's page. A placeholder process with
+// PID 0 owns them. Algorithm 2 of "virtualization-overheads" (section 6.2) reads every frame of the host.
 func (s *scanner) readCache(ctx context.Context) (err error) {
 	alike, free, err := s.pieceFilter()
 	if err != nil {
@@ -67,11 +67,11 @@ type cacheWorker struct {
 	found         []uint64
 }
 
-// look lists the frames of a part that begins with first. over says that the host has no such frames.
+// look checks cacheFrames frames, from first on. over says that the host has no frame with that number.
 func (w *cacheWorker) look(first uint64) (over bool, err error) {
 	n, err := w.scanner.flags.ReadAt(w.flags, int64(first)*8)
 	if err != nil && err != io.EOF {
-		return false, fmt.Errorf("%s: of frame %#x: %w", w.scanner.flags.Name(), first, err)
+		return false, fmt.Errorf("%s: frame %#x: %w", w.scanner.flags.Name(), first, err)
 	}
 	if n < 8 {
 		return true, nil
@@ -88,7 +88,7 @@ func (w *cacheWorker) look(first uint64) (over bool, err error) {
 	begin, end := w.found[0], w.found[len(w.found)-1]+1
 	n, err = w.scanner.counts.ReadAt(w.counts[:8*(end-begin)], int64(begin)*8)
 	if err != nil && err != io.EOF {
-		return false, fmt.Errorf("%s: of frame %#x: %w", w.scanner.counts.Name(), begin, err)
+		return false, fmt.Errorf("%s: frame %#x: %w", w.scanner.counts.Name(), begin, err)
 	}
 	w.found = slices.DeleteFunc(w.found, func(frame uint64) bool {
 		at := int(frame-begin) * 8
@@ -102,7 +102,7 @@ func (w *cacheWorker) look(first uint64) (over bool, err error) {
 	return false, nil
 }
 
-// add lists those of at most a block of frames whose pieces are alike.
+// add lists the frames in found, at most a block, whose pieces a process's page may have.
 func (w *cacheWorker) add(found []uint64) error {
 	hashes := slices.Clone(found)
 	if err := w.frames.hash(w.nth, hashes); err != nil {
@@ -126,8 +126,7 @@ func (w *cacheWorker) add(found []uint64) error {
 	return nil
 }
 
-// pieceFilter returns a function that reports whether some page listed so far may have a piece with this hash. One that it denies, none
-// has. It uses about 2 bytes for each page until it is freed.
+// pieceFilter returns a function that reports whether some page listed so far may have a piece with this hash. If the function returns false, none has. It uses about 2 bytes for each page until it is freed.
 func (s *Snapshot) pieceFilter() (alike func(hash uint64) bool, free func() error, err error) {
 	size := max(6, bits.Len(uint(len(s.Pages))*8))
 	seen, free, err := s.store.list(1 << (size - 5))
@@ -150,14 +149,14 @@ func (s *Snapshot) pieceFilter() (alike func(hash uint64) bool, free func() erro
 	}, free, nil
 }
 
-// stillCached says which of these pages are no longer in the page cache with nobody who maps them.
-func (s *scanner) stillCached(part []uint32, moved []bool) error {
+// leftCache sets moved for each page that has left the page cache, or that a process now maps.
+func (s *scanner) leftCache(part []uint32, moved []bool) error {
 	var flags, count [8]byte
 	for i, k := range part {
 		at := int64(s.Pages[k].Frame) * 8
 		for file, to := range map[*kernelFile][]byte{s.flags: flags[:], s.counts: count[:]} {
 			if _, err := file.ReadAt(to, at); err != nil {
-				return fmt.Errorf("%s: of frame %#x: %w", file.Name(), s.Pages[k].Frame, err)
+				return fmt.Errorf("%s: frame %#x: %w", file.Name(), s.Pages[k].Frame, err)
 			}
 		}
 		f := binary.NativeEndian.Uint64(flags[:])

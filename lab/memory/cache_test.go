@@ -102,7 +102,7 @@ func TestCachedPagesThatGo(t *testing.T) {
 	defer counts.Close()
 	look := func() (gone int) {
 		moved := make([]bool, len(part))
-		if err := (&scanner{Snapshot: s, flags: flags, counts: counts}).stillCached(part, moved); err != nil {
+		if err := (&scanner{Snapshot: s, flags: flags, counts: counts}).leftCache(part, moved); err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range moved {

@@ -80,7 +80,7 @@ const (
 	flagSwapped                    // pagemap: in swap
 	flagInFile                     // the mapping is of a file
 	flagAlike                      // another frame has the same content, and stays
-	flagTwin                       // the frame with the same content is the same guest's
+	flagTwin                       // the same guest has another frame with this content
 )
 
 // An entry of /proc/PID/pagemap.

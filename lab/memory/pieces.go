@@ -111,7 +111,7 @@ type frameBytes struct {
 	Bytes               [4096]byte
 }
 
-// whole gives the bytes of a frame to use, unless it cannot be read.
+// whole calls use with the bytes of a frame, unless the frame cannot be read.
 func (f *frameReader) whole(worker int, frame uint64, use func(page []byte)) error {
 	which, w := uint32(worker), frameBytes{Direct: f.direct, Frame: frame}
 	err := f.coll.Maps["wholes"].Put(which, &w)
@@ -122,7 +122,7 @@ func (f *frameReader) whole(worker int, frame uint64, use func(page []byte)) err
 		err = f.coll.Maps["wholes"].Lookup(which, &w)
 	}
 	if err != nil {
-		return fmt.Errorf("a whole frame: %w", err)
+		return fmt.Errorf("reading a whole frame: %w", err)
 	}
 	if w.Read == 1 {
 		use(w.Bytes[:])

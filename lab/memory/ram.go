@@ -48,7 +48,7 @@ func (r *RAM) place(frame uint64) (int, bool) {
 type backed struct {
 	pages, pss          int64 // pss in 1/4096 bytes
 	own, alike, idle, n int64 // pages; n: frames of the guest
-	elsewhere           int64 // idle pages of which the guest has no other, and somebody else has
+	elsewhere           int64 // idle pages with a duplicate outside the guest and none inside it
 }
 
 func (b *backed) add(o *backed) {

@@ -59,7 +59,7 @@ type Snapshot struct {
 	Cached    int64  // pages of files that no process maps, with which others were compared; −1: there was no comparison with them
 	store     *store
 	seed      uint64 // of the hashes of contents
-	cache     int    // what stands for the page cache in Processes, by its index from 1; 0: nothing does
+	cache     int    // index, from 1, of the placeholder for the page cache in Processes; 0: none
 }
 
 // Close frees the memory of the pages.
@@ -501,7 +501,7 @@ func (w *worker) about(file *kernelFile, which func(*Page) bool, set func(*Page,
 		}
 		values := w.kernel[:(last-first+1)*8]
 		if got, err := file.ReadAt(values, int64(first)*8); got < len(values) && err != io.EOF {
-			return fmt.Errorf("%s: of frame %#x: %w", file.Name(), first, err)
+			return fmt.Errorf("%s: frame %#x: %w", file.Name(), first, err)
 		} else {
 			clear(values[got:]) // frames that are not memory of the host
 		}
@@ -975,7 +975,7 @@ func (s *scanner) readPart(r *reader, part []uint32, whole bool) (pieces, wholes
 	}
 	moved = make([]bool, len(part))
 	if s.ofCache(first) {
-		return pieces, wholes, moved, s.stillCached(part, moved)
+		return pieces, wholes, moved, s.leftCache(part, moved)
 	}
 	pagemap, gone := openKernel(fmt.Sprintf("/proc/%d/pagemap", pid))
 	if gone == nil {

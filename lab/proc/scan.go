@@ -116,8 +116,8 @@ func scan(look func(pid int) being) (found []int, others, over map[int]bool, err
 // them. On a busy host at least seven scans in ten saw a link of a chain of processes that only fork and end.
 const enoughScans = 10
 
-// EndAll kills the processes that have their root in dir. It kills those of the given programs (absolute paths) with a path in dir as an
-// argument, too, and those that have one of these variables ("NAME=value") in their environment. It repeats this until none are left, ctx is
+// EndAll kills the processes that have their root in dir. It also kills processes of the given programs (absolute
+// paths) that have a path in dir as an argument, and processes that have one of the variables ("NAME=value") in their environment. It repeats this until none are left, ctx is
 // done or 20 s have passed. It first stops them all: a process that forks faster than /proc can be read cannot fork once it is stopped.
 func EndAll(ctx context.Context, dir string, programs []string, variables ...string) error {
 	defer first()()

@@ -44,7 +44,8 @@ func TestEndAllBesideBusyStrangers(t *testing.T) {
 	}
 }
 
-// A process is ended for a variable in its environment, whatever its program is; another guest's, whose folder's name begins alike, is not.
+// EndAll ends a process that has the variable in its environment, whatever its program. It does not end a process of another guest whose folder's name
+// begins with the same text.
 func TestEndAllByVariable(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can read the roots of other users' processes")

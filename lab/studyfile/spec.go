@@ -45,7 +45,7 @@ type Spec struct {
 	// Neighbours are busy guests next to the measured ones; empty: none.
 	Neighbours Neighbours `yaml:"neighbours,omitempty"`
 
-	// KSM makes the host's kernel merge pages that are alike, for the time of the run; empty: the host stays as it is.
+	// KSM makes the host's kernel merge identical pages during the run; empty: the host's own setting stays.
 	KSM string `yaml:"ksm,omitempty"`
 
 	// LoadFrom is another machine that runs the loads of services, ssh://[USER@]HOST[:PORT]; empty: this host.

@@ -168,14 +168,14 @@ func (s *Spec) checkLoadFrom() *problem {
 	return nil
 }
 
-// checkKSM refuses what KSM cannot be, and KSM where the kind of study measures without it.
+// checkKSM refuses unknown settings of KSM, and KSM in studies that do not time work.
 func (s *Spec) checkKSM() *problem {
 	switch {
 	case s.KSM == "":
 	case !slices.Contains(notebook.KSMSettings, s.KSM):
 		return wrong(fmt.Sprintf("ksm: %q: must be %s", s.KSM, oneOf(notebook.KSMSettings)), "ksm")
 	case s.rules().Untimed:
-		return wrong(fmt.Sprintf("ksm: is of studies that time work, and this one has %s: leave it out; memory: has a ksm: of its own", s.measure.Name), "ksm")
+		return wrong(fmt.Sprintf("ksm: is allowed only in studies that time work, and this study measures %s: leave out ksm:", s.measure.Name), "ksm")
 	}
 	return nil
 }

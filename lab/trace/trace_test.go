@@ -385,8 +385,8 @@ func samplesOfTheKernel(t testing.TB) {
 	}
 }
 
-// How long it ran is known to the end, also where its ruler hears of that before its last thread has left its core. Only what the machine below
-// takes between the thread's end and that moment may be missing.
+// The time that a trial ran is complete even if the ruler learns of its end before its last thread leaves its core. Only steal between the thread's end
+// and that moment may be missing.
 func TestTheLastSliceIsOfTheTrial(t *testing.T) {
 	stolen := func() time.Duration {
 		c, err := proc.Host.CPUTime()
@@ -407,7 +407,7 @@ func TestTheLastSliceIsOfTheTrial(t *testing.T) {
 		}
 	}
 	if took := stolen() - before + proc.Tick; missing > took.Seconds() { // the kernel tells whole ticks
-		t.Errorf("slices of %.4f s are missing, and the machine below took at most %v", missing, took)
+		t.Errorf("slices of %.4f s are missing, but steal was at most %v", missing, took)
 	}
 }
 
@@ -534,8 +534,8 @@ func TestAServiceIsWatchedWhileItsLoadLives(t *testing.T) {
 	if p.Wall[notebook.WallCore] > 0.1*took {
 		t.Skip("the host has no core left for the service")
 	}
-	// It sleeps for as long as it ran, each 10 ms; it is in the midst of either when the load ends. Its clock is the CPU time that it has used,
-	// which lacks what the machine below takes; and while it sleeps, the machine below may be late to wake it.
+	// The service runs for 10 ms of its own CPU time, which does not include steal, and then sleeps for 10 ms. The load may end during either. The machine
+	// below the host may also wake the service late.
 	if run, sleep := p.Wall[notebook.WallUser], p.Wall[notebook.WallSleep]; sleep < 0.01 || sleep > 3*run+0.02 || run > 3*sleep+0.02 {
 		t.Errorf("ran %.3f s and slept %.3f s of %.3f s, want as much of each: %v", run, sleep, took, p.Wall)
 	}

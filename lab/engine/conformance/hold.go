@@ -120,20 +120,20 @@ func macOf(link string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// moment of a holder's life: it said this, at that time after the first "making".
+// moment is a line that a holder printed, with its time since the first "making".
 type moment struct {
 	said  string
 	after time.Duration
 }
 
-// life is what a holder did until it was killed.
+// life is what a holder printed until it was killed.
 type life struct {
 	moments     []moment
 	said        string // the last line
 	bridge, mac string
 }
 
-// at is when it first said so.
+// at returns when the holder first printed the line.
 func (l life) at(said string) (after time.Duration, did bool) {
 	i := slices.IndexFunc(l.moments, func(m moment) bool { return m.said == said })
 	if i < 0 {
@@ -142,7 +142,7 @@ func (l life) at(said string) (after time.Duration, did bool) {
 	return l.moments[i].after, true
 }
 
-// hold runs a process that makes and ends guests, and kills it at a time after it first says from.
+// hold runs a process that makes and ends guests, and kills it at a given time after it first prints the line from.
 func (r *suite) hold(t *testing.T, h held, from string, after time.Duration) (l life) {
 	t.Helper()
 	told, err := json.Marshal(h)
@@ -180,7 +180,7 @@ func (r *suite) hold(t *testing.T, h held, from string, after time.Duration) (l 
 	}
 	cmd.Wait() // killed, so its error says nothing new
 	if !guard.Stop() {
-		t.Errorf("the process that holds guests did not get on; it last said %q", l.said)
+		t.Errorf("the process that holds guests timed out; its last line was %q", l.said)
 	}
 	if _, did := l.at(from); !did || strings.HasPrefix(l.said, "error:") {
 		t.Fatalf("the process that was to make guests said %q", l.said)
@@ -194,7 +194,7 @@ func (r *suite) killed(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	var whole, restore time.Duration // for twice the making of a guest, and for its restore, learned in the first turn
+	var whole, restore time.Duration // how long two makings of a guest take, and one restore: measured in the first turn
 	for turn := range 1 + r.e.rounds() {
 		s := r.spec(t, r.e.Provisionings[0], 1)
 		if r.s.RunsHooks && turn%3 == 2 { // it may die while another program runs
@@ -206,7 +206,7 @@ func (r *suite) killed(t *testing.T) {
 		switch {
 		case turn == 0: // the first one dies with a complete, live guest
 			from, after = "made", 0
-		case r.s.Saves && turn%2 == 0: // other programs are at work, which go on when Tare is killed
+		case r.s.Saves && turn%2 == 0: // during a restore other programs work, and they go on when Tare is killed
 			from, after = "restoring", time.Duration(rnd.Float64()*float64(restore))
 		}
 		l := r.hold(t, h, from, after)

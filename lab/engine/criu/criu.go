@@ -222,12 +222,12 @@ func (s *State) run(ctx context.Context, cmd *exec.Cmd, said, log string) error 
 	return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, why(filepath.Join(s.Dir(), log), s.path(said)))
 }
 
-// variable tells CRIU, which inherits it from the engine's program, where its configuration for the guest of that folder is.
+// variable returns the environment variable that names CRIU's configuration file for the guest of a folder. CRIU inherits it from the engine's program.
 func variable(folder string) string { return "CRIU_CONFIG_FILE=" + filepath.Join(folder, configName) }
 
-// End kills everything that makes, saves or restores the guest of that folder: the engine's programs (absolute paths), and CRIU, which
-// goes on without the program that called it. Call it before anything is removed: CRIU would make the container's cgroups again, and a
-// process that CRIU traces does not end before CRIU.
+// End kills every process that makes, saves or restores the guest of a folder: the engine's programs (absolute paths), and CRIU, which outlives the
+// program that called it. Call End before anything is removed, because CRIU would make the container's cgroups again. A process that CRIU traces does
+// not end before CRIU.
 func End(ctx context.Context, folder string, programs ...string) error {
 	return proc.EndAll(ctx, folder, programs, variable(folder))
 }

@@ -676,7 +676,8 @@ func TestHugePagesAfterAKill(t *testing.T) {
 	}
 }
 
-// What KVM counts is added up by the size of the pages; other providers, other counts and histograms are not. A count that is none is refused.
+// KVM's counts of pages are added up, each times its size of page. Other providers, counts and histograms are ignored. A value that is not a count is
+// refused.
 func TestMapped(t *testing.T) {
 	for text, want := range map[string]struct {
 		bytes int64

@@ -12,7 +12,7 @@ import (
 // mappedSizes are the sizes of the pages that KVM counts by these names (the kernel's Documentation/virt/kvm/api.rst, KVM_GET_STATS_FD).
 var mappedSizes = map[string]int64{"pages_4k": 4 << 10, "pages_2m": 2 << 20, "pages_1g": 1 << 30}
 
-// Mapped implements engine.Machine: KVM counts the pages that its tables map. QEMU before 7.1 and an emulator do not tell.
+// Mapped implements engine.Machine: KVM counts the pages that its tables map. QEMU before 7.1 does not report them, and an emulator has none.
 func (g *Guest) Mapped(ctx context.Context) (bytes int64, known bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limitsWait)
 	defer cancel()
@@ -22,7 +22,7 @@ func (g *Guest) Mapped(ctx context.Context) (bytes int64, known bool, err error)
 		return 0, false, nil
 	}
 	if err != nil {
-		return 0, false, fmt.Errorf("KVM's counts of its guest's pages: %w", err)
+		return 0, false, fmt.Errorf("reading KVM's counts of pages: %w", err)
 	}
 	return mapped(said)
 }
@@ -36,7 +36,7 @@ type statistics struct {
 	} `json:"stats"`
 }
 
-// mapped adds up the pages that KVM's tables map; known is false where it counts none of them.
+// mapped adds up the pages that KVM's tables map; known is false if KVM reports none of these counts.
 func mapped(said []statistics) (bytes int64, known bool, err error) {
 	for _, s := range said {
 		for _, one := range s.Stats {

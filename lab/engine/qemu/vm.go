@@ -87,7 +87,7 @@ type Driver struct {
 	prepare   sync.Mutex
 	kernel    Kernel
 	disks     map[string]bootDisks // of machines that boot from disk, by their initramfs, without configuration
-	initramfs map[inGuest]string   // paths of those made so far
+	initramfs map[inGuest]string   // paths of the initramfs files made so far
 }
 
 // bootTimes bound the time until the ruler's hello, by accelerator. A guest whose kernel mode KVM emulates takes one minute, and on
@@ -144,7 +144,7 @@ func (d *Driver) chosen(ctx context.Context) (k Kernel, err error) {
 	return k, err
 }
 
-// inGuest is what only some guests have, and what their initramfs must therefore bring.
+// inGuest is what only some guests have and their initramfs must therefore contain.
 type inGuest struct{ bridge, balloon bool }
 
 // needs is what a guest with these parameters and this machine has.

@@ -90,7 +90,7 @@ func figures(m record.Config, weights []record.Weight) map[string]float64 {
 	return f
 }
 
-// single sets the figures of how a guest that is alone uses its memory, if it was asked.
+// single sets the figures of how a single guest uses its memory, if the guest was asked.
 func single(g *notebook.MemoryGuest, set func(m notebook.Metric, bytes float64)) {
 	if g == nil || g.RAM == nil || g.RAM.Why != nil {
 		return

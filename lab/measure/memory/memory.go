@@ -140,9 +140,9 @@ const (
 
 // manner is how guests are weighed.
 type manner struct {
-	system bool  // they are whole systems, with an init of their own
+	system bool  // guests are whole systems with their own init
 	asked  depth // what VMs are asked
-	cache  bool  // their pages are also compared with those of the host's page cache that no process maps, which takes seconds
+	cache  bool  // guests' pages are also compared with pages of the host's page cache that no process maps; takes seconds
 }
 
 // host weighs on this host.

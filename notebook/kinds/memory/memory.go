@@ -19,8 +19,7 @@ type Config struct {
 	KSM    string `json:"ksm,omitempty"`    // one of KSMSettings: guests are weighed a second time with their pages merged; empty: they are not
 	Frames bool   `json:"frames,omitempty"` // VMs are asked how they use each frame of their memory (section 6.5)
 
-	// PageCache: pages are also compared with those of the host's page cache that no process maps, as in the paper (section 6.2). Folders of
-	// earlier versions were not.
+	// PageCache: pages are also compared with those of the host's page cache that no process maps, as in the paper (section 6.2). Folders of earlier versions lack this comparison.
 	PageCache bool `json:"page_cache,omitempty"`
 
 	HugePages string `json:"huge_pages,omitempty"` // HugePagesOff: the host makes no huge pages during the run (section 6.6.1); empty: the host's setting
@@ -67,8 +66,7 @@ type Weight struct {
 	// A VM that boots from its disk has none.
 	KernelCopy int64 `json:"kernel_copy,omitempty"`
 
-	// PageCache is the size of the host's page cache that no process maps, with which pages were compared; nil: they were not, because this
-	// kernel lets nobody read frames.
+	// PageCache is the size of the host's page cache that no process maps, with which pages were compared; nil: they were not, because this kernel does not let Tare read frames.
 	PageCache *int64 `json:"page_cache,omitempty"`
 
 	Last     *notebook.MemoryGuest `json:"last,omitempty"` // the account of the latest guest, without its ruler; only the largest of its files
@@ -123,7 +121,7 @@ var (
 	IdleAlone = notebook.Metric{Name: "idle_pages_alone", Unit: "MiB"} // idle pages of a single guest, not merged; also those whose content only somebody else has
 	Best      = notebook.Metric{Name: "own_pages_best", Unit: "MiB"}   // own pages without Left and Idle (section 6.8)
 
-	// Unmapped is of a single guest, not merged: what the host has for its memory that the hypervisor's tables do not map (section 6.5).
+	// Unmapped is the memory that the host holds for a single guest, pages not merged, and that the hypervisor's page tables do not map (section 6.5).
 	Unmapped = notebook.Metric{Name: "ram_not_mapped", Unit: "MiB"}
 
 	// The columns of Table 6.4, as the host sees pages: all three kinds of place together.
