@@ -646,8 +646,11 @@ func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed 
 	if g.onTap && g.Spec.Accelerator == notebook.KVM && !carried && !machine.NoVhost {
 		g.Notes = append(g.Notes, notebook.Say("qemu-carries-packets", "device", vhostDevice))
 	}
-	if g.inForce = is; is != machine {
-		return fmt.Errorf("the machine is %+v, by QEMU, its process and the guest; must be %+v", is, machine)
+	want := machine
+	// A kernel may have these words built in. Then they are in force whatever the machine is, and the record says so.
+	want.NoKASLR, want.NoTHP = want.NoKASLR || is.NoKASLR, want.NoTHP || is.NoTHP
+	if g.inForce = is; is != want {
+		return fmt.Errorf("the machine is %+v, by QEMU, its process and the guest; must be %+v", is, want)
 	}
 	return nil
 }
