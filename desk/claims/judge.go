@@ -47,7 +47,7 @@ func (j *judge) tree(c Claim) (best *node, needs []Selector) {
 	for _, as := range append([]Claim{c}, c.Otherwise...) {
 		j.without = as.Without
 		n := j.build(as.Hypothesis)
-		if best == nil || n.compared() && (!best.compared() || n.unmeasured() < best.unmeasured()) || !n.compared() && !best.compared() {
+		if best == nil || !best.compared() || n.compared() && n.unmeasured() < best.unmeasured() {
 			best, needs = n, as.Hypothesis.needs()
 		}
 	}

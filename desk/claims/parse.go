@@ -92,39 +92,42 @@ func Shipped(study string) ([]Claim, error) {
 // Parse reads a file of claims; name is how errors call it, and its last part without the ending is the claims' study.
 // Errors are one line with file, line and what is allowed.
 func Parse(name string, text []byte) ([]Claim, error) {
-	var f File
-	if err := yamlfile.Decode(name, text, &f); err != nil {
-		return nil, err
-	}
-	study := name[strings.LastIndexAny(name, `/\`)+1:]
-	study = strings.TrimSuffix(strings.TrimSuffix(study, ".yaml"), ".yml")
-	machines := f.Machine
-	f.Machine = machines[:min(1, len(machines))]
-	all, err := f.claims(study)
-	var at *problem
-	if errors.As(err, &at) {
-		return nil, fmt.Errorf("%s%s: %w", name, cmp.Or(yamlfile.Line(text, at.path...), ":1"), at)
-	}
+	all, machines, err := parse(name, text, nil)
 	if err != nil || len(machines) < 2 {
 		return all, err
 	}
 	for _, m := range machines[1:] {
-		other := File{}
-		if err := yamlfile.Decode(name, text, &other); err != nil {
+		same, _, err := parse(name, text, Values{m})
+		if err != nil {
 			return nil, err
-		}
-		if other.Machine = (Values{m}); m == notebook.UsualWord {
-			other.Machine = nil // as where a file names none
-		}
-		same, err := other.claims(study)
-		if errors.As(err, &at) {
-			return nil, fmt.Errorf("%s%s: %w", name, cmp.Or(yamlfile.Line(text, at.path...), ":1"), at)
 		}
 		for i := range all {
 			all[i].Otherwise = append(all[i].Otherwise, same[i])
 		}
 	}
 	return all, nil
+}
+
+// parse reads the claims about VMs of one kind: as, or without it the first kind that the file names. machines are all that it names.
+func parse(name string, text []byte, as Values) (all []Claim, machines Values, err error) {
+	var f File
+	if err := yamlfile.Decode(name, text, &f); err != nil {
+		return nil, nil, err
+	}
+	study := name[strings.LastIndexAny(name, `/\`)+1:]
+	study = strings.TrimSuffix(strings.TrimSuffix(study, ".yaml"), ".yml")
+	machines = f.Machine
+	if f.Machine = as; len(as) == 0 {
+		f.Machine = machines[:min(1, len(machines))]
+	} else if as[0] == notebook.UsualWord {
+		f.Machine = nil // as where a file names none
+	}
+	all, err = f.claims(study)
+	var at *problem
+	if errors.As(err, &at) {
+		return nil, nil, fmt.Errorf("%s%s: %w", name, cmp.Or(yamlfile.Line(text, at.path...), ":1"), at)
+	}
+	return all, machines, err
 }
 
 // problem is what is wrong with a part of a file.

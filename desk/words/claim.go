@@ -223,7 +223,7 @@ func Claimed(t notebook.Treatment) string {
 	default:
 		parts = append(parts, strings.TrimPrefix(isolation(t.Isolation), "layers "))
 	}
-	if t.Machine != "" && t.Machine != notebook.UsualWord {
+	if t.Machine != "" {
 		parts = append(parts, "with", t.Machine)
 	}
 	return Plain(join(" ", parts))

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/bits"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -25,6 +24,9 @@ const (
 	notFile = uint64(kpfSlab | kpfBuddy | kpfAnon | kpfSwapBacked | kpfHuge | kpfHWPoison | kpfNoPage | kpfKSM | kpfOffline | kpfZeroPage)
 )
 
+// cached reports whether a frame with these flags, which processes map count times, is a file's in the page cache that nobody maps.
+func cached(flags, count uint64) bool { return flags&inCache != 0 && flags&notFile == 0 && count == 0 }
+
 // ofCache reports whether the page is in the page cache and no process maps it.
 func (s *Snapshot) ofCache(p *Page) bool { return s.cache > 0 && s.Region(p).Process == s.cache-1 }
 
@@ -34,11 +36,17 @@ const cacheFrames = 1 << 13
 // readCache lists the frames of the host's page cache that no process maps and that share a piece with a process's page. A placeholder process with
 // PID 0 owns them. Algorithm 2 of "virtualization-overheads" (section 6.2) reads every frame of the host.
 func (s *scanner) readCache(ctx context.Context) (err error) {
-	alike, free, err := s.pieceFilter()
+	words, free, err := s.store.list(filterWords(8 * len(s.Pages)))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, free()) }()
+	alike := filter(words)
+	for i := range s.Pages {
+		if h := s.Pages[i].hash; h != 0 {
+			alike.add(h)
+		}
+	}
 	s.Processes = append(s.Processes, Process{})
 	s.cache, s.Cached = len(s.Processes), 0
 	s.Regions = append(s.Regions, Region{proc.Mapping{End: 1 << 63, Inode: 1, Path: "page cache"}, s.cache - 1})
@@ -62,7 +70,7 @@ func (s *scanner) readCache(ctx context.Context) (err error) {
 type cacheWorker struct {
 	*scanner
 	nth           int
-	alike         func(hash uint64) bool
+	alike         filter // of the pieces of processes' pages
 	flags, counts []byte
 	found         []uint64
 }
@@ -78,7 +86,7 @@ func (w *cacheWorker) look(first uint64) (over bool, err error) {
 	}
 	w.found = w.found[:0]
 	for i := 0; i+8 <= n; i += 8 {
-		if f := binary.NativeEndian.Uint64(w.flags[i:]); f&inCache != 0 && f&notFile == 0 {
+		if cached(binary.NativeEndian.Uint64(w.flags[i:]), 0) {
 			w.found = append(w.found, first+uint64(i/8))
 		}
 	}
@@ -112,7 +120,7 @@ func (w *cacheWorker) add(found []uint64) error {
 	defer w.mu.Unlock()
 	w.Cached += int64(len(found))
 	for i, frame := range found {
-		if hashes[i] == 0 || !w.alike(hashes[i]) {
+		if hashes[i] == 0 || !w.alike.has(hashes[i]) {
 			continue
 		}
 		n := len(w.Pages)
@@ -126,29 +134,6 @@ func (w *cacheWorker) add(found []uint64) error {
 	return nil
 }
 
-// pieceFilter returns a function that reports whether some page listed so far may have a piece with this hash. If the function returns false, none has. It uses about 2 bytes for each page until it is freed.
-func (s *Snapshot) pieceFilter() (alike func(hash uint64) bool, free func() error, err error) {
-	size := max(6, bits.Len(uint(len(s.Pages))*8))
-	seen, free, err := s.store.list(1 << (size - 5))
-	if err != nil {
-		return nil, nil, err
-	}
-	place := func(hash uint64) (word int, bit uint32) {
-		at := hash >> (64 - size)
-		return int(at / 32), 1 << (at % 32)
-	}
-	for i := range s.Pages {
-		if h := s.Pages[i].hash; h != 0 {
-			word, bit := place(h)
-			seen[word] |= bit
-		}
-	}
-	return func(hash uint64) bool {
-		word, bit := place(hash)
-		return seen[word]&bit != 0
-	}, free, nil
-}
-
 // leftCache sets moved for each page that has left the page cache, or that a process now maps.
 func (s *scanner) leftCache(part []uint32, moved []bool) error {
 	var flags, count [8]byte
@@ -159,8 +144,7 @@ func (s *scanner) leftCache(part []uint32, moved []bool) error {
 				return fmt.Errorf("%s: frame %#x: %w", file.Name(), s.Pages[k].Frame, err)
 			}
 		}
-		f := binary.NativeEndian.Uint64(flags[:])
-		moved[i] = f&inCache == 0 || f&notFile != 0 || binary.NativeEndian.Uint64(count[:]) != 0
+		moved[i] = !cached(binary.NativeEndian.Uint64(flags[:]), binary.NativeEndian.Uint64(count[:]))
 	}
 	return nil
 }

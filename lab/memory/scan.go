@@ -28,7 +28,7 @@ import (
 // Options say what to read.
 type Options struct {
 	Contents bool  // hash the contents of pages
-	Cache    bool  // with Contents, compare also the pages of files in the host's page cache that no process maps, where the kernel lets frames be read
+	Cache    bool  // with Contents: also compare pages of files that only the host's page cache has. Some kernels do not let frames be read, and then it has no effect
 	Most     int64 // bytes of memory for the scanner's pages; the rest goes to a file; 0: DefaultMost
 }
 
@@ -887,32 +887,47 @@ func (s *scanner) again(all []uint32, such func(hash uint64) bool, set func(p *P
 	return nil
 }
 
+// filter is a set of hashes that keeps only their first bits. It has every hash that was added, and may have others. Its length is
+// filterWords.
+type filter []uint32
+
+// filterWords is the length of a filter with a place for each of so many bits.
+func filterWords(places int) int { return 1 << (max(6, bits.Len(uint(places))) - 5) }
+
+func (f filter) place(hash uint64) (word *uint32, bit uint32) {
+	at := hash >> (64 - bits.Len(uint(32*len(f)-1)))
+	return &f[at/32], 1 << (at % 32)
+}
+
+func (f filter) add(hash uint64) {
+	word, bit := f.place(hash)
+	*word |= bit
+}
+
+func (f filter) has(hash uint64) bool {
+	word, bit := f.place(hash)
+	return *word&bit != 0
+}
+
 // possibleDuplicates lists the pages whose content another page may have, sorted by contents and frames. A page that it omits
 // certainly differs from all others, and its hash does not meet such. It uses up to 2 bytes a page while it makes the list, and
 // does not sort all pages.
 func (s *Snapshot) possibleDuplicates(such func(hash uint64) bool) (all []uint32, free func() error, err error) {
-	size := max(6, bits.Len(uint(len(s.Pages))*4))
-	words := 1 << (size - 5)
+	words := filterWords(4 * len(s.Pages))
 	seen, freeSeen, err := s.store.list(2 * words)
 	if err != nil {
 		return nil, nil, err
 	}
-	once, twice := seen[:words], seen[words:]
-	place := func(hash uint64) (word int, bit uint32) {
-		at := hash >> (64 - size)
-		return int(at / 32), 1 << (at % 32)
-	}
+	once, twice := filter(seen[:words]), filter(seen[words:])
 	for i := range s.Pages {
 		if h := s.Pages[i].hash; h != 0 {
-			word, bit := place(h)
-			twice[word] |= once[word] & bit
-			once[word] |= bit
+			if once.has(h) {
+				twice.add(h)
+			}
+			once.add(h)
 		}
 	}
-	all, free, err = s.which(func(p *Page) bool {
-		word, bit := place(p.hash)
-		return p.hash != 0 && (twice[word]&bit != 0 || such(p.hash))
-	}, byHash)
+	all, free, err = s.which(func(p *Page) bool { return p.hash != 0 && (twice.has(p.hash) || such(p.hash)) }, byHash)
 	return all, free, errors.Join(err, freeSeen())
 }
 

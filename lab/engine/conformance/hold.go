@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,26 +119,11 @@ func macOf(link string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// moment is a line that a holder printed, with its time since the first "making".
-type moment struct {
-	said  string
-	after time.Duration
-}
-
 // life is what a holder printed until it was killed.
 type life struct {
-	moments     []moment
-	said        string // the last line
+	first       map[string]time.Duration // when it first printed a line, after the first "making"
+	said        string                   // the last line
 	bridge, mac string
-}
-
-// at returns when the holder first printed the line.
-func (l life) at(said string) (after time.Duration, did bool) {
-	i := slices.IndexFunc(l.moments, func(m moment) bool { return m.said == said })
-	if i < 0 {
-		return 0, false
-	}
-	return l.moments[i].after, true
 }
 
 // hold runs a process that makes and ends guests, and kills it at a given time after it first prints the line from.
@@ -163,6 +147,7 @@ func (r *suite) hold(t *testing.T, h held, from string, after time.Duration) (l 
 	guard := time.AfterFunc(r.e.patience(30*time.Second), func() { cmd.Process.Kill() })
 	lines := bufio.NewScanner(out)
 	var start time.Time
+	l.first = map[string]time.Duration{}
 	for lines.Scan() {
 		l.said = lines.Text()
 		if strings.HasPrefix(l.said, "bridge ") {
@@ -172,9 +157,11 @@ func (r *suite) hold(t *testing.T, h held, from string, after time.Duration) (l 
 		if start.IsZero() {
 			start = time.Now()
 		}
-		_, again := l.at(l.said)
-		l.moments = append(l.moments, moment{l.said, time.Since(start)})
-		if l.said == from && !again {
+		if _, again := l.first[l.said]; again {
+			continue
+		}
+		l.first[l.said] = time.Since(start)
+		if l.said == from {
 			time.AfterFunc(after, func() { cmd.Process.Kill() })
 		}
 	}
@@ -182,7 +169,7 @@ func (r *suite) hold(t *testing.T, h held, from string, after time.Duration) (l 
 	if !guard.Stop() {
 		t.Errorf("the process that holds guests timed out; its last line was %q", l.said)
 	}
-	if _, did := l.at(from); !did || strings.HasPrefix(l.said, "error:") {
+	if _, did := l.first[from]; !did || strings.HasPrefix(l.said, "error:") {
 		t.Fatalf("the process that was to make guests said %q", l.said)
 	}
 	return l
@@ -211,9 +198,9 @@ func (r *suite) killed(t *testing.T) {
 		}
 		l := r.hold(t, h, from, after)
 		if turn == 0 {
-			made, _ := l.at("made")
+			made := l.first["made"]
 			whole = 2 * made
-			if began, did := l.at("restoring"); did {
+			if began, did := l.first["restoring"]; did {
 				restore = made - began
 			}
 		}

@@ -222,7 +222,8 @@ func (s *State) run(ctx context.Context, cmd *exec.Cmd, said, log string) error 
 	return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, why(filepath.Join(s.Dir(), log), s.path(said)))
 }
 
-// variable returns the environment variable that names CRIU's configuration file for the guest of a folder. CRIU inherits it from the engine's program.
+// variable returns the environment variable that names CRIU's configuration file for the guest of a folder. CRIU inherits it from the
+// engine's program.
 func variable(folder string) string { return "CRIU_CONFIG_FILE=" + filepath.Join(folder, configName) }
 
 // End kills every process that makes, saves or restores the guest of a folder: the engine's programs (absolute paths), and CRIU, which outlives the

@@ -152,7 +152,7 @@ func needs(p guestinit.Params, m notebook.Machine) inGuest {
 	return inGuest{p.Bridged(), slices.Contains(strings.Split(m.Devices, ","), notebook.Reporting)}
 }
 
-// boot returns the kernel and the initramfs, which the first call makes. bridged: its guests have a bridge inside.
+// boot returns the kernel and the initramfs of guests that have this, which the first call makes.
 func (d *Driver) boot(ctx context.Context, in inGuest) (Kernel, string, error) {
 	d.prepare.Lock()
 	defer d.prepare.Unlock()

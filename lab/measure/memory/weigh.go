@@ -123,7 +123,6 @@ type hung struct {
 	rulers  memory.Guest
 	engines []int
 	copies  map[int]memory.Span // of guests' kernels, by process
-	mapped  *int64              // bytes of the last guest's memory that the hypervisor's tables map; nil: unknown
 	why     *notebook.Message   // why the last guest cannot tell how it uses its memory
 	kernel  int64               // bytes of kernel memory charged to the guests' cgroups
 	told    bool                // all cgroups report that charge
@@ -153,9 +152,6 @@ func (h *hung) add(ctx context.Context, nth int, g crowd.Guest, t notebook.Treat
 		h.copies[pid] = copied
 		if asked != outside {
 			if of.RAM, h.why, err = ramOf(ctx, g); err != nil {
-				return ofGuest(nth, notebook.ErrorMessage(err))
-			}
-			if h.mapped, err = mappedOf(ctx, g); err != nil {
 				return ofGuest(nth, notebook.ErrorMessage(err))
 			}
 		}
@@ -195,6 +191,13 @@ func (host) weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatmen
 			return w, err
 		}
 	}
+	n := len(guests)
+	var mapped *int64 // of the last guest
+	if as.asked != outside {
+		if mapped, err = mappedOf(ctx, guests[n-1]); err != nil {
+			return w, ofGuest(n, notebook.ErrorMessage(err))
+		}
+	}
 	if w.Tables = h.tables; h.told {
 		w.Kernel = &h.kernel
 	}
@@ -214,7 +217,6 @@ func (host) weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatmen
 		bytes := s.Cached * memory.PageSize
 		w.PageCache = &bytes
 	}
-	n := len(guests)
 	changed, out, err := askAgain(ctx, guests[n-1], h.groups[n-1].RAM, as.asked)
 	if err != nil {
 		return w, err
@@ -230,7 +232,7 @@ func (host) weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatmen
 	last := all[n-1]
 	last.Files = last.Files[:min(len(last.Files), mostFiles)]
 	if r := last.RAM; r != nil {
-		r.Changed, r.Out, r.Mapped = changed, out, h.mapped
+		r.Changed, r.Out, r.Mapped = changed, out, mapped
 		for _, f := range r.Files[min(len(r.Files), mostFiles):] {
 			r.Fewer++
 			r.Others.Add(f)

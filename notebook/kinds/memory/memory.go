@@ -19,7 +19,8 @@ type Config struct {
 	KSM    string `json:"ksm,omitempty"`    // one of KSMSettings: guests are weighed a second time with their pages merged; empty: they are not
 	Frames bool   `json:"frames,omitempty"` // VMs are asked how they use each frame of their memory (section 6.5)
 
-	// PageCache: pages are also compared with those of the host's page cache that no process maps, as in the paper (section 6.2). Folders of earlier versions lack this comparison.
+	// PageCache: pages are also compared with those of the host's page cache that no process maps, as in the paper (section 6.2).
+	// Folders of earlier versions lack this comparison.
 	PageCache bool `json:"page_cache,omitempty"`
 
 	HugePages string `json:"huge_pages,omitempty"` // HugePagesOff: the host makes no huge pages during the run (section 6.6.1); empty: the host's setting
@@ -66,7 +67,8 @@ type Weight struct {
 	// A VM that boots from its disk has none.
 	KernelCopy int64 `json:"kernel_copy,omitempty"`
 
-	// PageCache is the size of the host's page cache that no process maps, with which pages were compared; nil: they were not, because this kernel does not let Tare read frames.
+	// PageCache is the size of the host's page cache that no process maps, with which pages were compared; nil: they
+	// were not, because only the last guests are, or because this kernel does not let Tare read frames.
 	PageCache *int64 `json:"page_cache,omitempty"`
 
 	Last     *notebook.MemoryGuest `json:"last,omitempty"` // the account of the latest guest, without its ruler; only the largest of its files
