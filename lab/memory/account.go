@@ -5,6 +5,7 @@ package memory
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"tare/lab/proc"
@@ -69,6 +70,7 @@ type tally struct {
 	kinds [kinds]struct{ pages, pss, own int64 }
 	files map[fileKey]*notebook.MemoryPart
 	size  [Huge + 1]int64
+	pool  map[int64]int64 // pages of the pool of huge pages, by Region.Pool
 	own   int64
 	clean int64   // the part of own in files' pages
 	with  []int64 // pages shared with each guest and, last, with processes that were not scanned
@@ -103,7 +105,7 @@ func (s *Snapshot) Account(guests []Guest) []notebook.MemoryGuest {
 	}
 	sums := make([]tally, host+1)
 	for i := range sums {
-		sums[i].files, sums[i].with = map[fileKey]*notebook.MemoryPart{}, make([]int64, host+2)
+		sums[i].files, sums[i].pool, sums[i].with = map[fileKey]*notebook.MemoryPart{}, map[int64]int64{}, make([]int64, host+2)
 	}
 	ownerOf := func(p *Page) int { return owner[s.Region(p).Process] }
 	s.tally(sums, ownerOf)
@@ -145,6 +147,9 @@ func (s *Snapshot) tally(sums []tally, ownerOf func(*Page) int) {
 			t := &sums[o]
 			t.kinds[kind].pages++
 			t.kinds[kind].pss += p.share()
+			if kind == Hugetlb {
+				t.pool[s.Region(p).Pool]++
+			}
 			if !kind.resident() {
 				continue
 			}
@@ -303,6 +308,12 @@ func beside(a *notebook.MemoryAlike, own, theirs [2]int64) {
 func (t *tally) fill(g *notebook.MemoryGuest, compared bool, name func(int) string) {
 	g.Own, g.Huge, g.Large = t.own*PageSize, t.size[Huge]*PageSize, t.size[Large]*PageSize
 	for k, c := range t.kinds {
+		if Kind(k) == Hugetlb {
+			for _, size := range slices.Sorted(maps.Keys(t.pool)) {
+				g.Kinds = append(g.Kinds, notebook.MemoryPart{Name: poolName(size), Other: t.pool[size] * PageSize})
+			}
+			continue
+		}
 		part := notebook.MemoryPart{Name: Kind(k).String(), RSS: c.pages * PageSize, PSS: c.pss >> 12, Own: c.own * PageSize}
 		if !Kind(k).resident() {
 			part = notebook.MemoryPart{Name: part.Name, Other: part.RSS}

@@ -24,7 +24,7 @@ func makeSnapshot(processes int) made {
 	s := &Snapshot{seed: 5}
 	for i := range processes {
 		s.Processes = append(s.Processes, Process{PID: 1<<23 + i}) // no such pids are
-		s.Regions = append(s.Regions, Region{proc.Mapping{Inode: 1, Path: "/f"}, i})
+		s.Regions = append(s.Regions, Region{Mapping: proc.Mapping{Inode: 1, Path: "/f"}, Process: i})
 	}
 	return made{s}
 }
@@ -64,6 +64,24 @@ func TestTable61(t *testing.T) {
 	}
 	if w != (notebook.MemoryWeight{RSS: 1100 * PageSize, PSS: 1050 * PageSize, USS: 1000 * PageSize}) {
 		t.Errorf("%+v", w)
+	}
+}
+
+// Pages of the pool of huge pages count by their size: two of 2 MiB in one process, half of one of 1 GiB in the other, and some of a
+// process that ended before the kernel told their size.
+func TestPagesOfThePoolByTheirSize(t *testing.T) {
+	m := makeSnapshot(3)
+	m.Regions[0].Pool, m.Regions[1].Pool = 2<<20, 1<<30
+	m.add(512, 1024, kpfHuge|kpfCompoundTail, 0, 0)
+	m.add(1<<18, 1<<17, kpfHuge|kpfCompoundTail, 0, 1)
+	m.add(1<<20, 3, kpfHuge, 0, 2)
+	all := m.Account([]Guest{guest("a", 0, 1, 2)})
+	want := []notebook.MemoryPart{{Name: "hugetlb", Other: 3 * PageSize}, {Name: "hugetlb, 2 MiB each", Other: 4 << 20}, {Name: "hugetlb, 1 GiB each", Other: 512 << 20}}
+	if !reflect.DeepEqual(all[0].Kinds, want) || all[0].RSS != 0 {
+		t.Errorf("%+v, RSS %d; want %+v, and none of it in RSS", all[0].Kinds, all[0].RSS, want)
+	}
+	if got := poolName(64 << 10); got != "hugetlb, 64 KiB each" {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -49,7 +49,7 @@ func (s *scanner) readCache(ctx context.Context) (err error) {
 	}
 	s.Processes = append(s.Processes, Process{})
 	s.cache, s.Cached = len(s.Processes), 0
-	s.Regions = append(s.Regions, Region{proc.Mapping{End: 1 << 63, Inode: 1, Path: "page cache"}, s.cache - 1})
+	s.Regions = append(s.Regions, Region{Mapping: proc.Mapping{End: 1 << 63, Inode: 1, Path: "page cache"}, Process: s.cache - 1})
 	var next atomic.Uint64 // the first frame that no worker has taken
 	workers, ctx := errgroup.WithContext(ctx)
 	for i := range runtime.GOMAXPROCS(0) {

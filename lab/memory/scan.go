@@ -45,7 +45,8 @@ type Process struct {
 // Region is a mapping of one of the processes.
 type Region struct {
 	proc.Mapping
-	Process int // index in Snapshot.Processes
+	Process int   // index in Snapshot.Processes
+	Pool    int64 // size of its pages, in bytes, where they are of the pool of huge pages; 0: they are not, or it is unknown
 }
 
 // Snapshot is what processes mapped during a scan. It does not show one instant: it counts pages that changed during the scan.
@@ -183,6 +184,9 @@ func scan(ctx context.Context, pids []int, o Options, holes, frames bool) (snaps
 	}
 	s.Changed, s.Unread = s.changed.Load(), s.unread.Load()
 	s.dropEnded(all)
+	if err := s.sizePool(); err != nil {
+		return nil, err
+	}
 	if o.Contents {
 		if err := s.readShared(); err != nil {
 			return nil, err
@@ -270,7 +274,7 @@ func (s *scanner) plan(index int, of *process, tasks chan<- task) error {
 		for part := m; m.Start < m.End && m.Start < 1<<63; m.Start, m.Offset = part.End, m.Offset+part.End-part.Start {
 			part = m
 			part.End = min(m.End, m.Start+most*uint64(PageSize))
-			s.Regions = append(s.Regions, Region{part, index})
+			s.Regions = append(s.Regions, Region{Mapping: part, Process: index})
 		}
 	}
 	at := base

@@ -30,7 +30,7 @@ func snapshotOf(processes int, pages []mapped) *Snapshot {
 	s := &Snapshot{}
 	for i := range processes {
 		s.Processes = append(s.Processes, Process{PID: 100 + i})
-		s.Regions = append(s.Regions, Region{proc.Mapping{Start: 0, End: 1 << 40}, i})
+		s.Regions = append(s.Regions, Region{Mapping: proc.Mapping{Start: 0, End: 1 << 40}, Process: i})
 	}
 	for _, p := range pages {
 		s.Pages = append(s.Pages, Page{Frame: p.frame, region: uint32(p.process), at: uint32(p.address / uint64(PageSize)), Count: 1, flags: p.flags})
@@ -107,7 +107,7 @@ func TestTablesByWhatMapsThem(t *testing.T) {
 	s.Regions = nil
 	add := func(process int, perms, device string, inode uint64, frame uint64, flags uint32) {
 		s.Pages = append(s.Pages, Page{Frame: frame, region: uint32(len(s.Regions)), Count: 1, flags: flags})
-		s.Regions = append(s.Regions, Region{proc.Mapping{Start: frame << 12, End: frame<<12 + 4096, Perms: perms, Device: device, Inode: inode}, process})
+		s.Regions = append(s.Regions, Region{Mapping: proc.Mapping{Start: frame << 12, End: frame<<12 + 4096, Perms: perms, Device: device, Inode: inode}, Process: process})
 	}
 	const file = kpfLRU | flagFile
 	add(0, "r--p", "08:01", 7, 1, file|kpfActive) // its program's constants

@@ -64,6 +64,48 @@ func parseMaps(text string) ([]Mapping, error) {
 	return all, nil
 }
 
+// Backing is a mapping with the size of its pages (KernelPageSize of /proc/PID/smaps, proc_pid_smaps(5)).
+type Backing struct {
+	Mapping
+	PageSize int64 // bytes: of a page of the pool of huge pages (hugetlb), or of an ordinary page; transparent huge pages count as ordinary
+}
+
+// Backings lists the mappings of a process with the sizes of their pages, in the order of their addresses; none if it has ended, or is
+// the kernel's own. The kernel walks all of the process's pages for it.
+func Backings(pid int) ([]Backing, error) {
+	file := fmt.Sprintf("/proc/%d/smaps", pid)
+	text, err := Host.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	all, err := parseBackings(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return all, nil
+}
+
+func parseBackings(text string) (all []Backing, err error) {
+	for line := range strings.Lines(text) {
+		first, rest, _ := strings.Cut(line, " ")
+		switch {
+		case !strings.HasSuffix(first, ":"):
+			maps, err := parseMaps(line)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, Backing{Mapping: maps[0]})
+		case first == "KernelPageSize:":
+			kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 54)
+			if err != nil || kb <= 0 || len(all) == 0 {
+				return nil, fmt.Errorf("%.100q must be a number of kB after a mapping", strings.TrimSpace(line))
+			}
+			all[len(all)-1].PageSize = kb * 1024
+		}
+	}
+	return all, nil
+}
+
 // Rollup is the kernel's account of a process's memory, in bytes, from /proc/PID/smaps_rollup (proc_pid_smaps(5)).
 type Rollup struct {
 	RSS, PSS                    int64 // sum of all mapped pages, and of each page's share for one of its mappings

@@ -42,6 +42,45 @@ func FuzzParseMaps(f *testing.F) {
 	})
 }
 
+const smaps = "7f0000000000-7f0040000000 rw-p 00000000 00:00 0 \nSize:            1048576 kB\nKernelPageSize:        4 kB\nAnonHugePages:   1048576 kB\nVmFlags: rd wr hg\n" +
+	"7f1000000000-7f1020000000 rw-s 00000000 00:0f 5 /memfd:a b: (deleted)\nSize:             524288 kB\nKernelPageSize:     2048 kB\nTHPeligible:    0\nVmFlags: rd wr ht\n"
+
+func TestBackings(t *testing.T) {
+	got, err := parseBackings(smaps)
+	want := []Backing{
+		{Mapping{0x7f0000000000, 0x7f0040000000, "rw-p", 0, "00:00", 0, ""}, 4096},
+		{Mapping{0x7f1000000000, 0x7f1020000000, "rw-s", 0, "00:0f", 5, "/memfd:a b: (deleted)"}, 2 << 20},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+	for _, s := range []string{"KernelPageSize: 4 kB\n", "1-2 rw-p 0 0:0 0\nKernelPageSize: much kB\n", "no mapping\n"} {
+		if got, err := parseBackings(s); err == nil {
+			t.Errorf("%q: %+v, want an error", s, got)
+		}
+	}
+	all, err := Backings(os.Getpid())
+	if err != nil || len(all) == 0 || all[0].PageSize != int64(os.Getpagesize()) {
+		t.Errorf("of this process: %d mappings, %v", len(all), err)
+	}
+}
+
+func FuzzParseBackings(f *testing.F) {
+	f.Add(smaps)
+	f.Add("-:\nKernelPageSize: 9223372036854775807 kB")
+	f.Fuzz(func(t *testing.T, s string) {
+		all, err := parseBackings(s)
+		if err != nil {
+			return
+		}
+		for _, b := range all {
+			if b.End < b.Start || b.PageSize < 0 || b.PageSize%1024 != 0 {
+				t.Errorf("%+v of %q", b, s)
+			}
+		}
+	})
+}
+
 func FuzzParseRollup(f *testing.F) {
 	b, err := os.ReadFile("/proc/self/smaps_rollup")
 	if err != nil {

@@ -35,6 +35,9 @@ func (c config) Identity() string {
 	if c.PageCache {
 		id += fmt.Sprint(c.PageCache)
 	}
+	if len(c.Further) > 0 {
+		id += fmt.Sprint(c.Further)
+	}
 	return id
 }
 

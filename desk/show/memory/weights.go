@@ -18,6 +18,8 @@ type Weights struct {
 	Added  *Added     `json:"one_more_adds"`              // what one more guest adds; nil if guests were weighed at only one number
 	Last   *LastGuest `json:"last_guest"`                 // the parts of the latest guest; nil if no trial has them
 	Alone  *Alone     `json:"last_guest_alone,omitempty"` // what only that guest has; nil if the study did not ask
+
+	most int // the number of guests that every trial reached
 }
 
 // Weighing is a number of guests at the same time. Each size is per guest: that of all, over their number (equation 6.1 of
@@ -169,9 +171,10 @@ func (w *tally) Trial(b data.Block, t *notebook.Trial) error {
 func (w *tally) add(b data.Block, all []kind.Weight) {
 	if w.plain == nil {
 		w.plain, w.merged = map[int]*weighing{}, map[int]*weighing{}
-		w.most = slices.Max(w.of.Guests)
+		w.most = w.of.Most()
 	}
-	numbers := w.of.Guests[:min(len(w.of.Guests), maxNumbers)]
+	numbers := slices.Concat(w.of.Guests, w.of.Further)
+	numbers = numbers[:min(len(numbers), maxNumbers)]
 	for i := range all[:min(len(all), mostWeighing)] {
 		x := &all[i]
 		if x.Guests < 1 || !slices.Contains(numbers, x.Guests) {
@@ -272,9 +275,9 @@ func (w *tally) Finish(s *data.Summary) (any, []data.Doubt) {
 	if len(w.plain) == 0 && len(w.merged) == 0 {
 		return nil, nil
 	}
-	out := &Weights{Points: weighings(s, w.plain), Merged: weighings(s, w.merged), Last: w.last.finish(s, w.most), Alone: w.alone.finish(s, w.most)}
-	if n := len(out.Points); n > 1 {
-		from, to := out.Points[n-2].Guests, out.Points[n-1].Guests
+	out := &Weights{Points: weighings(s, w.plain), Merged: weighings(s, w.merged), Last: w.last.finish(s, w.most), Alone: w.alone.finish(s, w.most), most: w.most}
+	if at := slices.IndexFunc(out.Points, func(p Weighing) bool { return p.Guests == w.most }); at > 0 {
+		from, to := out.Points[at-1].Guests, w.most
 		before, after := w.plain[from], w.plain[to]
 		more := func(y, x data.ByRound) stats.Estimate {
 			each := data.ByRound{}

@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"tare/desk/data"
@@ -101,6 +102,27 @@ func TestPartsThatSomeGuestsLack(t *testing.T) {
 	}
 	if rest := all[20]; !rest.Others || rest.Count != 11 || math.Abs(sum-(200+30*100-29*15)) > 1e-9 {
 		t.Errorf("the last line is %+v, all together %v", rest, sum)
+	}
+}
+
+// Further guests have points of their own, over the rounds that got to them. All else is of the number that each trial reached.
+func TestFurtherGuestsHavePoints(t *testing.T) {
+	f := notebooktest.Weighed()
+	weigh := f.Trial
+	f.Trial = func(x *notebook.Trial) {
+		weigh(x)
+		if all := notebooktest.Seen[kind.Seen](x).Weights; x.Round == 0 { // no room
+			x.Seen = kind.Seen{Weights: slices.DeleteFunc(all, func(w kind.Weight) bool { return w.Guests > 4 })}
+		}
+	}
+	f.Study.Kind, f.Study.Config = kind.Name, &kind.Config{Guests: []int{1, 2}, Further: []int{4, 8}, KSM: notebook.KSMPaper}
+	row := rowOf(t, showtest.Read(t, f, &Kind), "idle cn docker vanilla large")
+	w := weightsOf(row)
+	if len(w.Points) != 4 || w.Points[2].PSS.N != 5 || w.Points[3].PSS.N != 4 || w.Points[3].Guests != 8 {
+		t.Errorf("%+v", w.Points)
+	}
+	if w.Added == nil || w.Added.From != 1 || w.Added.To != 2 {
+		t.Errorf("what is added is %+v", w.Added)
 	}
 }
 

@@ -80,14 +80,14 @@ var phrases = words.Phrases{
 func atOnce(s *data.Summary, r *data.Row) string {
 	c := weighed(r)
 	said := ", a single guest"
-	if n := slices.Max(c.Guests); n > 1 {
+	if n := c.Most(); n > 1 {
 		said = fmt.Sprintf(", %s guests at once", words.Thousands(n))
 	}
 	other := func(o *data.Row) bool {
 		return o.Kind == r.Kind && o.HostID == r.HostID && o.Treatment.Workload == r.Treatment.Workload && !data.SameMeasure(o, r)
 	}
 	if slices.ContainsFunc(s.Rows, other) { // the numbers, and KSM, distinguish their tables
-		said += " of " + strings.Trim(fmt.Sprint(c.Guests), "[]")
+		said += " of " + strings.Trim(fmt.Sprint(slices.Concat(c.Guests, c.Further)), "[]")
 		switch c.KSM {
 		case "":
 			said += ", without KSM"
@@ -113,10 +113,11 @@ func partName(p MemoryPart) string {
 
 // contained says what the guest's memory includes that is not part of the work, and what it leaves out.
 func contained(w *Weights) (all []string) {
-	if len(w.Points) == 0 {
+	at := slices.IndexFunc(w.Points, func(p Weighing) bool { return p.Guests == w.most })
+	if at < 0 {
 		return nil
 	}
-	p := w.Points[len(w.Points)-1]
+	p := w.Points[at]
 	say := func(e stats.Estimate, format string) {
 		if e.Value > 0 {
 			all = append(all, fmt.Sprintf(format, size(e)))

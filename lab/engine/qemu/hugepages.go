@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"strconv"
-	"strings"
 
 	"tare/lab/engine"
 	"tare/lab/journal"
@@ -95,39 +94,23 @@ func number(file string) (int64, error) {
 
 // hugePagesOf is the size in bytes of the host's huge pages that back this much memory of a process; 0 for ordinary pages.
 func hugePagesOf(pid int, memory int64) (int64, error) {
-	maps, err := proc.Host.Read(fmt.Sprintf("/proc/%d/smaps", pid))
+	all, err := proc.Backings(pid)
 	if err != nil {
 		return 0, err
 	}
-	return hugePagesIn(maps, memory)
+	return hugePagesIn(all, memory), nil
 }
 
-// hugePagesIn is hugePagesOf for the text of smaps. Transparent huge pages have the size of ordinary ones there.
-func hugePagesIn(smaps string, memory int64) (int64, error) {
-	bytes := func(value string) (int64, error) {
-		n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 54)
-		return n << 10, err
-	}
-	var mapped int64
+// hugePagesIn is hugePagesOf for the mappings of a process.
+func hugePagesIn(all []proc.Backing, memory int64) int64 {
 	of := map[int64]int64{} // bytes that are mapped, by the size of their pages
-	for line := range strings.Lines(smaps) {
-		var err error
-		switch key, value, _ := strings.Cut(line, ":"); key {
-		case "Size":
-			mapped, err = bytes(value)
-		case "KernelPageSize":
-			var size int64
-			size, err = bytes(value)
-			of[size] += mapped
-		}
-		if err != nil {
-			return 0, fmt.Errorf("smaps: %q: %w", strings.TrimSpace(line), err)
+	for _, b := range all {
+		of[b.PageSize] += int64(b.End - b.Start)
+	}
+	for size, mapped := range of {
+		if size > int64(os.Getpagesize()) && mapped >= memory {
+			return size
 		}
 	}
-	for size, all := range of {
-		if size > int64(os.Getpagesize()) && all >= memory {
-			return size, nil
-		}
-	}
-	return 0, nil
+	return 0
 }

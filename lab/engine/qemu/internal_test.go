@@ -30,6 +30,7 @@ import (
 	"tare/lab/engine"
 	"tare/lab/journal"
 	"tare/lab/network"
+	"tare/lab/proc"
 	"tare/notebook"
 	"tare/notebook/durable"
 )
@@ -525,21 +526,19 @@ func TestMemoryArgs(t *testing.T) {
 // Memory is of huge pages where as much of the process is mapped of them; transparent ones are ordinary pages that the kernel has put
 // together.
 func TestHugePagesOf(t *testing.T) {
-	const ordinary = "7f0000000000-7f0040000000 rw-p 00000000 00:00 0 \nSize:            1048576 kB\nKernelPageSize:        4 kB\nAnonHugePages:   1048576 kB\nVmFlags: rd wr hg\n"
-	const huge = "7f1000000000-7f1020000000 rw-s 00000000 00:0f 5 /memfd:memory (deleted)\nSize:             524288 kB\nKernelPageSize:     2048 kB\nAnonHugePages:         0 kB\nVmFlags: rd wr ht\n"
+	ordinary := proc.Backing{Mapping: proc.Mapping{Start: 1 << 40, End: 1<<40 + 1<<30}, PageSize: 4 << 10}
+	huge := proc.Backing{Mapping: proc.Mapping{Start: 1 << 41, End: 1<<41 + 512<<20}, PageSize: 2 << 20}
 	for _, c := range []struct {
-		smaps  string
+		all    []proc.Backing
 		memory int64
 		want   int64
 	}{
-		{ordinary, 1 << 30, 0}, {ordinary + huge, 512 << 20, 2 << 20}, {ordinary + huge, 1 << 30, 0}, {huge + ordinary + huge, 1 << 30, 2 << 20},
+		{[]proc.Backing{ordinary}, 1 << 30, 0}, {[]proc.Backing{ordinary, huge}, 512 << 20, 2 << 20},
+		{[]proc.Backing{ordinary, huge}, 1 << 30, 0}, {[]proc.Backing{huge, ordinary, huge}, 1 << 30, 2 << 20},
 	} {
-		if got, err := hugePagesIn(c.smaps, c.memory); err != nil || got != c.want {
-			t.Errorf("%d bytes of\n%s\n%d, %v; want %d", c.memory, c.smaps, got, err, c.want)
+		if got := hugePagesIn(c.all, c.memory); got != c.want {
+			t.Errorf("%d bytes of %+v: %d, want %d", c.memory, c.all, got, c.want)
 		}
-	}
-	if _, err := hugePagesIn("Size: much kB\n", 1); err == nil {
-		t.Error("a size that is not a number: want an error")
 	}
 }
 

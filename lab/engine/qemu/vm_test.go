@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -428,6 +429,23 @@ func kernelCopied(t *testing.T, g engine.Guest) bool {
 	return of != memory.Span{}
 }
 
+// inPool gives the bytes that a process has of the pool of huge pages, by the name of its kind of page.
+func inPool(t *testing.T, pid int) map[string]int64 {
+	t.Helper()
+	scan, err := memory.Scan(t.Context(), []int{pid}, memory.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer scan.Close()
+	pool := map[string]int64{}
+	for _, k := range scan.Account([]memory.Guest{{PIDs: []int{pid}}})[0].Kinds {
+		if strings.HasPrefix(k.Name, memory.Hugetlb.String()) {
+			pool[k.Name] = k.Other
+		}
+	}
+	return pool
+}
+
 // Every machine that can be asked for is in force, as QEMU, the host's kernel and the guest's say; what is synced in it can be read again,
 // and has survived where the guest is killed.
 func TestMachines(t *testing.T) {
@@ -475,6 +493,13 @@ func TestMachines(t *testing.T) {
 			pids, err := g.Processes()
 			if err != nil || len(pids) != 1 {
 				t.Fatalf("processes %v, %v; want one", pids, err)
+			}
+			pool := map[string]int64{}
+			if want.HugePages > 0 {
+				pool["hugetlb, 2 MiB each"] = s.Instance.Memory
+			}
+			if got := inPool(t, pids[0]); !maps.Equal(got, pool) {
+				t.Errorf("bytes of the pool of huge pages that QEMU has: %v, want %v", got, pool)
 			}
 			pidfd, err := unix.PidfdOpen(pids[0], 0)
 			if err != nil {

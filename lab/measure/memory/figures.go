@@ -3,6 +3,8 @@
 package memory
 
 import (
+	"slices"
+
 	"gonum.org/v1/gonum/stat"
 
 	"tare/notebook"
@@ -14,9 +16,13 @@ func figures(m record.Config, weights []record.Weight) map[string]float64 {
 	f := map[string]float64{}
 	set := func(of notebook.Metric, bytes float64) { f[of.Name] = bytes / notebook.MiB }
 	for _, ksm := range []bool{false, true} {
-		var all []record.Weight
+		var all, further []record.Weight
 		for _, w := range weights {
-			if (w.KSM != nil) == ksm && w.Guests > 0 {
+			switch {
+			case (w.KSM != nil) != ksm || w.Guests == 0:
+			case w.Guests > m.Most():
+				further = append(further, w)
+			default:
 				all = append(all, w)
 			}
 		}
@@ -38,12 +44,7 @@ func figures(m record.Config, weights []record.Weight) map[string]float64 {
 			set(added, float64(last.PSS-before.PSS)/float64(last.Guests-before.Guests))
 		}
 		if len(all) > 2 {
-			var x, y []float64
-			for _, w := range all {
-				x, y = append(x, 1/float64(w.Guests)), append(y, float64(w.PSS)/float64(w.Guests))
-			}
-			limit, _ := stat.LinearRegression(x, y, nil, false) // where 1/n is 0
-			set(asymptote, limit)
+			set(asymptote, limit(slices.Concat(all, further)))
 		}
 		if ksm {
 			continue
@@ -84,10 +85,21 @@ func figures(m record.Config, weights []record.Weight) map[string]float64 {
 			}
 		}
 	}
+	weights = slices.DeleteFunc(slices.Clone(weights), func(w record.Weight) bool { return w.Guests > m.Most() })
 	if m.Frames && len(weights) > 0 {
 		inside(weights[len(weights)-1].Last, m.Increment(), set)
 	}
 	return f
+}
+
+// limit is what the mean PSS of a guest approaches as their number grows.
+func limit(all []record.Weight) float64 {
+	var x, y []float64
+	for _, w := range all {
+		x, y = append(x, 1/float64(w.Guests)), append(y, float64(w.PSS)/float64(w.Guests))
+	}
+	at, _ := stat.LinearRegression(x, y, nil, false) // where 1/n is 0
+	return at
 }
 
 // single sets the figures of how a single guest uses its memory, if the guest was asked.

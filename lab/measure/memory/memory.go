@@ -39,7 +39,9 @@ var Kind = measure.Kind{
 
 // file is the kind's part of a study file.
 type file struct {
-	Guests []int  `yaml:"guests,omitempty"` // default 1 and 2
+	Guests  []int `yaml:"guests,omitempty"`  // default 1 and 2
+	Further []int `yaml:"further,omitempty"` // greater numbers, as far as there is room
+
 	KSM    string `yaml:"ksm,omitempty"`    // how the kernel merges equal pages: as in the paper, or as the host is set. Memory is then measured a second time
 	Frames bool   `yaml:"frames,omitempty"` // ask VMs how they use each frame of their memory
 
@@ -74,7 +76,7 @@ func read(n *yaml.Node, workloads []string) (measure.Config, error) {
 }
 
 func (f file) config() (measure.Config, error) {
-	out := config{roots: f.Roots, mergings: f.Merging, scales: host{}, Config: record.Config{Guests: slices.Clone(f.Guests), KSM: f.KSM, Frames: f.Frames, HugePages: f.HugePages, PageCache: true}}
+	out := config{roots: f.Roots, mergings: f.Merging, scales: host{}, Config: record.Config{Guests: slices.Clone(f.Guests), Further: slices.Clone(f.Further), KSM: f.KSM, Frames: f.Frames, HugePages: f.HugePages, PageCache: true}}
 	if err := measure.Refused(f); err != nil {
 		return nil, err
 	}
@@ -85,6 +87,13 @@ func (f file) config() (measure.Config, error) {
 		if n < 1 || n > mostGuests || i > 0 && n <= out.Guests[i-1] {
 			return nil, measure.Wrong("guests", "%v: must be numbers from 1 to %d, each greater than the one before", f.Guests, mostGuests)
 		}
+	}
+	before := out.Most()
+	for _, n := range f.Further {
+		if n <= before || n > mostGuests {
+			return nil, measure.Wrong("further", "%v: must be numbers up to %d, each greater than the one before, and the first greater than those of guests", f.Further, mostGuests)
+		}
+		before = n
 	}
 	known := append(out.Figures(), record.PSS)
 	for was, numbers := range f.Published {
@@ -214,8 +223,8 @@ type subject struct {
 }
 
 // Trial implements measure.Subject. It makes guests until the study's greatest number of them live at the same time; the first
-// exists already. Each guest does its work, and all are weighed at each number. A trial that does not count weighs only the first
-// guest.
+// exists already. Each guest does its work, and all are weighed at each number. Whatever prevents a further number ends the trial with
+// what was weighed before. A trial that does not count weighs only the first guest.
 func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Trial, over bool, err error) {
 	m := s.Config
 	if !step.Counts() {
@@ -228,26 +237,39 @@ func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Tri
 		err = errors.Join(err, group.Leave(ctx))
 		tr.HostS, tr.Seen = time.Since(tr.Start).Seconds(), seen
 	}()
-	most := m.Guests[len(m.Guests)-1]
-	for _, n := range m.Guests {
-		for len(group.Guests) < n {
-			if ctx.Err() != nil {
-				return tr, true, nil
-			}
-			nth := len(group.Guests) + 1
-			cause, err := s.resident(ctx, group, seen.Weights)
-			if cause != nil || err != nil {
-				tr.Failure = notebook.Say("of-guest-of", "guest", nth, "of", most, "cause", cause)
-				return tr, true, err
-			}
-		}
-		if err := s.at(ctx, m, group, &tr, &seen); tr.Failure != nil || err != nil {
+	for _, n := range slices.Concat(m.Guests, m.Further) {
+		kept := len(seen.Weights)
+		cause, err := s.reach(ctx, n, m, group, &tr, &seen)
+		switch {
+		case ctx.Err() != nil || err != nil:
 			return tr, true, err
+		case cause != nil && n <= m.Most():
+			tr.Failure = cause
+			return tr, true, nil
+		}
+		if cause != nil {
+			seen.Weights = seen.Weights[:kept]
+			tr.Warnings = append(tr.Warnings, notebook.Say("no-further-guests", "guests", n, "cause", cause))
+			break
 		}
 	}
 	tr.Figures = figures(m, seen.Weights)
 	tr.Value = tr.Figures[record.PSS.Name]
 	return tr, true, nil
+}
+
+// reach adds guests until n live, and weighs them; cause says why it cannot. It ends early if the context does, which its caller checks.
+func (s *subject) reach(ctx context.Context, n int, m record.Config, group *crowd.Group, tr *notebook.Trial, seen *record.Seen) (cause *notebook.Message, err error) {
+	for len(group.Guests) < n {
+		if ctx.Err() != nil {
+			return nil, nil
+		}
+		nth := len(group.Guests) + 1
+		if cause, err := s.resident(ctx, group, seen.Weights); cause != nil || err != nil {
+			return notebook.Say("of-guest-of", "guest", nth, "of", max(n, m.Most()), "cause", cause), err
+		}
+	}
+	return s.at(ctx, m, group, tr, seen)
 }
 
 // resident adds one more guest and starts its work; cause says why that failed.
@@ -262,29 +284,28 @@ func (s *subject) resident(ctx context.Context, group *crowd.Group, weights []re
 	return group.Begin(ctx)
 }
 
-// at weighs the current guests once their memory has settled; if the study has their pages merged, it weighs them a second time.
-func (s *subject) at(ctx context.Context, m record.Config, group *crowd.Group, tr *notebook.Trial, seen *record.Seen) error {
+// at weighs the current guests once their memory has settled; if the study has their pages merged, it weighs them a second time. cause says
+// why they cannot be weighed.
+func (s *subject) at(ctx context.Context, m record.Config, group *crowd.Group, tr *notebook.Trial, seen *record.Seen) (cause *notebook.Message, err error) {
 	n := len(group.Guests)
 	took, restless, err := crowd.Settle(ctx, group.Guests, s.Treatment)
 	if err != nil {
-		tr.Failure = notebook.Say("guests-unread", "cause", err)
-		return nil
+		return notebook.Say("guests-unread", "cause", err), nil
 	}
 	if restless != nil {
 		tr.Warnings = append(tr.Warnings, restless)
 	}
-	asked, last := outside, n == m.Guests[len(m.Guests)-1]
-	if m.Frames {
-		asked = eachFrame
+	last := n == m.Most()
+	as := manner{s.Ready.Workload.System, outside, last}
+	if m.Frames && n <= m.Most() {
+		as.asked = eachFrame
 	}
 	if m.Frames && last && m.KSM == "" {
-		asked = framesAndFiles
+		as.asked = framesAndFiles
 	}
-	as := manner{s.Ready.Workload.System, asked, last}
 	w, err := s.scales.weigh(ctx, group.Guests, s.Treatment, as)
 	if err != nil {
-		tr.Failure = notebook.ErrorMessage(err)
-		return nil
+		return notebook.ErrorMessage(err), nil
 	}
 	w.Guests, w.SettledS = n, took.Seconds()
 	seen.Weights = append(seen.Weights, w)
@@ -294,8 +315,7 @@ func (s *subject) at(ctx context.Context, m record.Config, group *crowd.Group, t
 		}
 		merged, cause, err := s.merged(ctx, m.KSM, group.Guests, as)
 		if cause != nil || err != nil {
-			tr.Failure = cause
-			return err
+			return cause, err
 		}
 		if merged.KSM.Unsettled {
 			tr.Warnings = append(tr.Warnings, notebook.Say("still-merging", "guests", n, "after", mergingTime))
@@ -303,9 +323,9 @@ func (s *subject) at(ctx context.Context, m record.Config, group *crowd.Group, t
 		seen.Weights = append(seen.Weights, merged)
 	}
 	if i := group.Over(); i >= 0 {
-		tr.Failure = notebook.Say("work-ended-when-weighed", "guest", i+1, "cause", group.Works[i].How())
+		return notebook.Say("work-ended-when-weighed", "guest", i+1, "cause", group.Works[i].How()), nil
 	}
-	return nil
+	return nil, nil
 }
 
 // merged weighs the guests with their pages merged, and separates the pages again.

@@ -202,6 +202,48 @@ func TestGuestsOfKnownMemory(t *testing.T) {
 	}
 }
 
+// Further guests are weighed as far as they can be made, and only the limits of the mean have them.
+func TestFurtherGuests(t *testing.T) {
+	for _, c := range []struct {
+		refuses  int // the guest that cannot be made
+		weighed  string
+		warnings string
+	}{
+		{0, "1 2 4 8 16", "[]"},
+		{9, "1 2 4 8", "[no-further-guests cause=of-guest-of cause=no-guest cause=the bridge is full guest=9 of=16 guests=16]"},
+		{6, "1 2 4", "[no-further-guests cause=of-guest-of cause=no-guest cause=the bridge is full guest=6 of=8 guests=8]"},
+	} {
+		l := &balance{sum: func(n int) int64 { return int64(4+3*n) * mib }, merged: func(n int) int64 { return int64(4+3*n) * mib }, refuses: c.refuses}
+		m := record.Config{Guests: []int{1, 2, 4}, Further: []int{8, 16}, KSM: notebook.KSMPaper, Frames: true}
+		tr, err := weighed(t, l, m, measure.Measured)
+		if err != nil || tr.Failure != nil {
+			t.Fatal(err, tr.Failure)
+		}
+		var numbers []string
+		for _, w := range notebooktest.Seen[record.Seen](&tr).Weights {
+			if w.KSM == nil {
+				numbers = append(numbers, fmt.Sprint(w.Guests))
+			}
+		}
+		if got := strings.Join(numbers, " "); got != c.weighed || fmt.Sprint(tr.Warnings) != c.warnings {
+			t.Errorf("guest %d cannot be made: weighed at %s with %v; want %s with %s", c.refuses, got, tr.Warnings, c.weighed, c.warnings)
+		}
+		if tr.Value != 4 || tr.Figures[record.Added.Name] != 3 || math.Abs(tr.Figures[record.Asymptote.Name]-3) > 1e-9 || math.Abs(tr.Figures[record.LimitKSM.Name]-3) > 1e-9 || tr.Figures[record.Own.Name] != 91 {
+			t.Errorf("guest %d cannot be made: mean %v, one more %v, limits %v and %v, own pages %v", c.refuses, tr.Value, tr.Figures[record.Added.Name], tr.Figures[record.Asymptote.Name], tr.Figures[record.LimitKSM.Name], tr.Figures[record.Own.Name])
+		}
+		// Only VMs among the numbers that each trial reaches are asked about their memory.
+		if got, want := slices.Index(l.asked, framesAndFiles), 5; got != want || slices.Contains(l.asked[want+1:], eachFrame) {
+			t.Errorf("asked %v", l.asked)
+		}
+	}
+	// The limit is of all numbers: each of the further guests takes less here.
+	l := &balance{sum: func(n int) int64 { return int64(9*min(n, 4)+3*max(n-4, 0)) * mib }}
+	tr, err := weighed(t, l, record.Config{Guests: []int{1, 2, 4}, Further: []int{8, 16}}, measure.Measured)
+	if got := tr.Figures[record.Asymptote.Name]; err != nil || tr.Value != 9 || got >= 8 || got < 3 {
+		t.Errorf("the mean of four is %v and the limit %v, %v", tr.Value, got, err)
+	}
+}
+
 // If the study asks for it, the figures say how the last guest uses the memory that no other process shares. Only the last weighing
 // asks for the files.
 func TestFiguresSayHowAGuestUsesItsMemory(t *testing.T) {
@@ -306,18 +348,22 @@ func TestMemoryOfAFile(t *testing.T) {
 		in   file
 		want string // in the error; otherwise the value
 	}{
-		{file{}, "{[1 2]  false true  map[] }"},
-		{file{Guests: []int{1, 2, 8}, KSM: "paper"}, "{[1 2 8] paper false true  map[] }"},
+		{file{}, "{[1 2]  false [] true  map[] }"},
+		{file{Guests: []int{1, 2, 8}, KSM: "paper"}, "{[1 2 8] paper false [] true  map[] }"},
+		{file{Guests: []int{1, 2}, Further: []int{4, 1000}}, "{[1 2]  false [4 1000] true  map[] }"},
+		{file{Further: []int{2}}, "further: [2]: must be numbers up to 1000, each greater than the one before, and the first greater than those of guests"},
+		{file{Further: []int{3, 3}}, "further: "},
+		{file{Further: []int{1001}}, "further: "},
 		{file{Guests: []int{0}}, "guests: [0]: must be numbers from 1 to 1000, each greater than the one before"},
 		{file{Guests: []int{2, 2}}, "guests: "},
 		{file{Guests: []int{1001}}, "guests: "},
-		{file{Guests: []int{1, 2}, Frames: true, HugePages: "off"}, "{[1 2]  true true off map[] }"},
-		{file{Published: map[string][]float64{"PSS alone": {235}, "duplicates within": {28, 0.5, 0.5, 29}}}, "{[1 2]  false true  map[duplicates_within:[28 0.5 0.5 29] guest_pss_alone:[235]] }"},
-		{file{Published: map[string][]float64{"guest_pss_alone": {235}}}, "{[1 2]  false true  map[guest_pss_alone:[235]] }"},
+		{file{Guests: []int{1, 2}, Frames: true, HugePages: "off"}, "{[1 2]  true [] true off map[] }"},
+		{file{Published: map[string][]float64{"PSS alone": {235}, "duplicates within": {28, 0.5, 0.5, 29}}}, "{[1 2]  false [] true  map[duplicates_within:[28 0.5 0.5 29] guest_pss_alone:[235]] }"},
+		{file{Published: map[string][]float64{"guest_pss_alone": {235}}}, "{[1 2]  false [] true  map[guest_pss_alone:[235]] }"},
 		{file{Published: map[string][]float64{"duplicates within": {29}}}, "published: duplicates within: [29]: must be a metric of this study"},
 		{file{Published: map[string][]float64{"own pages": {91}}}, "published: own pages: [91]: must be a metric of this study"},
 		{file{HugePages: "never"}, `huge_pages: "never": must be off`},
-		{file{Roots: []string{"copied"}}, "{[1 2]  false true  map[] }"},
+		{file{Roots: []string{"copied"}}, "{[1 2]  false [] true  map[] }"},
 		{file{Roots: []string{"shared", "own"}}, `roots: "own": must be shared or copied`},
 		{file{KSM: "on"}, `ksm: "on": must be paper or kernel`},
 	} {

@@ -2,7 +2,11 @@
 // (paper "virtualization-overheads", sections 6.3 to 6.6.1).
 package memory
 
-import "tare/notebook"
+import (
+	"slices"
+
+	"tare/notebook"
+)
 
 // Name is the name of the kind.
 const Name = "memory"
@@ -18,6 +22,10 @@ type Config struct {
 	Guests []int  `json:"guests"`           // numbers of guests at which they are weighed, rising
 	KSM    string `json:"ksm,omitempty"`    // one of KSMSettings: guests are weighed a second time with their pages merged; empty: they are not
 	Frames bool   `json:"frames,omitempty"` // VMs are asked how they use each frame of their memory (section 6.5)
+
+	// Further are greater numbers of guests, rising, at which they are weighed too as far as there is room for them. Only the limits of
+	// the mean (Asymptote, LimitKSM) and the curve have them: rows that got to different numbers must have comparable metrics.
+	Further []int `json:"further,omitempty"`
 
 	// PageCache: pages are also compared with those of the host's page cache that no process maps, as in the paper (section 6.2).
 	// Folders of earlier versions lack this comparison.
@@ -139,13 +147,16 @@ var OfGuestMemory = []notebook.Metric{
 	RAM, GuestFile, GuestAnon, GuestCore, GuestFree, Left, Idle, IdleAlone,
 }
 
+// Most is the greatest number of guests that every trial reaches: that of all metrics but the limits.
+func (m Config) Most() int { return slices.Max(m.Guests) }
+
 // Increment says whether the study tells what one more guest adds in the paper's sense (sections 6.5, 6.6 and 6.8): its frames, with their
 // duplicates merged.
 func (m Config) Increment() bool { return m.Frames && m.KSM != "" }
 
 // Figures are the secondary metrics of a study with this configuration.
 func (m Config) Figures() (all []notebook.Metric) {
-	first, several, fitted := m.Guests[0] == 1, len(m.Guests) > 1, len(m.Guests) > 2
+	first, several, fitted := m.Guests[0] == 1, len(m.Guests) > 1, len(m.Guests) > 2 // without Further, for which there may be no room
 	merged, increment := m.KSM != "", m.Increment()
 	for _, f := range []struct {
 		notebook.Metric
@@ -156,7 +167,7 @@ func (m Config) Figures() (all []notebook.Metric) {
 		{Added, several}, {AddedKSM, several && merged},
 		{Asymptote, fitted}, {LimitKSM, fitted && merged},
 		{Tables, true}, {Kernel, true}, {ChargedAll, true}, {ChargedFiles, true}, {Copy, true}, {Anonymous, true}, {File, true},
-		{Within, true}, {WithHost, true}, {WithGuests, m.Guests[len(m.Guests)-1] > 1},
+		{Within, true}, {WithHost, true}, {WithGuests, m.Most() > 1},
 		{AnonAnon, m.Frames}, {FileFile, m.Frames}, {AnonFile, m.Frames},
 		{Own, increment}, {Emulator, increment}, {RAM, increment}, {GuestFile, increment}, {GuestAnon, increment},
 		{GuestCore, increment}, {GuestFree, increment}, {Left, increment}, {Idle, m.Frames}, {IdleAlone, m.Frames && first && several}, {Unmapped, m.Frames && first && several}, {Best, increment},
