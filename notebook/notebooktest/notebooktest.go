@@ -98,8 +98,8 @@ func Treatment(words string) notebook.Treatment {
 				panic(fmt.Sprintf("notebooktest: treatment %q: %v", words, err))
 			}
 			t.HostCores = n
-		case isParam && (key == "devices" || key == "huge-pages" || key == "boot" || w == "cache=none"):
-			t.Machine = w
+		case isParam && (key == "devices" || key == "huge-pages" || key == "boot" || w == "cache=none"), w == "no-kaslr", w == "no-thp":
+			t.Machine = strings.TrimSpace(t.Machine + " " + w)
 		case isParam:
 			of := &t.Params
 			if f, is := notebook.FactorNamed(key); is && !f.IsField() {

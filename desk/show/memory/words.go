@@ -184,7 +184,7 @@ const (
 
 func linesHow(rows []*data.Row, merged bool) string {
 	how := "Each mark is what one guest takes of the host’s memory among so many: PSS of all over their number, the mean over rounds with its 95 % interval. " +
-		words.Provisionings(rows, "Hollow marks", "filled ones") + " Both axes are logarithmic."
+		words.Provisionings(rows, "Hollow marks", "filled ones") + " Both axes are logarithmic. Figure 6.2 of “A Study of Virtualization Overheads” shows the same."
 	if merged {
 		how += " Dashed: with their pages merged by the kernel (KSM)."
 	}
@@ -208,7 +208,7 @@ const (
 	addedTitle = "What one more guest adds"
 	addedAxis  = "MiB that one more guest adds"
 	addedHow   = "Each bar is what the PSS of all guests grows by with each one more, pages not merged. Solid: anonymous memory, as the host sees it, " +
-		"which a VM’s whole RAM is. Pale: pages of files and shared memory. The thin line is the 95 % interval of the sum."
+		"which a VM’s whole RAM is. Pale: pages of files and shared memory. The thin line is the 95 % interval of the sum. Figure 6.3 of “A Study of Virtualization Overheads” has such a sum, of merged pages."
 )
 
 func addedCaption(from, to int, emulated bool) string {
@@ -291,8 +291,8 @@ const (
 
 // Texts under the tables.
 const (
-	underGuest template.HTML = "Of the guest that came last, without the ruler, and with the engine’s own process: the mean over rounds, ± half of its 95&nbsp;% interval. Several processes of one name are one line."
-	underDupes template.HTML = "Of the guest that came last, pages not merged. Each page is counted once: as one of the guest’s own again, else as one of the host’s, else as one of another guest’s. A VM’s whole RAM is anonymous to the host."
+	underGuest template.HTML = "Of the guest that came last, without the ruler, and with the engine’s own process: the mean over rounds, ± half of its 95&nbsp;% interval. Several processes of one name are one line. <em>A Study of Virtualization Overheads</em> has such a table as Table&nbsp;6.2."
+	underDupes template.HTML = "Of the guest that came last, pages not merged. Each page is counted once: as one of the guest’s own again, else as one of the host’s, else as one of another guest’s. A VM’s whole RAM is anonymous to the host. <em>A Study of Virtualization Overheads</em> has such a table as Table&nbsp;6.4."
 	underRAM   template.HTML = "Of the guest that came last. What the guest has and the host has not was never touched, or was given back. A file’s pages are those in the guest’s page cache at the end of the trial."
 )
 

@@ -12,7 +12,7 @@ import (
 // The metrics have keys in folders and captions in texts. In folders of format 1 the captions were the names.
 func TestMetricsHaveKeysAndCaptions(t *testing.T) {
 	first, also := kind.Config{Restore: true}.Metrics()
-	newer := map[string]string{"sandbox_ready": "sandbox ready", "image_ready": "image ready", "start_as_published": "start as in the paper’s table"} // than format 1
+	newer := map[string]string{"sandbox_ready": "sandbox ready", "image_ready": "image ready", "start_as_published": "start as in the paper’s table", "restored_or_started": "VM restored, or container started"} // than format 1
 	showtest.Captions(t, newer)
 	older := slices.DeleteFunc(append(also, first), func(m notebook.Metric) bool { return newer[m.Name] != "" })
 	showtest.Metrics(t, kind.Name, older, map[string]string{

@@ -32,6 +32,7 @@ var _ = words.AddCaptions(notebook.MetricNames{
 	"start_up_time":        "start-up time",
 	"start_as_published":   "start as in the paper’s table",
 	"restored":             "restored",
+	"restored_or_started":  "VM restored, or container started",
 	"saved":                "saved",
 })
 

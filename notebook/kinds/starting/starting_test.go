@@ -24,3 +24,21 @@ func TestStartAsPublished(t *testing.T) {
 		}
 	}
 }
+
+// A restored VM is compared with a started container, where the study restores guests.
+func TestRestoredOrStarted(t *testing.T) {
+	restored := []notebook.Moment{{Name: notebook.MomentRestored, NS: 12e8}}
+	for _, c := range []struct {
+		start starting.Start
+		want  float64 // seconds; 0: none
+	}{
+		{starting.Start{Moments: []notebook.Moment{{Name: notebook.MomentLogin, NS: 10e9}}, Restored: restored}, 1.2},
+		{starting.Start{Moments: []notebook.Moment{{Name: notebook.MomentReturned, NS: 2e8}, {Name: notebook.MomentLogin, NS: 1e9}}, Restored: restored}, 0.2},
+		{starting.Start{Moments: []notebook.Moment{{Name: notebook.MomentReturned, NS: 2e8}}, NoSaving: notebook.TextMessage("CRIU refuses it")}, 0.2},
+		{starting.Start{Moments: []notebook.Moment{{Name: notebook.MomentReturned, NS: 2e8}}}, 0},
+	} {
+		if got := c.start.Figures()[starting.RestoredOrStarted]; got != c.want {
+			t.Errorf("%+v: %v s, want %v", c.start, got, c.want)
+		}
+	}
+}
