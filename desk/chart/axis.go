@@ -176,6 +176,11 @@ func (l *list) draw() *frame {
 		names = max(names, width(l.marks[i].Name(form), textSize))
 	}
 	names, said = min(names, mostName), min(said, mostSaid)
+	called := make([]string, len(l.marks))
+	for i := range l.marks {
+		called[i] = l.marks[i].Name(form)
+	}
+	called = distinct(called, textSize, names+0.01)
 	at := 8.0
 	if l.axis != "" {
 		at += 16
@@ -216,7 +221,7 @@ func (l *list) draw() *frame {
 		if it.Plain {
 			tone = ink
 		}
-		f.text(2, mid+4, start, textSize, col, fit(it.Name(form), textSize, names))
+		f.text(2, mid+4, start, textSize, col, called[i])
 		f.text(pageWidth-2, mid+4, end, smallSize, tone, fit(it.said(), smallSize, said))
 		at += l.pitch
 	}

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -219,6 +220,74 @@ func fitEnds(s string, size, room float64) string {
 		}
 	}
 	return "…"
+}
+
+// distinct shortens names to a room such that what tells them apart stays: names that are too long lose the parts that all such names
+// have, or of a single such name what the others have; then their middle. A name that lost parts begins with "…".
+func distinct(names []string, size, room float64) []string {
+	var long, others []string
+	for _, name := range names {
+		if width(name, size) <= room {
+			others = append(others, name)
+		} else if !slices.Contains(long, name) {
+			long = append(long, name)
+		}
+	}
+	own := ownParts(long, others)
+	short := slices.Clone(names)
+	for i, name := range names {
+		if at := slices.Index(long, name); at >= 0 {
+			short[i] = fitEnds(own[at], size, room)
+		}
+	}
+	return short
+}
+
+// ownParts are the names without the parts that all of them have, or a single name without the parts of the others; as they are where
+// nothing would be left of one.
+func ownParts(names, others []string) []string {
+	shared := func(part string) bool {
+		in := func(name string) bool { return slices.Contains(strings.Split(name, ", "), part) }
+		if len(names) == 1 {
+			return slices.ContainsFunc(others, in)
+		}
+		return !slices.ContainsFunc(names, func(name string) bool { return !in(name) })
+	}
+	own := make([]string, len(names))
+	for i, name := range names {
+		own[i] = strings.Join(slices.DeleteFunc(strings.Split(name, ", "), shared), ", ")
+		if own[i] == "" {
+			return names
+		}
+	}
+	alike := 0
+	if len(names) > 1 {
+		alike = len(beginning(own))
+	}
+	for i := range own {
+		if own[i] = own[i][alike:]; own[i] != names[i] {
+			own[i] = "…" + own[i]
+		}
+	}
+	return own
+}
+
+// beginning is what names begin with alike, in whole words: never a name's last word. Of words such as devices=a and devices=b it has
+// the key.
+func beginning(names []string) string {
+	alike := names[0]
+	for _, name := range names {
+		for len(alike) > 0 && (!strings.HasPrefix(name, alike) || len(alike) == len(name)) {
+			alike = alike[:len(alike)-1]
+		}
+	}
+	words := alike[:strings.LastIndex(alike, " ")+1]
+	key := strings.LastIndex(alike, "=") + 1
+	value := func(name string) string { v, _, _ := strings.Cut(name[key:], " "); return v }
+	if key > len(words) && slices.ContainsFunc(names, func(name string) bool { return value(name) != value(names[0]) }) {
+		return alike[:key]
+	}
+	return words
 }
 
 // within limits v to low and high; NaN becomes low.

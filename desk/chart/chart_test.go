@@ -303,6 +303,25 @@ func TestFit(t *testing.T) {
 	if a, b := fitEnds("VM, CPU set, with no-kaslr", 10, 90), fitEnds("VM, CPU set, with no-kaslr no-thp", 10, 90); a == b || a[:3] != b[:3] {
 		t.Errorf("two names that begin alike are %q and %q", a, b)
 	}
+	for _, c := range []struct{ names, want []string }{
+		{[]string{"bare metal", "VM, CPU set, with devices=qxl,spice,usb, emulated", "VM, CPU set, with devices=ich6,usb, emulated"}, []string{"bare metal", "…qxl,spice,usb", "…ich6,usb"}},
+		{[]string{"VM, CPU set, with boot=disk, emulated", "VM, CPU set, with boot=disk no-kaslr, emulated"}, []string{"…boot=disk", "…boot=disk no-kaslr"}},
+		{[]string{"漢字漢字漢字漢字漢字漢字漢字, 字, a", "漢字漢字漢字漢字漢字漢字漢字, 漢, a"}, []string{"…字", "…漢"}},
+		{[]string{"one long name that does not fit", "one long name that does not fit"}, nil}, // nothing tells them apart
+		{[]string{"one long name that does not fit, ", "one long name that does not fit, 2"}, nil},
+		{[]string{"LXC, CPU set", "VM, CPU set", "VM, CPU set, with boot=disk", "VM, CPU set, with boot=disk"}, []string{"LXC, CPU set", "VM, CPU set", "…with boot=disk", "…with boot=disk"}},
+		{[]string{"short", ""}, []string{"short", ""}},
+	} {
+		got := distinct(c.names, 10, 100)
+		if c.want != nil && !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.names, got, c.want)
+		}
+		for _, name := range got {
+			if width(name, 10) > 100 {
+				t.Errorf("%q of %q is %g wide", name, c.names, width(name, 10))
+			}
+		}
+	}
 	// The widths are those of Liberation Sans, which are those of Helvetica and Arial.
 	if w := width("Hamburg", 1000); math.Abs(w-(722+556+833+556+556+333+556)) > 8 {
 		t.Errorf("%q is %g thousandths of an em wide", "Hamburg", w)

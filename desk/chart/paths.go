@@ -71,6 +71,12 @@ func (p *Paths) Draw() *Picture {
 		c.line(grid, 0.7, left, y(t.value), right, y(t.value))
 		c.text(left-5, y(t.value)+3.5, end, smallSize, muted, t.label)
 	}
+	after := 0.0
+	said := make([]string, len(lines))
+	for i := range lines {
+		said[i], after = lines[i].Name(form), max(after, width(lines[i].After, smallSize))
+	}
+	said = distinct(said, smallSize, names-after+0.01)
 	at := ends(lines, y, pitch, top, base)
 	for i := range lines {
 		l := &lines[i]
@@ -87,7 +93,7 @@ func (p *Paths) Draw() *Picture {
 		}
 		last := pts[len(pts)-1]
 		c.line(muted, 0.6, last.x+6, last.y, right+16, at[i])
-		c.text(right+19, at[i]+3.5, start, smallSize, ink, fitEnds(l.Name(form), smallSize, names-width(l.After, smallSize)+0.01)+l.After)
+		c.text(right+19, at[i]+3.5, start, smallSize, ink, said[i]+l.After)
 	}
 	c.line(ink, 1, left, base, right, base)
 	return c
