@@ -2,7 +2,7 @@
 
 // Package setting sets the host for what the processes of a guest get from it and no engine can change: the pages that they have without
 // asking (the kernel's Documentation/admin-guide/mm/transhuge.rst), and whether their addresses are random (sysctl/kernel.rst there,
-// randomize_va_space). Guests without huge pages need no setting of the host.
+// randomize_va_space). Guests without huge pages need no setting of the host. It also raises a limit that many whole systems at once meet.
 package setting
 
 import (
@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -28,9 +29,25 @@ const Host Tree = "/"
 // File is one of the kernel's files, by its path on the host, and the value to write to it.
 type File struct{ Path, Value string }
 
+// ForMany raises the limit of inotify instances, which the processes of one user share: the init and the daemons of a distribution take
+// about seven, so the kernel's 128 are enough for eighteen containers (inotify(7)). A host that allows more keeps its limit.
+func (t Tree) ForMany() ([]File, error) {
+	f := File{instances, "8192"}
+	text, err := proc.Setting(t.path(f))
+	if err != nil {
+		return nil, err
+	}
+	have, err := strconv.Atoi(text)
+	if want, _ := strconv.Atoi(f.Value); err != nil || have >= want {
+		return nil, err
+	}
+	return []File{f}, nil
+}
+
 const (
 	pages     = "/sys/kernel/mm/transparent_hugepage/"
 	addresses = "/proc/sys/kernel/randomize_va_space"
+	instances = "/proc/sys/fs/inotify/max_user_instances"
 )
 
 // chosen is a factor of a treatment with the files to write for each of its values.
@@ -84,6 +101,9 @@ func (t Tree) putBack(_ context.Context, e journal.Entry) error {
 
 // has reports whether the path is one of the files that Set writes.
 func (t Tree) has(path string) bool {
+	if path == t.path(File{Path: instances}) {
+		return true
+	}
 	for _, c := range chosen {
 		for _, files := range c.files {
 			for _, f := range files {

@@ -127,3 +127,44 @@ func TestNothingElseIsWritten(t *testing.T) {
 		}
 	}
 }
+
+// The limit that many whole systems meet is raised and put back; a host that allows more keeps what it has.
+func TestForMany(t *testing.T) {
+	for before, raised := range map[string]bool{"128": true, "8192": false, "1048576": false} {
+		tree := kernel(t, map[string]string{instances: before})
+		j, err := journal.Open(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := tree.ForMany()
+		if err != nil || len(files) > 0 != raised {
+			t.Fatalf("%s: %v, %v", before, files, err)
+		}
+		changes, err := tree.Set(t.Context(), j, files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changes == nil {
+			continue
+		}
+		says := func() string {
+			b, err := os.ReadFile(tree.path(File{Path: instances}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.TrimSpace(string(b))
+		}
+		if says() != "8192" {
+			t.Errorf("%s becomes %s", before, says())
+		}
+		if err := changes.Undo(t.Context()); err != nil || says() != before {
+			t.Errorf("%s is %s afterwards, %v", before, says(), err)
+		}
+	}
+	if _, err := kernel(t, nil).ForMany(); err == nil {
+		t.Error("a kernel without inotify: want an error")
+	}
+	if _, err := kernel(t, map[string]string{instances: "many"}).ForMany(); err == nil {
+		t.Error("a limit that is not a number: want an error")
+	}
+}

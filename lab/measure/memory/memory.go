@@ -21,6 +21,7 @@ import (
 	"tare/lab/ksm"
 	"tare/lab/measure"
 	"tare/lab/noise"
+	"tare/lab/setting"
 	"tare/lab/workload"
 	"tare/notebook"
 	record "tare/notebook/kinds/memory"
@@ -197,19 +198,43 @@ func (c config) Metrics(_ *workload.Workload, drawn []string) (notebook.Metric, 
 	return record.PSS, all
 }
 
-// Set implements measure.Config: if the study asks for it, the host makes no huge pages.
+// manySystems is a number of whole systems at once for which the kernel's usual limit of inotify instances is not enough.
+const manySystems = 16
+
+// Set implements measure.Config: if the study asks for it, the host makes no huge pages. For many guests it raises a limit that whole systems meet.
 func (c config) Set(j *journal.Journal) (notes []*notebook.Message, undo func(context.Context) error, err error) {
-	if c.HugePages != record.HugePagesOff {
-		return nil, nil, nil
+	var undos []func(context.Context) error
+	undo = func(ctx context.Context) (err error) {
+		for _, u := range slices.Backward(undos) {
+			err = errors.Join(err, u(ctx))
+		}
+		return err
 	}
-	q, err := noise.Host.WithoutHugePages(j)
-	if err != nil {
-		return nil, nil, err
+	if c.HugePages == record.HugePagesOff {
+		q, err := noise.Host.WithoutHugePages(j)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, said := range notebook.Said(q.Set) {
+			notes = append(notes, notebook.Say("set-for-the-run", "change", said))
+		}
+		undos = append(undos, q.PutBack)
 	}
-	for _, said := range notebook.Said(q.Set) {
-		notes = append(notes, notebook.Say("set-for-the-run", "change", said))
+	if slices.Max(slices.Concat(c.Guests, c.Further)) > manySystems {
+		files, err := setting.Host.ForMany()
+		if err != nil {
+			return nil, nil, errors.Join(err, undo(context.Background()))
+		}
+		changes, err := setting.Host.Set(context.Background(), j, files)
+		if err != nil {
+			return nil, nil, errors.Join(err, undo(context.Background()))
+		}
+		if changes != nil {
+			undos = append(undos, changes.Undo)
+			notes = append(notes, notebook.Say("set-for-the-run", "change", fmt.Sprint(files[0].Path, ": ", files[0].Value)))
+		}
 	}
-	return notes, q.PutBack, nil
+	return notes, undo, nil
 }
 
 // Subject implements measure.Config.
