@@ -207,13 +207,16 @@ func fit(s string, size, room float64) string {
 	return "…"
 }
 
+// mostShown is how many letters of a name can be shown; a folder's names may be of any length.
+const mostShown = 200
+
 // fitEnds shortens a text to a room in its middle: of names that begin alike the ends differ.
 func fitEnds(s string, size, room float64) string {
 	if width(s, size) <= room {
 		return s
 	}
 	runes := []rune(s)
-	for kept := len(runes) - 1; kept > 1; kept-- {
+	for kept := min(len(runes)-1, mostShown); kept > 1; kept-- {
 		head, tail := runes[:(kept+1)/2], runes[len(runes)-kept/2:]
 		if t := strings.TrimSpace(string(head)) + "…" + strings.TrimSpace(string(tail)); width(t, size) <= room {
 			return t
@@ -222,54 +225,70 @@ func fitEnds(s string, size, room float64) string {
 	return "…"
 }
 
-// distinct shortens names to a room such that what tells them apart stays: names that are too long lose the parts that all such names
-// have, or of a single such name what the others have; then their middle. A name that lost parts begins with "…".
+// distinct shortens names to a room such that what tells them apart stays as long as it can. Names that are too long lose parts that all of
+// them have, one by one until they fit: first what names that fit have too, the last part first, and never what they begin with if no other
+// name has it. Then words such as with devices=a and with devices=b keep only the values, and at last names lose their middle.
 func distinct(names []string, size, room float64) []string {
-	var long, others []string
+	var long [][]string // parts of each name that is too long
+	var common []string // those that all of them have
+	others := map[string]bool{}
 	for _, name := range names {
-		if width(name, size) <= room {
-			others = append(others, name)
-		} else if !slices.Contains(long, name) {
-			long = append(long, name)
+		parts := strings.Split(name, ", ")
+		switch {
+		case width(name, size) <= room:
+			for _, part := range parts {
+				others[part] = true
+			}
+			continue
+		case long == nil:
+			common = slices.Clone(parts)
+		default:
+			common = slices.DeleteFunc(common, func(part string) bool { return !slices.Contains(parts, part) })
+		}
+		long = append(long, parts)
+	}
+	said := make([]string, len(long))
+	say := func(dropped []string) (fit bool) {
+		fit = true
+		for i, parts := range long {
+			said[i] = shorter(parts, dropped)
+			fit = fit && width(said[i], size) <= room
+		}
+		return fit
+	}
+	var dropped []string
+	for _, ofOthers := range []bool{true, false} {
+		for _, part := range slices.Backward(common) {
+			if alone := !others[part] && part == long[0][0]; !alone && others[part] == ofOthers && !say(dropped) {
+				dropped = append(dropped, part)
+			}
 		}
 	}
-	own := ownParts(long, others)
+	if !say(dropped) && !slices.ContainsFunc(said, func(s string) bool { return !strings.Contains(s, "=") }) {
+		alike := len(beginning(said))
+		for i := range said {
+			said[i] = "…" + said[i][alike:]
+		}
+	}
 	short := slices.Clone(names)
 	for i, name := range names {
-		if at := slices.Index(long, name); at >= 0 {
-			short[i] = fitEnds(own[at], size, room)
+		if width(name, size) > room {
+			short[i], said = fitEnds(said[0], size, room), said[1:]
 		}
 	}
 	return short
 }
 
-// ownParts are the names without the parts that all of them have, or a single name without the parts of the others; as they are where
-// nothing would be left of one.
-func ownParts(names, others []string) []string {
-	shared := func(part string) bool {
-		in := func(name string) bool { return slices.Contains(strings.Split(name, ", "), part) }
-		if len(names) == 1 {
-			return slices.ContainsFunc(others, in)
-		}
-		return !slices.ContainsFunc(names, func(name string) bool { return !in(name) })
+// shorter is a name of these parts without what was dropped of it, with "…" in its place; whole if nothing would be left.
+func shorter(parts, dropped []string) string {
+	left := slices.DeleteFunc(slices.Clone(parts), func(part string) bool { return slices.Contains(dropped, part) })
+	switch {
+	case len(left) == 0 || len(left) == len(parts):
+		return strings.Join(parts, ", ")
+	case left[0] == parts[0]:
+		return strings.Join(left, ", ") + "…"
 	}
-	own := make([]string, len(names))
-	for i, name := range names {
-		own[i] = strings.Join(slices.DeleteFunc(strings.Split(name, ", "), shared), ", ")
-		if own[i] == "" {
-			return names
-		}
-	}
-	alike := 0
-	if len(names) > 1 {
-		alike = len(beginning(own))
-	}
-	for i := range own {
-		if own[i] = own[i][alike:]; own[i] != names[i] {
-			own[i] = "…" + own[i]
-		}
-	}
-	return own
+	return "…" + strings.Join(left, ", ")
 }
 
 // beginning is what names begin with alike, in whole words: never a name's last word. Of words such as devices=a and devices=b it has
@@ -283,7 +302,7 @@ func beginning(names []string) string {
 	}
 	words := alike[:strings.LastIndex(alike, " ")+1]
 	key := strings.LastIndex(alike, "=") + 1
-	value := func(name string) string { v, _, _ := strings.Cut(name[key:], " "); return v }
+	value := func(name string) string { v, _, _ := strings.Cut(name[key:], " "); return strings.TrimSuffix(v, "…") }
 	if key > len(words) && slices.ContainsFunc(names, func(name string) bool { return value(name) != value(names[0]) }) {
 		return alike[:key]
 	}

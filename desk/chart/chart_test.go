@@ -304,12 +304,13 @@ func TestFit(t *testing.T) {
 		t.Errorf("two names that begin alike are %q and %q", a, b)
 	}
 	for _, c := range []struct{ names, want []string }{
-		{[]string{"bare metal", "VM, CPU set, with devices=qxl,spice,usb, emulated", "VM, CPU set, with devices=ich6,usb, emulated"}, []string{"bare metal", "…qxl,spice,usb", "…ich6,usb"}},
-		{[]string{"VM, CPU set, with boot=disk, emulated", "VM, CPU set, with boot=disk no-kaslr, emulated"}, []string{"…boot=disk", "…boot=disk no-kaslr"}},
-		{[]string{"漢字漢字漢字漢字漢字漢字漢字, 字, a", "漢字漢字漢字漢字漢字漢字漢字, 漢, a"}, []string{"…字", "…漢"}},
+		{[]string{"bare metal", "VM, CPU set, with devices=qxl,spice,usb, emulated", "VM, CPU set, with devices=ich6,usb, emulated"}, []string{"bare metal", "…qxl,spice,usb…", "…ich6,usb…"}},
+		{[]string{"VM, CPU set, with boot=disk, emulated", "VM, CPU set, with boot=disk no-kaslr, emulated"}, []string{"…boot=disk…", "…boot=dis…o-kaslr…"}},
+		{[]string{"漢字漢字漢字漢字漢字漢字漢字, 字, a", "漢字漢字漢字漢字漢字漢字漢字, 漢, a"}, []string{"漢字漢字漢…字, 字…", "漢字漢字漢…字, 漢…"}},
 		{[]string{"one long name that does not fit", "one long name that does not fit"}, nil}, // nothing tells them apart
 		{[]string{"one long name that does not fit, ", "one long name that does not fit, 2"}, nil},
-		{[]string{"LXC, CPU set", "VM, CPU set", "VM, CPU set, with boot=disk", "VM, CPU set, with boot=disk"}, []string{"LXC, CPU set", "VM, CPU set", "…with boot=disk", "…with boot=disk"}},
+		{[]string{"LXC, CPU set", "VM, CPU set", "VM, CPU set, with boot=disk", "VM, CPU set, with boot=disk"}, []string{"LXC, CPU set", "VM, CPU set", "VM, with boot=disk…", "VM, with boot=disk…"}},
+		{[]string{"Docker, CPU set", "VM, emulated", "Docker in a VM, CPU set, emulated", "Docker in a VM, CPU quota, emulated"}, []string{"Docker, CPU set", "VM, emulated", "Docker in…CPU set…", "Docker in…U quota…"}},
 		{[]string{"short", ""}, []string{"short", ""}},
 	} {
 		got := distinct(c.names, 10, 100)

@@ -42,10 +42,11 @@ func (p *Paths) Draw() *Picture {
 			y0, y1 = min(y0, w.Y.Value), max(y1, w.Y.Value)
 		}
 	}
-	names := 0.0
+	names, after := 0.0, 0.0
 	for i := range lines {
-		names = max(names, min(width(lines[i].named(form), smallSize), mostName))
+		names, after = max(names, width(lines[i].Name(form), smallSize)), max(after, width(lines[i].After, smallSize))
 	}
+	names = min(names+after, mostName)
 	tall := max(200, pitch*float64(len(lines)))
 	const top = 30
 	base, right := top+tall, pageWidth-2-names-22
@@ -71,10 +72,9 @@ func (p *Paths) Draw() *Picture {
 		c.line(grid, 0.7, left, y(t.value), right, y(t.value))
 		c.text(left-5, y(t.value)+3.5, end, smallSize, muted, t.label)
 	}
-	after := 0.0
 	said := make([]string, len(lines))
 	for i := range lines {
-		said[i], after = lines[i].Name(form), max(after, width(lines[i].After, smallSize))
+		said[i] = lines[i].Name(form)
 	}
 	said = distinct(said, smallSize, names-after+0.01)
 	at := ends(lines, y, pitch, top, base)

@@ -85,6 +85,25 @@ func TestPagesOfThePoolByTheirSize(t *testing.T) {
 	}
 }
 
+// The size of a page of the pool is that of the mapping at its address.
+func TestPoolSize(t *testing.T) {
+	at := func(start, end uint64, size int64) proc.Backing {
+		return proc.Backing{Mapping: proc.Mapping{Start: start, End: end}, PageSize: size}
+	}
+	all := []proc.Backing{at(1<<20, 2<<20, PageSize), at(1<<30, 2<<30, 2<<20), at(4<<30, 6<<30, 1<<30)}
+	for address, want := range map[uint64]int64{1 << 20: 0, 1 << 30: 2 << 20, 1<<30 + 512<<20: 2 << 20, 2 << 30: 0, 5 << 30: 1 << 30, 7 << 30: 0} {
+		if got := poolSize(all, address); got != want {
+			t.Errorf("at %#x: %d, want %d", address, got, want)
+		}
+	}
+	m := makeSnapshot(1) // no such process is
+	m.add(512, 1, kpfHuge, 0, 0)
+	m.sizePool()
+	if got := m.Regions[0].Pool; got != 0 {
+		t.Errorf("a process that has ended: %d", got)
+	}
+}
+
 func TestAccount(t *testing.T) {
 	m := makeSnapshot(4)
 	m.add(100, 10, anonymous, 0, 0)     // a's own

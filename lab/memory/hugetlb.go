@@ -3,40 +3,30 @@
 package memory
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-
-	"golang.org/x/sys/unix"
 
 	"tare/lab/proc"
 )
 
 // sizePool fills in Region.Pool. Only the kernel's account of a process (smaps) has it, and reading that takes time, so only
-// processes with pages of the pool are asked. The size stays unknown for a process that has ended.
-func (s *scanner) sizePool() error {
-	pool := map[uint32]bool{} // regions with such pages
-	owners := map[int]bool{}  // their processes
+// processes with pages of the pool are asked. The size stays unknown where the kernel does not tell, as of a process that has ended.
+func (s *Snapshot) sizePool() {
+	pool := map[uint32]bool{}          // regions with such pages
+	owners := map[int][]proc.Backing{} // their processes, with all mappings
 	for i := range s.Pages {
-		if p := &s.Pages[i]; p.Kind() == Hugetlb && !pool[p.region] {
-			pool[p.region], owners[s.Region(p).Process] = true, true
-		}
-	}
-	for of := range owners {
-		all, err := proc.Backings(s.Processes[of].PID)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		p := &s.Pages[i]
+		if p.Kind() != Hugetlb || pool[p.region] {
 			continue
 		}
-		if err != nil {
-			return err
+		pool[p.region] = true
+		r := s.Region(p)
+		all, asked := owners[r.Process]
+		if !asked {
+			all, _ = proc.Backings(s.Processes[r.Process].PID) // it is a detail of the account, which is right without it
+			owners[r.Process] = all
 		}
-		for i := range pool {
-			if r := &s.Regions[i]; r.Process == of {
-				r.Pool = poolSize(all, r.Start)
-			}
-		}
+		r.Pool = poolSize(all, r.Start)
 	}
-	return nil
 }
 
 // poolSize is the page size of the mapping at an address; 0 where there is none, or none of the pool.

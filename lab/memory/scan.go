@@ -184,9 +184,6 @@ func scan(ctx context.Context, pids []int, o Options, holes, frames bool) (snaps
 	}
 	s.Changed, s.Unread = s.changed.Load(), s.unread.Load()
 	s.dropEnded(all)
-	if err := s.sizePool(); err != nil {
-		return nil, err
-	}
 	if o.Contents {
 		if err := s.readShared(); err != nil {
 			return nil, err
@@ -200,6 +197,7 @@ func scan(ctx context.Context, pids []int, o Options, holes, frames bool) (snaps
 			return nil, err
 		}
 	}
+	s.sizePool()
 	s.Spilled = s.store.largest
 	return s.Snapshot, nil
 }

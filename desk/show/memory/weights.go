@@ -22,6 +22,15 @@ type Weights struct {
 	most int // the number of guests that every trial reached
 }
 
+// at is the one of these with the number of guests that every trial reached.
+func (w *Weights) at(all []Weighing) (p Weighing, is bool) {
+	i := slices.IndexFunc(all, func(p Weighing) bool { return p.Guests == w.most })
+	if i < 0 {
+		return p, false
+	}
+	return all[i], true
+}
+
 // Weighing is a number of guests at the same time. Each size is per guest: that of all, over their number (equation 6.1 of
 // "virtualization-overheads").
 type Weighing struct {
@@ -92,7 +101,7 @@ type Alike struct {
 
 // Limits, because a folder is not trusted to have few.
 const (
-	maxNumbers   = 1000 // of guests at the same time, in a row
+	maxNumbers   = 1000 // of guests at the same time, in a row, and as many further ones
 	maxParts     = 1000 // names that are counted separately while a row is computed
 	mostOfGuest  = 20   // processes that have a line of their own
 	mostFilesOf  = 10
@@ -103,6 +112,7 @@ const (
 type tally struct {
 	of            *kind.Config
 	most          int
+	numbers       []int // of guests that may have been weighed
 	alone         alone
 	plain, merged map[int]*weighing // by number of guests
 	last          lastGuest
@@ -172,12 +182,11 @@ func (w *tally) add(b data.Block, all []kind.Weight) {
 	if w.plain == nil {
 		w.plain, w.merged = map[int]*weighing{}, map[int]*weighing{}
 		w.most = w.of.Most()
+		w.numbers = slices.Concat(w.of.Guests[:min(len(w.of.Guests), maxNumbers)], w.of.Further[:min(len(w.of.Further), maxNumbers)])
 	}
-	numbers := slices.Concat(w.of.Guests, w.of.Further)
-	numbers = numbers[:min(len(numbers), maxNumbers)]
 	for i := range all[:min(len(all), mostWeighing)] {
 		x := &all[i]
-		if x.Guests < 1 || !slices.Contains(numbers, x.Guests) {
+		if x.Guests < 1 || !slices.Contains(w.numbers, x.Guests) {
 			continue
 		}
 		in := w.plain

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"tare/desk/data"
@@ -123,6 +124,13 @@ func TestFurtherGuestsHavePoints(t *testing.T) {
 	}
 	if w.Added == nil || w.Added.From != 1 || w.Added.To != 2 {
 		t.Errorf("what is added is %+v", w.Added)
+	}
+	if got := merging(w); !strings.HasPrefix(got, "with KSM, 2 guests: ") {
+		t.Errorf("%q", got)
+	}
+	two, _ := w.at(w.Points)
+	if got, want := strings.Join(contained(w), "; "), size(two.Engine); two.Guests != 2 || !strings.Contains(got, want) {
+		t.Errorf("%q, want %s of the engine", got, want)
 	}
 }
 

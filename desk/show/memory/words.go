@@ -113,11 +113,10 @@ func partName(p MemoryPart) string {
 
 // contained says what the guest's memory includes that is not part of the work, and what it leaves out.
 func contained(w *Weights) (all []string) {
-	at := slices.IndexFunc(w.Points, func(p Weighing) bool { return p.Guests == w.most })
-	if at < 0 {
+	p, is := w.at(w.Points)
+	if !is {
 		return nil
 	}
-	p := w.Points[at]
 	say := func(e stats.Estimate, format string) {
 		if e.Value > 0 {
 			all = append(all, fmt.Sprintf(format, size(e)))
@@ -154,12 +153,12 @@ func inside(a *Alone) (all []string) {
 	return all
 }
 
-// merging says what KSM achieved with the most guests, and what it cost; empty without KSM.
+// merging says what KSM achieved with the most guests that every trial reached, and what it cost; empty without KSM.
 func merging(w *Weights) string {
-	if len(w.Merged) == 0 {
+	p, is := w.at(w.Merged)
+	if !is {
 		return ""
 	}
-	p := w.Merged[len(w.Merged)-1]
 	s := fmt.Sprintf("with KSM, %s: %s a guest; ksmd took %s of CPU time until it merged no more", words.Count(p.Guests, "guest"), size(p.PSS), words.Measured(p.CPUS.Value, max(p.CPUS.Low, 0), p.CPUS.High, "s"))
 	if p.Unsettled > 0 {
 		s += ", and still merged when its time was over in " + words.Count(p.Unsettled, "weighing")
@@ -184,7 +183,7 @@ const (
 
 func linesHow(rows []*data.Row, merged bool) string {
 	how := "Each mark is what one guest takes of the host’s memory among so many: PSS of all over their number, the mean over rounds with its 95 % interval. " +
-		words.Provisionings(rows, "Hollow marks", "filled ones") + " Both axes are logarithmic. Figure 6.2 of “A Study of Virtualization Overheads” shows the same."
+		words.Provisionings(rows, "Hollow marks", "filled ones") + " Both axes are logarithmic. Compare Figure 6.2 of “A Study of Virtualization Overheads”."
 	if merged {
 		how += " Dashed: with their pages merged by the kernel (KSM)."
 	}
@@ -208,7 +207,7 @@ const (
 	addedTitle = "What one more guest adds"
 	addedAxis  = "MiB that one more guest adds"
 	addedHow   = "Each bar is what the PSS of all guests grows by with each one more, pages not merged. Solid: anonymous memory, as the host sees it, " +
-		"which a VM’s whole RAM is. Pale: pages of files and shared memory. The thin line is the 95 % interval of the sum. Figure 6.3 of “A Study of Virtualization Overheads” has such a sum, of merged pages."
+		"which a VM’s whole RAM is. Pale: pages of files and shared memory. The thin line is the 95 % interval of the sum. Figure 6.3 of “A Study of Virtualization Overheads” shows this sum with pages merged."
 )
 
 func addedCaption(from, to int, emulated bool) string {
@@ -291,9 +290,9 @@ const (
 
 // Texts under the tables.
 const (
-	underGuest template.HTML = "Of the guest that came last, without the ruler, and with the engine’s own process: the mean over rounds, ± half of its 95&nbsp;% interval. Several processes of one name are one line. <em>A Study of Virtualization Overheads</em> has such a table as Table&nbsp;6.2."
-	underDupes template.HTML = "Of the guest that came last, pages not merged. Each page is counted once: as one of the guest’s own again, else as one of the host’s, else as one of another guest’s. A VM’s whole RAM is anonymous to the host. <em>A Study of Virtualization Overheads</em> has such a table as Table&nbsp;6.4."
-	underRAM   template.HTML = "Of the guest that came last. What the guest has and the host has not was never touched, or was given back. A file’s pages are those in the guest’s page cache at the end of the trial."
+	underGuest template.HTML = "Of the last guest of those that every run makes, without the ruler, and with the engine’s own process: the mean over rounds, ± half of its 95&nbsp;% interval. Several processes of one name are one line. Compare Table&nbsp;6.2 of <em>A Study of Virtualization Overheads</em>."
+	underDupes template.HTML = "Of the last guest of those that every run makes, pages not merged. Each page is counted once: as one of the guest’s own again, else as one of the host’s, else as one of another guest’s. A VM’s whole RAM is anonymous to the host. Compare Table&nbsp;6.4 of <em>A Study of Virtualization Overheads</em>."
+	underRAM   template.HTML = "Of the last guest of those that every run makes. What the guest has and the host has not was never touched, or was given back. A file’s pages are those in the guest’s page cache at the end of the trial."
 )
 
 var (

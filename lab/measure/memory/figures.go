@@ -11,18 +11,15 @@ import (
 	record "tare/notebook/kinds/memory"
 )
 
-// figures are the figures of record.Config.Figures that the weights provide.
+// figures are the figures of record.Config.Figures that the weights provide, of the numbers of guests that every trial reaches.
 func figures(m record.Config, weights []record.Weight) map[string]float64 {
 	f := map[string]float64{}
 	set := func(of notebook.Metric, bytes float64) { f[of.Name] = bytes / notebook.MiB }
+	weights = slices.DeleteFunc(slices.Clone(weights), func(w record.Weight) bool { return w.Guests > m.Most() })
 	for _, ksm := range []bool{false, true} {
-		var all, further []record.Weight
+		var all []record.Weight
 		for _, w := range weights {
-			switch {
-			case (w.KSM != nil) != ksm || w.Guests == 0:
-			case w.Guests > m.Most():
-				further = append(further, w)
-			default:
+			if (w.KSM != nil) == ksm && w.Guests > 0 {
 				all = append(all, w)
 			}
 		}
@@ -44,7 +41,7 @@ func figures(m record.Config, weights []record.Weight) map[string]float64 {
 			set(added, float64(last.PSS-before.PSS)/float64(last.Guests-before.Guests))
 		}
 		if len(all) > 2 {
-			set(asymptote, limit(slices.Concat(all, further)))
+			set(asymptote, limit(all))
 		}
 		if ksm {
 			continue
@@ -85,7 +82,6 @@ func figures(m record.Config, weights []record.Weight) map[string]float64 {
 			}
 		}
 	}
-	weights = slices.DeleteFunc(slices.Clone(weights), func(w record.Weight) bool { return w.Guests > m.Most() })
 	if m.Frames && len(weights) > 0 {
 		inside(weights[len(weights)-1].Last, m.Increment(), set)
 	}

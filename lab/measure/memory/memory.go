@@ -6,6 +6,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ var Kind = measure.Kind{
 // file is the kind's part of a study file.
 type file struct {
 	Guests  []int `yaml:"guests,omitempty"`  // default 1 and 2
-	Further []int `yaml:"further,omitempty"` // greater numbers, as far as there is room
+	Further []int `yaml:"further,omitempty"` // greater numbers, as far as there is room, for the report's curve
 
 	KSM    string `yaml:"ksm,omitempty"`    // how the kernel merges equal pages: as in the paper, or as the host is set. Memory is then measured a second time
 	Frames bool   `yaml:"frames,omitempty"` // ask VMs how they use each frame of their memory
@@ -151,6 +152,7 @@ const (
 // manner is how guests are weighed.
 type manner struct {
 	system bool  // guests are whole systems with their own init
+	sizes  bool  // only their sizes are wanted: neither contents nor the last guest's account
 	asked  depth // what VMs are asked
 	cache  bool  // guests' pages are also compared with pages of the host's page cache that no process maps; takes seconds
 }
@@ -248,8 +250,8 @@ type subject struct {
 }
 
 // Trial implements measure.Subject. It makes guests until the study's greatest number of them live at the same time; the first
-// exists already. Each guest does its work, and all are weighed at each number. Whatever prevents a further number ends the trial with
-// what was weighed before. A trial that does not count weighs only the first guest.
+// exists already. Each guest does its work, and all are weighed at each number. What prevents one of the further numbers is a warning, and
+// what was weighed before counts. A trial that does not count weighs only the first guest.
 func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Trial, over bool, err error) {
 	m := s.Config
 	if !step.Counts() {
@@ -263,18 +265,21 @@ func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Tri
 		tr.HostS, tr.Seen = time.Since(tr.Start).Seconds(), seen
 	}()
 	for _, n := range slices.Concat(m.Guests, m.Further) {
-		kept := len(seen.Weights)
+		weights, warnings := len(seen.Weights), len(tr.Warnings)
 		cause, err := s.reach(ctx, n, m, group, &tr, &seen)
 		switch {
-		case ctx.Err() != nil || err != nil:
+		case err != nil:
+			tr.Failure = cmp.Or(cause, notebook.ErrorMessage(err))
 			return tr, true, err
+		case ctx.Err() != nil:
+			return tr, true, nil
 		case cause != nil && n <= m.Most():
 			tr.Failure = cause
 			return tr, true, nil
 		}
 		if cause != nil {
-			seen.Weights = seen.Weights[:kept]
-			tr.Warnings = append(tr.Warnings, notebook.Say("no-further-guests", "guests", n, "cause", cause))
+			seen.Weights = seen.Weights[:weights]
+			tr.Warnings = append(tr.Warnings[:warnings], notebook.Say("no-further-guests", "guests", n, "cause", cause))
 			break
 		}
 	}
@@ -290,8 +295,12 @@ func (s *subject) reach(ctx context.Context, n int, m record.Config, group *crow
 			return nil, nil
 		}
 		nth := len(group.Guests) + 1
-		if cause, err := s.resident(ctx, group, seen.Weights); cause != nil || err != nil {
-			return notebook.Say("of-guest-of", "guest", nth, "of", max(n, m.Most()), "cause", cause), err
+		cause, err := s.resident(ctx, group, seen.Weights)
+		if cause != nil {
+			cause = notebook.Say("of-guest-of", "guest", nth, "of", max(n, m.Most()), "cause", cause)
+		}
+		if cause != nil || err != nil {
+			return cause, err
 		}
 	}
 	return s.at(ctx, m, group, tr, seen)
@@ -321,7 +330,7 @@ func (s *subject) at(ctx context.Context, m record.Config, group *crowd.Group, t
 		tr.Warnings = append(tr.Warnings, restless)
 	}
 	last := n == m.Most()
-	as := manner{s.Ready.Workload.System, outside, last}
+	as := manner{system: s.Ready.Workload.System, sizes: n > m.Most(), asked: outside, cache: last}
 	if m.Frames && n <= m.Most() {
 		as.asked = eachFrame
 	}

@@ -41,6 +41,8 @@ type balance struct {
 	resident int64             // growth of a guest so far
 	asked    []depth           // what guests were asked, at each weighing
 	cached   []bool            // whether they were compared with the host's page cache
+	sizes    []bool            // whether only their sizes were wanted
+	noKSMOf  int               // the kernel does not merge the pages of so many guests; 0: it does
 }
 
 func (l *balance) provision(w crowd.Want) (crowd.Guest, error) {
@@ -66,6 +68,7 @@ func (l *balance) weigh(_ context.Context, guests []crowd.Guest, _ notebook.Trea
 	w.Charged = &record.Charged{All: 5 * kernel, Files: 3 * kernel}
 	w.Last = &notebook.MemoryGuest{Duplicates: &notebook.MemoryDuplicates{Within: notebook.MemoryAlike{AnonAnon: 3 << 20}}}
 	l.asked, l.cached = append(l.asked, as.asked), append(l.cached, as.cache)
+	l.sizes = append(l.sizes, as.sizes)
 	if as.asked != outside { // Figure 6.4
 		part := func(name string, own, alike, idle int64) notebook.MemoryFrames {
 			return notebook.MemoryFrames{Name: name, RSS: own << 20, Own: own << 20, Alike: alike << 20, Idle: idle << 20, IdleElsewhere: alike << 20 / 2}
@@ -85,6 +88,9 @@ func (l *balance) weigh(_ context.Context, guests []crowd.Guest, _ notebook.Trea
 func (l *balance) merge(*journal.Journal, string) (merging, error) {
 	if l.noKSM != nil {
 		return nil, l.noKSM
+	}
+	if l.noKSMOf > 0 && l.working == l.noKSMOf {
+		return nil, errors.New("too many")
 	}
 	l.merging = true
 	return l, nil
@@ -202,45 +208,50 @@ func TestGuestsOfKnownMemory(t *testing.T) {
 	}
 }
 
-// Further guests are weighed as far as they can be made, and only the limits of the mean have them.
+// Further guests are weighed as far as they can be, and no metric has them: from the fifth on each takes less here. Only their sizes are wanted.
 func TestFurtherGuests(t *testing.T) {
-	for _, c := range []struct {
-		refuses  int // the guest that cannot be made
+	for name, c := range map[string]struct {
+		l        func(*balance)
 		weighed  string
 		warnings string
 	}{
-		{0, "1 2 4 8 16", "[]"},
-		{9, "1 2 4 8", "[no-further-guests cause=of-guest-of cause=no-guest cause=the bridge is full guest=9 of=16 guests=16]"},
-		{6, "1 2 4", "[no-further-guests cause=of-guest-of cause=no-guest cause=the bridge is full guest=6 of=8 guests=8]"},
+		"all": {func(*balance) {}, "1 2 4 8 16", "[]"},
+		"no room for nine": {func(l *balance) { l.refuses = 9 }, "1 2 4 8",
+			"[no-further-guests cause=of-guest-of cause=no-guest cause=the bridge is full guest=9 of=16 guests=16]"},
+		"no room for six": {func(l *balance) { l.refuses = 6 }, "1 2 4",
+			"[no-further-guests cause=of-guest-of cause=no-guest cause=the bridge is full guest=6 of=8 guests=8]"},
+		"eight are weighed and not merged": {func(l *balance) { l.noKSMOf = 8 }, "1 2 4", "[no-further-guests cause=ksm cause=too many guests=8]"},
 	} {
-		l := &balance{sum: func(n int) int64 { return int64(4+3*n) * mib }, merged: func(n int) int64 { return int64(4+3*n) * mib }, refuses: c.refuses}
-		m := record.Config{Guests: []int{1, 2, 4}, Further: []int{8, 16}, KSM: notebook.KSMPaper, Frames: true}
-		tr, err := weighed(t, l, m, measure.Measured)
-		if err != nil || tr.Failure != nil {
-			t.Fatal(err, tr.Failure)
-		}
-		var numbers []string
-		for _, w := range notebooktest.Seen[record.Seen](&tr).Weights {
-			if w.KSM == nil {
-				numbers = append(numbers, fmt.Sprint(w.Guests))
+		t.Run(name, func(t *testing.T) {
+			sum := func(n int) int64 { return int64(4+9*min(n, 4)+3*max(n-4, 0)) * mib }
+			l := &balance{sum: sum, merged: sum}
+			c.l(l)
+			m := record.Config{Guests: []int{1, 2, 4}, Further: []int{8, 16}, KSM: notebook.KSMPaper, Frames: true}
+			tr, err := weighed(t, l, m, measure.Measured)
+			if err != nil || tr.Failure != nil {
+				t.Fatal(err, tr.Failure)
 			}
-		}
-		if got := strings.Join(numbers, " "); got != c.weighed || fmt.Sprint(tr.Warnings) != c.warnings {
-			t.Errorf("guest %d cannot be made: weighed at %s with %v; want %s with %s", c.refuses, got, tr.Warnings, c.weighed, c.warnings)
-		}
-		if tr.Value != 4 || tr.Figures[record.Added.Name] != 3 || math.Abs(tr.Figures[record.Asymptote.Name]-3) > 1e-9 || math.Abs(tr.Figures[record.LimitKSM.Name]-3) > 1e-9 || tr.Figures[record.Own.Name] != 91 {
-			t.Errorf("guest %d cannot be made: mean %v, one more %v, limits %v and %v, own pages %v", c.refuses, tr.Value, tr.Figures[record.Added.Name], tr.Figures[record.Asymptote.Name], tr.Figures[record.LimitKSM.Name], tr.Figures[record.Own.Name])
-		}
-		// Only VMs among the numbers that each trial reaches are asked about their memory.
-		if got, want := slices.Index(l.asked, framesAndFiles), 5; got != want || slices.Contains(l.asked[want+1:], eachFrame) {
-			t.Errorf("asked %v", l.asked)
-		}
-	}
-	// The limit is of all numbers: each of the further guests takes less here.
-	l := &balance{sum: func(n int) int64 { return int64(9*min(n, 4)+3*max(n-4, 0)) * mib }}
-	tr, err := weighed(t, l, record.Config{Guests: []int{1, 2, 4}, Further: []int{8, 16}}, measure.Measured)
-	if got := tr.Figures[record.Asymptote.Name]; err != nil || tr.Value != 9 || got >= 8 || got < 3 {
-		t.Errorf("the mean of four is %v and the limit %v, %v", tr.Value, got, err)
+			var numbers []string
+			for _, w := range notebooktest.Seen[record.Seen](&tr).Weights {
+				if w.KSM == nil {
+					numbers = append(numbers, fmt.Sprint(w.Guests))
+				}
+			}
+			if got := strings.Join(numbers, " "); got != c.weighed || fmt.Sprint(tr.Warnings) != c.warnings {
+				t.Errorf("weighed at %s with %v; want %s with %s", got, tr.Warnings, c.weighed, c.warnings)
+			}
+			figures := map[notebook.Metric]float64{record.PSS: 10, record.Added: 9, record.Asymptote: 9, record.LimitKSM: 9, record.Own: 91}
+			for m, want := range figures {
+				if got := tr.Figures[m.Name]; math.Abs(got-want) > 1e-9 {
+					t.Errorf("%s: %v, want %v", m.Name, got, want)
+				}
+			}
+			for i, asked := range l.asked {
+				if further := i > 5; further != l.sizes[i] || further && (asked != outside || l.cached[i]) {
+					t.Errorf("the weighing %d asks %v, sizes alone %v, page cache %v", i, asked, l.sizes[i], l.cached[i])
+				}
+			}
+		})
 	}
 }
 
@@ -320,8 +331,9 @@ func TestGuestsThatCannotBeWeighed(t *testing.T) {
 func TestKSMThatStays(t *testing.T) {
 	l := known()
 	l.stuck = errors.New("read-only file system")
-	if _, err := weighed(t, l, record.Config{Guests: []int{1}, KSM: notebook.KSMPaper}, measure.Measured); err == nil || !strings.Contains(err.Error(), "KSM's settings: read-only file system; `tare clean` tries again") {
-		t.Errorf("%v", err)
+	tr, err := weighed(t, l, record.Config{Guests: []int{1}, KSM: notebook.KSMPaper}, measure.Measured)
+	if err == nil || !strings.Contains(err.Error(), "KSM's settings: read-only file system; `tare clean` tries again") || tr.Failure == nil {
+		t.Errorf("%v, the trial's failure %v", err, tr.Failure)
 	}
 }
 

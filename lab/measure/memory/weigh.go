@@ -208,7 +208,7 @@ func (host) weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatmen
 	if err != nil {
 		return w, err
 	}
-	s, err := memory.Scan(ctx, pids, memory.Options{Contents: true, Cache: as.cache})
+	s, err := memory.Scan(ctx, pids, memory.Options{Contents: !as.sizes, Cache: as.cache})
 	if err != nil {
 		return w, err
 	}
@@ -229,6 +229,9 @@ func (host) weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatmen
 		h.sum(&w, &all[i])
 	}
 	w.Ruler, w.Changed = all[n].MemoryWeight, s.Changed
+	if w.ScanS = time.Since(began).Seconds(); as.sizes {
+		return w, nil
+	}
 	last := all[n-1]
 	last.Files = last.Files[:min(len(last.Files), mostFiles)]
 	if r := last.RAM; r != nil {
@@ -241,7 +244,7 @@ func (host) weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatmen
 	} else if h.why != nil {
 		last.RAM = &notebook.MemoryRAM{Why: h.why}
 	}
-	w.Last, w.ScanS = &last, time.Since(began).Seconds()
+	w.Last = &last
 	return w, nil
 }
 

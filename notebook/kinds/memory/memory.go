@@ -23,8 +23,8 @@ type Config struct {
 	KSM    string `json:"ksm,omitempty"`    // one of KSMSettings: guests are weighed a second time with their pages merged; empty: they are not
 	Frames bool   `json:"frames,omitempty"` // VMs are asked how they use each frame of their memory (section 6.5)
 
-	// Further are greater numbers of guests, rising, at which they are weighed too as far as there is room for them. Only the limits of
-	// the mean (Asymptote, LimitKSM) and the curve have them: rows that got to different numbers must have comparable metrics.
+	// Further are greater numbers of guests, rising, at which they are weighed too as far as there is room for them: their sizes alone. No
+	// metric has them, because trials may get to different numbers; the report's curve has them.
 	Further []int `json:"further,omitempty"`
 
 	// PageCache: pages are also compared with those of the host's page cache that no process maps, as in the paper (section 6.2).
@@ -95,7 +95,7 @@ type Charged struct {
 // Metrics of a study of guests' memory. Each is per guest and in MiB; the first is the main metric. A trial's figures leave out
 // what is not known.
 var (
-	PSS          = notebook.Metric{Name: "guest_pss", Unit: "MiB"}           // mean: sum over all guests divided by their number, at the greatest number (equation 6.1)
+	PSS          = notebook.Metric{Name: "guest_pss", Unit: "MiB"}           // mean: sum over all guests divided by their number, at Config.Most (equation 6.1)
 	RSS          = notebook.Metric{Name: "guest_rss", Unit: "MiB"}           // mean: as for PSS
 	USS          = notebook.Metric{Name: "guest_uss", Unit: "MiB"}           // mean: as for PSS
 	Alone        = notebook.Metric{Name: "guest_pss_alone", Unit: "MiB"}     // PSS of a single guest
@@ -147,7 +147,7 @@ var OfGuestMemory = []notebook.Metric{
 	RAM, GuestFile, GuestAnon, GuestCore, GuestFree, Left, Idle, IdleAlone,
 }
 
-// Most is the greatest number of guests that every trial reaches: that of all metrics but the limits.
+// Most is the greatest number of guests that every trial reaches, which is that of the metrics.
 func (m Config) Most() int { return slices.Max(m.Guests) }
 
 // Increment says whether the study tells what one more guest adds in the paper's sense (sections 6.5, 6.6 and 6.8): its frames, with their
@@ -156,7 +156,7 @@ func (m Config) Increment() bool { return m.Frames && m.KSM != "" }
 
 // Figures are the secondary metrics of a study with this configuration.
 func (m Config) Figures() (all []notebook.Metric) {
-	first, several, fitted := m.Guests[0] == 1, len(m.Guests) > 1, len(m.Guests) > 2 // without Further, for which there may be no room
+	first, several, fitted := m.Guests[0] == 1, len(m.Guests) > 1, len(m.Guests) > 2
 	merged, increment := m.KSM != "", m.Increment()
 	for _, f := range []struct {
 		notebook.Metric
