@@ -25,9 +25,12 @@ func TestWhoIsBusy(t *testing.T) {
 		{notebook.Neighbour{Busy: "work"}, false},
 		{notebook.Neighbour{Busy: "io", Moved: 64 << 10}, true},
 	} {
-		if got := idle(c.n, time.Second, 1) == nil; got != c.busy {
+		if got := idle(c.n, false, time.Second, 1) == nil; got != c.busy {
 			t.Errorf("%+v: busy %v", c.n, got)
 		}
+	}
+	if why := idle(notebook.Neighbour{Busy: "cpu", RanS: 0.01, WaitedS: 0.04}, true, time.Second, 1); why != nil {
+		t.Errorf("a neighbour that was ready all the time and waits still: %v", why)
 	}
 }
 

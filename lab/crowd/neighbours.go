@@ -180,9 +180,9 @@ func (c *Neighbours) Watch(own Guest) func() (did *notebook.NeighbourActivity, w
 		}
 		did = &notebook.NeighbourActivity{OfS: took.Seconds(), OwnS: max(has-had, 0).Seconds()}
 		for i, kind := range c.kinds {
-			a, b := after[i], before[i]
-			n := notebook.Neighbour{Busy: kind, Seat: c.seat(i, kind), RanS: max(a.Ran-b.Ran, 0).Seconds(), WaitedS: max(a.Waited-b.Waited, 0).Seconds(), Moved: max(a.Moved-b.Moved, 0)}
-			if n.Idle = idle(n, took, c.of.Instance.Cores); n.Idle != nil && why == nil {
+			d := after[i].Since(before[i])
+			n := notebook.Neighbour{Busy: kind, Seat: c.seat(i, kind), RanS: d.Ran.Seconds(), WaitedS: d.Waited.Seconds(), Moved: d.Moved}
+			if n.Idle = idle(n, d.Ready, took, c.of.Instance.Cores); n.Idle != nil && why == nil {
 				why = notebook.Say("neighbour-idle", "neighbour", i+1, "of", len(c.kinds), "cause", n.Idle)
 			}
 			did.Neighbours = append(did.Neighbours, n)
@@ -207,14 +207,14 @@ func CheckNeighbours(tr *notebook.Trial, busy func() (*notebook.NeighbourActivit
 	return did, over
 }
 
-// idle says why a neighbour was not busy for a time; nil if it was busy.
-func idle(n notebook.Neighbour, took time.Duration, cores float64) *notebook.Message {
+// idle says why a neighbour was not busy for a time; nil if it was busy. ready: it was ready to run all the time.
+func idle(n notebook.Neighbour, ready bool, took time.Duration, cores float64) *notebook.Message {
 	switch want := busyShare * cores * took.Seconds(); {
 	case n.Busy == notebook.BusyIO && n.Moved < busyBytes:
 		return notebook.Say("moved-little", "bytes", n.Moved, "in_s", took)
 	case n.Busy == notebook.BusyWork && n.RanS == 0 && n.Moved == 0:
 		return notebook.Say("did-nothing")
-	case n.Busy == notebook.BusyCPU && n.RanS+n.WaitedS < want:
+	case n.Busy == notebook.BusyCPU && n.RanS+n.WaitedS < want && !ready:
 		return notebook.Say("ran-little", "ran_s", n.RanS, "waited_s", n.WaitedS, "of_s", took, "cores", cores)
 	}
 	return nil

@@ -131,12 +131,23 @@ func Used(pids []int) (all time.Duration, err error) {
 // Demand is how much processes wanted from a machine.
 type Demand struct {
 	Ran    time.Duration // on a CPU
-	Waited time.Duration // ready to run while another ran (threads of a group beyond its quota do not count)
+	Waited time.Duration // ready to run while another ran: waits that have ended (threads of a group beyond its quota do not count)
 	Moved  int64         // bytes, from and to disks
+	Slept  uint64        // how often a thread has gone to sleep
+	Ready  bool          // a thread runs, or waits for a CPU
 }
 
-// Demanded is what the present threads of these processes have demanded so far (/proc/PID/task/TID/schedstat), and what they and
-// their waited-for children have moved (/proc/PID/io). A process that has ended does not count.
+// Since is what was demanded since an earlier reading. Ready says that a thread has been ready all the time: none has gone to sleep, and
+// one is ready now. Then what it neither ran nor waited is a wait that lasts, which the kernel counts at its end.
+func (d Demand) Since(earlier Demand) Demand {
+	return Demand{
+		Ran: max(d.Ran-earlier.Ran, 0), Waited: max(d.Waited-earlier.Waited, 0), Moved: max(d.Moved-earlier.Moved, 0),
+		Slept: d.Slept - min(d.Slept, earlier.Slept), Ready: d.Ready && d.Slept == earlier.Slept,
+	}
+}
+
+// Demanded is what the present threads of these processes have demanded so far (/proc/PID/task/TID/schedstat and status), and what they
+// and their waited-for children have moved (/proc/PID/io). A process that has ended does not count.
 func Demanded(pids []int) (d Demand, err error) {
 	for _, pid := range pids {
 		tids, err := Threads(pid)
@@ -155,7 +166,19 @@ func Demanded(pids []int) (d Demand, err error) {
 			if err != nil {
 				return d, fmt.Errorf("/proc/%d/task/%d/schedstat: %w", pid, tid, err)
 			}
-			d.Ran, d.Waited = d.Ran+ran, d.Waited+waited
+			status, err := Host.Read(fmt.Sprintf("/proc/%d/task/%d/status", pid, tid))
+			if Ended(err) {
+				continue
+			}
+			if err != nil {
+				return d, err
+			}
+			slept, err := strconv.ParseUint(Field(status, "voluntary_ctxt_switches"), 10, 62)
+			if err != nil {
+				return d, fmt.Errorf("/proc/%d/task/%d/status: voluntary_ctxt_switches: %w", pid, tid, err)
+			}
+			d.Ran, d.Waited, d.Slept = d.Ran+ran, d.Waited+waited, d.Slept+slept
+			d.Ready = d.Ready || strings.HasPrefix(Field(status, "State"), "R")
 		}
 		disk, err := Host.IO(fmt.Sprintf("/proc/%d", pid))
 		if Ended(err) {

@@ -4,6 +4,7 @@ package proc
 
 import (
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -70,5 +71,48 @@ func TestUsage(t *testing.T) {
 		if _, _, err := tree.Usage(dir); err == nil || Ended(err) != (dir == "/proc/9") {
 			t.Errorf("%s: %v", dir, err)
 		}
+	}
+}
+
+// A loop is ready to run all the time, whoever has its CPU; what sleeps is not.
+func TestReadyAllTheTime(t *testing.T) {
+	started := func(script string) int {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", script)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
+		return cmd.Process.Pid
+	}
+	read := func(pid int) Demand {
+		t.Helper()
+		d, err := Demanded([]int{pid})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	loop, sleeper := started("while :; do :; done"), started("exec sleep 100")
+	for end := time.Now().Add(time.Minute); ; {
+		before := read(loop)
+		for read(loop).Ran < before.Ran+10*time.Millisecond && time.Now().Before(end) {
+			time.Sleep(time.Millisecond)
+		}
+		if d := read(loop).Since(before); d.Ready && d.Ran >= 10*time.Millisecond && d.Slept == 0 {
+			break // while it started it may have waited for its files
+		} else if time.Now().After(end) {
+			t.Fatalf("a loop: %+v", d)
+		}
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if d := read(sleeper); !d.Ready && d.Slept > 0 {
+			break
+		} else if time.Now().After(end) {
+			t.Fatalf("a process that waits: %+v", d)
+		}
+	}
+	if d := (Demand{Ran: 5, Slept: 3, Ready: true}).Since(Demand{Ran: 2, Slept: 2, Ready: true}); d.Ready || d.Ran != 3 || d.Slept != 1 {
+		t.Errorf("it has slept in between: %+v", d)
 	}
 }
