@@ -172,15 +172,13 @@ func (l *list) draw() *frame {
 		}
 		said = max(said, width(it.said(), smallSize))
 	}
-	for i := range l.marks {
-		names = max(names, width(l.marks[i].Name(form), textSize))
-	}
-	names, said = min(names, mostName), min(said, mostSaid)
 	called := make([]string, len(l.marks))
 	for i := range l.marks {
 		called[i] = l.marks[i].Name(form)
+		names = max(names, width(called[i], textSize))
 	}
-	called = distinct(called, textSize, names+0.01)
+	names, said = min(names, mostName), min(said, mostSaid)
+	called = distinct(called, textSize, names)
 	at := 8.0
 	if l.axis != "" {
 		at += 16

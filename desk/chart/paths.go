@@ -43,13 +43,16 @@ func (p *Paths) Draw() *Picture {
 		}
 	}
 	names, after := 0.0, 0.0
+	said := make([]string, len(lines))
 	for i := range lines {
-		names, after = max(names, width(lines[i].Name(form), smallSize)), max(after, width(lines[i].After, smallSize))
+		said[i] = lines[i].Name(form)
+		names, after = max(names, width(said[i], smallSize)), max(after, width(lines[i].After, smallSize))
 	}
-	names = min(names+after, mostName)
+	names = min(names, mostName-after)
+	said = distinct(said, smallSize, names)
 	tall := max(200, pitch*float64(len(lines)))
 	const top = 30
-	base, right := top+tall, pageWidth-2-names-22
+	base, right := top+tall, pageWidth-2-names-after-22
 	c := &Picture{w: pageWidth, h: base + 20}
 	c.text(2, 13, start, smallSize, muted, fit(p.Axis, smallSize, pageWidth-4))
 	x0, x1, y0, y1 = x0/1.1, x1*1.1, y0/1.3, y1*1.3
@@ -72,11 +75,6 @@ func (p *Paths) Draw() *Picture {
 		c.line(grid, 0.7, left, y(t.value), right, y(t.value))
 		c.text(left-5, y(t.value)+3.5, end, smallSize, muted, t.label)
 	}
-	said := make([]string, len(lines))
-	for i := range lines {
-		said[i] = lines[i].Name(form)
-	}
-	said = distinct(said, smallSize, names-after+0.01)
 	at := ends(lines, y, pitch, top, base)
 	for i := range lines {
 		l := &lines[i]

@@ -25,16 +25,7 @@ type Mapping struct {
 
 // Maps lists the mappings of a process in the order of their addresses; none if it has ended, or is the kernel's own.
 func Maps(pid int) ([]Mapping, error) {
-	file := fmt.Sprintf("/proc/%d/maps", pid)
-	text, err := Host.Read(file)
-	if err != nil {
-		return nil, err
-	}
-	all, err := parseMaps(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return all, nil
+	return parsed(Host, fmt.Sprintf("/proc/%d/maps", pid), parseMaps)
 }
 
 func parseMaps(text string) ([]Mapping, error) {
@@ -64,6 +55,19 @@ func parseMaps(text string) ([]Mapping, error) {
 	return all, nil
 }
 
+// parsed reads a file of the tree and parses it; an error of parse names the file.
+func parsed[T any](t Tree, file string, parse func(text string) ([]T, error)) ([]T, error) {
+	text, err := t.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	all, err := parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return all, nil
+}
+
 // Backing is a mapping with the size of its pages (KernelPageSize of /proc/PID/smaps, proc_pid_smaps(5)).
 type Backing struct {
 	Mapping
@@ -73,16 +77,7 @@ type Backing struct {
 // Backings lists the mappings of a process with the sizes of their pages, in the order of their addresses; none if it has ended, or is
 // the kernel's own. The kernel walks all of the process's pages for it.
 func Backings(pid int) ([]Backing, error) {
-	file := fmt.Sprintf("/proc/%d/smaps", pid)
-	text, err := Host.Read(file)
-	if err != nil {
-		return nil, err
-	}
-	all, err := parseBackings(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return all, nil
+	return parsed(Host, fmt.Sprintf("/proc/%d/smaps", pid), parseBackings)
 }
 
 func parseBackings(text string) (all []Backing, err error) {

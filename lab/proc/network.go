@@ -17,16 +17,7 @@ type NetDevice struct {
 
 // NetDevices are the devices of a process's network (/proc/PID/net/dev, proc_pid_net(5)).
 func (t Tree) NetDevices(pid int) ([]NetDevice, error) {
-	file := fmt.Sprintf("/proc/%d/net/dev", pid)
-	text, err := t.Read(file)
-	if err != nil {
-		return nil, err
-	}
-	all, err := parseNetDevices(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return all, nil
+	return parsed(t, fmt.Sprintf("/proc/%d/net/dev", pid), parseNetDevices)
 }
 
 // parseNetDevices parses two header lines, and one line for each device.

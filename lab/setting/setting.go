@@ -29,25 +29,26 @@ const Host Tree = "/"
 // File is one of the kernel's files, by its path on the host, and the value to write to it.
 type File struct{ Path, Value string }
 
+// inotify is the limit of inotify instances that ForMany wants.
+var inotify = File{"/proc/sys/fs/inotify/max_user_instances", "8192"}
+
 // ForMany raises the limit of inotify instances, which the processes of one user share: the init and the daemons of a distribution take
 // about seven, so the kernel's 128 are enough for eighteen containers (inotify(7)). A host that allows more keeps its limit.
 func (t Tree) ForMany() ([]File, error) {
-	f := File{instances, "8192"}
-	text, err := proc.Setting(t.path(f))
+	text, err := proc.Setting(t.path(inotify))
 	if err != nil {
 		return nil, err
 	}
 	have, err := strconv.Atoi(text)
-	if want, _ := strconv.Atoi(f.Value); err != nil || have >= want {
+	if want, _ := strconv.Atoi(inotify.Value); err != nil || have >= want {
 		return nil, err
 	}
-	return []File{f}, nil
+	return []File{inotify}, nil
 }
 
 const (
 	pages     = "/sys/kernel/mm/transparent_hugepage/"
 	addresses = "/proc/sys/kernel/randomize_va_space"
-	instances = "/proc/sys/fs/inotify/max_user_instances"
 )
 
 // chosen is a factor of a treatment with the files to write for each of its values.
@@ -101,7 +102,7 @@ func (t Tree) putBack(_ context.Context, e journal.Entry) error {
 
 // has reports whether the path is one of the files that Set writes.
 func (t Tree) has(path string) bool {
-	if path == t.path(File{Path: instances}) {
+	if path == t.path(inotify) {
 		return true
 	}
 	for _, c := range chosen {

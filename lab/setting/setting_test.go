@@ -131,7 +131,7 @@ func TestNothingElseIsWritten(t *testing.T) {
 // The limit that many whole systems meet is raised and put back; a host that allows more keeps what it has.
 func TestForMany(t *testing.T) {
 	for before, raised := range map[string]bool{"128": true, "8192": false, "1048576": false} {
-		tree := kernel(t, map[string]string{instances: before})
+		tree := kernel(t, map[string]string{inotify.Path: before})
 		j, err := journal.Open(t.TempDir())
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func TestForMany(t *testing.T) {
 			continue
 		}
 		says := func() string {
-			b, err := os.ReadFile(tree.path(File{Path: instances}))
+			b, err := os.ReadFile(tree.path(inotify))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +164,7 @@ func TestForMany(t *testing.T) {
 	if _, err := kernel(t, nil).ForMany(); err == nil {
 		t.Error("a kernel without inotify: want an error")
 	}
-	if _, err := kernel(t, map[string]string{instances: "many"}).ForMany(); err == nil {
+	if _, err := kernel(t, map[string]string{inotify.Path: "many"}).ForMany(); err == nil {
 		t.Error("a limit that is not a number: want an error")
 	}
 }

@@ -53,8 +53,7 @@ func Weighed() *Folder {
 		set(memory.Added, k.own)
 		set(memory.Asymptote, k.own)
 		var seen memory.Seen
-		c := Config[memory.Config](f.Study, memory.Name)
-		for _, n := range slices.Concat(c.Guests, c.Further) {
+		for _, n := range Config[memory.Config](f.Study, memory.Name).Numbers() {
 			g := float64(n)
 			w := memory.Weight{Guests: n, MemoryWeight: notebook.MemoryWeight{PSS: mib(noise * (k.own*g + k.shared))}, Tables: mib(0.25 * g)}
 			w.File = mib(noise * (k.files*g + k.shared))

@@ -22,13 +22,9 @@ type Weights struct {
 	most int // the number of guests that every trial reached
 }
 
-// at is the one of these with the number of guests that every trial reached.
-func (w *Weights) at(all []Weighing) (p Weighing, is bool) {
-	i := slices.IndexFunc(all, func(p Weighing) bool { return p.Guests == w.most })
-	if i < 0 {
-		return p, false
-	}
-	return all[i], true
+// at is the index of the one of these with the number of guests that every trial reached; -1: none has it.
+func (w *Weights) at(all []Weighing) int {
+	return slices.IndexFunc(all, func(p Weighing) bool { return p.Guests == w.most })
 }
 
 // Weighing is a number of guests at the same time. Each size is per guest: that of all, over their number (equation 6.1 of
@@ -285,7 +281,7 @@ func (w *tally) Finish(s *data.Summary) (any, []data.Doubt) {
 		return nil, nil
 	}
 	out := &Weights{Points: weighings(s, w.plain), Merged: weighings(s, w.merged), Last: w.last.finish(s, w.most), Alone: w.alone.finish(s, w.most), most: w.most}
-	if at := slices.IndexFunc(out.Points, func(p Weighing) bool { return p.Guests == w.most }); at > 0 {
+	if at := out.at(out.Points); at > 0 {
 		from, to := out.Points[at-1].Guests, w.most
 		before, after := w.plain[from], w.plain[to]
 		more := func(y, x data.ByRound) stats.Estimate {

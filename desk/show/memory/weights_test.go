@@ -128,7 +128,7 @@ func TestFurtherGuestsHavePoints(t *testing.T) {
 	if got := merging(w); !strings.HasPrefix(got, "with KSM, 2 guests: ") {
 		t.Errorf("%q", got)
 	}
-	two, _ := w.at(w.Points)
+	two := w.Points[w.at(w.Points)]
 	if got, want := strings.Join(contained(w), "; "), size(two.Engine); two.Guests != 2 || !strings.Contains(got, want) {
 		t.Errorf("%q, want %s of the engine", got, want)
 	}

@@ -87,7 +87,7 @@ func atOnce(s *data.Summary, r *data.Row) string {
 		return o.Kind == r.Kind && o.HostID == r.HostID && o.Treatment.Workload == r.Treatment.Workload && !data.SameMeasure(o, r)
 	}
 	if slices.ContainsFunc(s.Rows, other) { // the numbers, and KSM, distinguish their tables
-		said += " of " + strings.Trim(fmt.Sprint(slices.Concat(c.Guests, c.Further)), "[]")
+		said += " of " + strings.Trim(fmt.Sprint(c.Numbers()), "[]")
 		switch c.KSM {
 		case "":
 			said += ", without KSM"
@@ -113,10 +113,11 @@ func partName(p MemoryPart) string {
 
 // contained says what the guest's memory includes that is not part of the work, and what it leaves out.
 func contained(w *Weights) (all []string) {
-	p, is := w.at(w.Points)
-	if !is {
+	at := w.at(w.Points)
+	if at < 0 {
 		return nil
 	}
+	p := w.Points[at]
 	say := func(e stats.Estimate, format string) {
 		if e.Value > 0 {
 			all = append(all, fmt.Sprintf(format, size(e)))
@@ -155,10 +156,11 @@ func inside(a *Alone) (all []string) {
 
 // merging says what KSM achieved with the most guests that every trial reached, and what it cost; empty without KSM.
 func merging(w *Weights) string {
-	p, is := w.at(w.Merged)
-	if !is {
+	at := w.at(w.Merged)
+	if at < 0 {
 		return ""
 	}
+	p := w.Merged[at]
 	s := fmt.Sprintf("with KSM, %s: %s a guest; ksmd took %s of CPU time until it merged no more", words.Count(p.Guests, "guest"), size(p.PSS), words.Measured(p.CPUS.Value, max(p.CPUS.Low, 0), p.CPUS.High, "s"))
 	if p.Unsettled > 0 {
 		s += ", and still merged when its time was over in " + words.Count(p.Unsettled, "weighing")

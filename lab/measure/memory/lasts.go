@@ -1,8 +1,6 @@
 package memory
 
 import (
-	"slices"
-
 	"tare/lab/measure"
 	"tare/notebook"
 )
@@ -17,7 +15,7 @@ func (c config) Lasts(_ notebook.Treatment, guest, _ notebook.Span) notebook.Spa
 	lasts := func(numbers []int) notebook.Span {
 		return measure.Of(numbers[len(numbers)-1], guest).Plus(measure.Of(len(numbers), each))
 	}
-	return notebook.Span{Low: lasts(c.Guests).Low, High: lasts(slices.Concat(c.Guests, c.Further)).High}
+	return notebook.Span{Low: lasts(c.Guests).Low, High: lasts(c.Numbers()).High}
 }
 
 var _ measure.Timed = config{}

@@ -222,7 +222,7 @@ func (c config) Set(j *journal.Journal) (notes []*notebook.Message, undo func(co
 		}
 		undos = append(undos, q.PutBack)
 	}
-	if slices.Max(slices.Concat(c.Guests, c.Further)) > manySystems {
+	if slices.Max(c.Numbers()) > manySystems {
 		files, err := setting.Host.ForMany()
 		if err != nil {
 			return nil, nil, errors.Join(err, undo(context.Background()))
@@ -264,7 +264,7 @@ func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Tri
 		err = errors.Join(err, group.Leave(ctx))
 		tr.HostS, tr.Seen = time.Since(tr.Start).Seconds(), seen
 	}()
-	for _, n := range slices.Concat(m.Guests, m.Further) {
+	for _, n := range m.Numbers() {
 		weights, warnings := len(seen.Weights), len(tr.Warnings)
 		cause, err := s.reach(ctx, n, m, group, &tr, &seen)
 		switch {

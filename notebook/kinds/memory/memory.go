@@ -150,6 +150,9 @@ var OfGuestMemory = []notebook.Metric{
 // Most is the greatest number of guests that every trial reaches, which is that of the metrics.
 func (m Config) Most() int { return slices.Max(m.Guests) }
 
+// Numbers are all numbers of guests, rising: those that every trial reaches, and the further ones.
+func (m Config) Numbers() []int { return slices.Concat(m.Guests, m.Further) }
+
 // Increment says whether the study tells what one more guest adds in the paper's sense (sections 6.5, 6.6 and 6.8): its frames, with their
 // duplicates merged.
 func (m Config) Increment() bool { return m.Frames && m.KSM != "" }
