@@ -212,6 +212,7 @@ const (
 	WallNetwork    = "network"    // all waited: for a socket
 	WallFutex      = "futex"      // all waited: for each other (a futex)
 	WallSleep      = "sleep"      // all waited: for a time that it asked for
+	WallMemory     = "memory"     // all waited: for memory to be made free, or for pages of theirs that had been taken away; only tare observe tells it from WallBlock and WallOther
 	WallOther      = "other"      // all waited: for anything else (a pipe, a child, …)
 	WallHypervisor = "hypervisor" // the guest's kernel believed that it ran, and the host did something else
 )

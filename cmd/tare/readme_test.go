@@ -226,11 +226,12 @@ func TestWithDockerReadme(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	container := readersFiles(t, dir, img, from)
+	container, runs := readersFiles(t, dir, img, from)
 	var unmade []string // results of commands that were only planned
 	for _, c := range all {
 		line := imageFlag.ReplaceAllString(c.line, "--image "+from+"/$1")
 		line = strings.ReplaceAll(line, "--from-container web ", "--from-container "+container+" ")
+		line = strings.ReplaceAll(line, "observe web", "observe "+runs+" --for 1s")
 		measures := regexp.MustCompile(`tare (run|bench|fit) `).MatchString(line)
 		switch {
 		case strings.Contains(line, "make "), strings.Contains(line, "ssh://"), strings.Contains(line, "tare image "):
@@ -272,9 +273,9 @@ func asPlan(line string) string {
 	return regexp.MustCompile(`tare (run|bench|fit) `).ReplaceAllString(line, "$0--plan ")
 }
 
-// readersFiles makes the files of the README's reader: an archive of an image, a Compose file, and a container, whose name it
-// returns.
-func readersFiles(t *testing.T, dir string, img v1.Image, from string) (container string) {
+// readersFiles makes the files of the README's reader: an archive of an image, a Compose file, and two containers, whose names it
+// returns; the second one runs.
+func readersFiles(t *testing.T, dir string, img v1.Image, from string) (container, runs string) {
 	t.Helper()
 	container = "tare-test-readme"
 	tag, err := name.NewTag(container)
@@ -289,16 +290,16 @@ func readersFiles(t *testing.T, dir string, img v1.Image, from string) (containe
 	if err := os.WriteFile(filepath.Join(dir, "compose.yaml"), []byte(compose), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"load", "--input", archive}, {"create", "--name", container, "--expose", "8080", tag.Name(), "true"}} {
+	for _, args := range [][]string{{"load", "--input", archive}, {"create", "--name", container, "--expose", "8080", tag.Name(), "true"}, {"run", "-d", "--name", container + "-runs", tag.Name(), "sleep", "1000"}} {
 		if said, err := exec.Command("docker", args...).CombinedOutput(); err != nil {
 			t.Fatalf("docker %q: %v: %s", args, err, said)
 		}
 	}
 	t.Cleanup(func() {
-		exec.Command("docker", "rm", "-f", container).Run()
+		exec.Command("docker", "rm", "-f", container, container+"-runs").Run()
 		exec.Command("docker", "rmi", "-f", tag.Name()).Run()
 	})
-	return container
+	return container, container + "-runs"
 }
 
 // imageIn is the image of a layout folder.

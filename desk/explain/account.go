@@ -195,7 +195,7 @@ func (b *book) versus() (all []*Account) {
 			if a.Overhead.Value < 0 {
 				a = b.account(p, v, Against{Provisioning: x.Provisioning})
 			}
-			if a.Significant() {
+			if a.Significant() && !a.NearZero() {
 				all = append(all, a)
 			}
 		}
@@ -233,7 +233,7 @@ func (b *book) account(r, base *data.Row, against Against) *Account {
 	if base != nil && len(xs) > 0 {
 		b.overhead(a, xs, ys)
 		a.Doubtful = b.doubtful(a)
-		if a.Significant() && !a.Sized() {
+		if a.Significant() && !a.NearZero() && !a.Sized() {
 			a.Doubts = append(a.Doubts, JustSignificant{})
 		}
 	}
@@ -311,6 +311,13 @@ func (b *book) overhead(a *Account, x, y []*data.Cell) {
 		return append(ps, p)
 	}
 	a.Parts, a.Fine = parts(shown), parts(fine)
+	if a.NearZero() {
+		for _, list := range [][]Part{a.Parts, a.Fine} {
+			for i := range list {
+				list[i].Share = stats.NoRatio
+			}
+		}
+	}
 }
 
 // figures fills in the tracers' metrics, and how much they differ from the baseline's.

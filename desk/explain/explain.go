@@ -100,6 +100,21 @@ type Account struct {
 // Significant says whether the interval of the overhead excludes 0: without it there is nothing to explain.
 func (a *Account) Significant() bool { return excludesZero(a.Overhead) }
 
+// An overhead below nearZero of the time that its baseline takes is near zero. Parts of cancelling times its size or more cancel out, and their
+// difference is mostly noise, so shares of it say nothing.
+const (
+	nearZero   = 0.01
+	cancelling = 2
+)
+
+// NearZero says whether the overhead is significant and next to nothing, while its parts are not. Then there are no shares, and no cause.
+func (a *Account) NearZero() bool {
+	if !a.Significant() || !(math.Abs(a.Times.Value-1) < nearZero) {
+		return false
+	}
+	return slices.ContainsFunc(a.Parts, func(p Part) bool { return math.Abs(p.Seconds.Value) >= cancelling*math.Abs(a.Overhead.Value) })
+}
+
 // leastSized is the share of the overhead's estimate that the nearer end of its interval has to be for shares of it to have both ends.
 const leastSized = 0.5
 
@@ -128,7 +143,7 @@ func (a *Account) supported(q stats.Quotient) stats.Quotient {
 type Part struct {
 	Key     string         // one of this package's constants; in Account.Fine one of notebook.Walls or Unexplained
 	Seconds stats.Estimate // of the overhead
-	Share   stats.Quotient // of the overhead; NaN if the overhead is not significant, infinite at an end that the data do not support
+	Share   stats.Quotient // of the overhead; NaN if the overhead is not significant or near zero, infinite at an end that the data do not support
 
 	// Cause says whether a sentence may name the part as a cause. Its interval must exclude 0 at a level that is corrected for
 	// all the parts that the sentence could name (Bonferroni). At most five sentences in a hundred then name a wrong cause.

@@ -113,7 +113,7 @@ func Account(s *data.Summary, a *explain.Account) string {
 		return subject + " has no time breakdown; its notes say why."
 	case !a.Overhead.HasInterval():
 		return fmt.Sprintf("%s took %s %s than %s in its only round; one round has no interval.", subject, Duration(math.Abs(a.Overhead.Value)), more, than)
-	case !a.Significant() && metricDiffers(a):
+	case (!a.Significant() || a.NearZero()) && metricDiffers(a):
 		r := a.Row
 		return fmt.Sprintf("%s: its runs took as long as those of %s, as under any load with a fixed rate. A breakdown of their time does not explain its %s, which is %s.",
 			subject, than, Called(r.Metric), Times(r.Quotient(), "bare metal's"))
@@ -121,6 +121,8 @@ func Account(s *data.Summary, a *explain.Account) string {
 		return fmt.Sprintf("%s is not distinguishable from %s: its overhead is within the noise (%s).", subject, than, between(a.Overhead)) + trust(a)
 	case a.Row.Treatment.AA:
 		return fmt.Sprintf("%s took %s %s than %s (%s), although both are bare metal: this is the host's noise, not an overhead.", subject, Duration(math.Abs(a.Overhead.Value)), more, than, between(a.Overhead))
+	case a.NearZero():
+		return fmt.Sprintf("%s takes %s: next to no overhead. Larger parts of it cancel out (%s), so none of them is its cause.", subject, Times(a.Times, "as long as "+than), cancelling(a)) + trust(a)
 	case a.Times.HasInterval():
 		subject += " takes " + Times(a.Times, "as long as "+than)
 	default:
@@ -222,6 +224,26 @@ func causes(a *explain.Account) string {
 		list = append(list, c)
 	}
 	return strings.Join(list, "; ")
+}
+
+// cancelling lists the significant parts of an overhead near zero, the largest first: "+1.0 s throttling, −1.0 s waiting for something else".
+func cancelling(a *explain.Account) string {
+	var all []*explain.Part
+	for i := range a.Parts {
+		if p := &a.Parts[i]; p.Significant() && p.Key != explain.Unexplained {
+			all = append(all, p)
+		}
+	}
+	slices.SortStableFunc(all, func(p, q *explain.Part) int { return cmp.Compare(math.Abs(q.Seconds.Value), math.Abs(p.Seconds.Value)) })
+	var list []string
+	for _, p := range all[:min(len(all), explain.MostCauses+1)] {
+		sign := "+"
+		if p.Seconds.Value < 0 {
+			sign = "−"
+		}
+		list = append(list, sign+Duration(math.Abs(p.Seconds.Value))+" "+parts[p.Key].cause)
+	}
+	return cmp.Or(strings.Join(list, ", "), "none is significant by itself")
 }
 
 // counter says the largest part on the other side; empty where there is none.

@@ -31,7 +31,8 @@ import (
 // id. For a process it is the program's name and the pid.
 type Guest struct {
 	memory.Guest
-	ID string // of a container, as its engine gives it
+	ID             string // of a container, as its engine gives it
+	Pod, Namespace string // of a container of Kubernetes
 }
 
 // Now lists the running containers and VMs, and all of the host's processes except this one.
@@ -57,7 +58,7 @@ func Now(ctx context.Context) (guests []Guest, pids []int, err error) {
 			continue
 		}
 		if containers[id] == nil {
-			containers[id] = &Guest{memory.Guest{Name: id[:min(len(id), 12)], Kind: notebook.MemoryContainer}, id}
+			containers[id] = &Guest{Guest: memory.Guest{Name: id[:min(len(id), 12)], Kind: notebook.MemoryContainer}, ID: id}
 			if len(id) < 64 { // LXC's containers have only names
 				containers[id].Name = id
 			}
@@ -70,6 +71,7 @@ func Now(ctx context.Context) (guests []Guest, pids []int, err error) {
 				g.Name = name
 			}
 		}
+		nameByShims(containers, pids)
 	}
 	for _, g := range containers {
 		guests = append(guests, *g)
@@ -139,14 +141,14 @@ func names(ctx context.Context) map[string]string {
 			continue
 		}
 		if b, err := io.ReadAll(io.LimitReader(f, mostListed+1)); err == nil {
-			maps.Copy(all, named(b))
+			maps.Copy(all, listed(b))
 		}
 		f.Close() // only read: an error of Close loses nothing
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	if b, err := askDocker(ctx); err == nil {
-		maps.Copy(all, named(b))
+		maps.Copy(all, listed(b))
 	}
 	return all
 }
@@ -154,8 +156,8 @@ func names(ctx context.Context) map[string]string {
 // mostListed bounds an engine's list of containers, in bytes.
 const mostListed = 16 << 20
 
-// named are the names in an engine's list of containers, by id. It ignores a list of another form.
-func named(list []byte) map[string]string {
+// listed are the names in an engine's list of containers, by id. It ignores a list of another form.
+func listed(list []byte) map[string]string {
 	var containers []struct {
 		ID    string
 		Names []string

@@ -61,8 +61,8 @@ func FuzzGuestName(f *testing.F) {
 
 func TestChoose(t *testing.T) {
 	self := os.Getpid()
-	web := Guest{memory.Guest{Name: "web", Kind: notebook.MemoryContainer, PIDs: []int{10, 11}}, strings.Repeat("ab", 32)}
-	db := Guest{memory.Guest{Name: "db", Kind: notebook.MemoryContainer, PIDs: []int{20}}, strings.Repeat("ac", 32)}
+	web := Guest{Guest: memory.Guest{Name: "web", Kind: notebook.MemoryContainer, PIDs: []int{10, 11}}, ID: strings.Repeat("ab", 32)}
+	db := Guest{Guest: memory.Guest{Name: "db", Kind: notebook.MemoryContainer, PIDs: []int{20}}, ID: strings.Repeat("ac", 32)}
 	vm := Guest{Guest: memory.Guest{Name: "db", Kind: notebook.MemoryVM, PIDs: []int{30}}}
 	guests, pids := []Guest{web, db, vm}, []int{10, 11, 20, 30, self}
 	for arg, want := range map[string]memory.Guest{

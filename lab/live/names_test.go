@@ -20,7 +20,7 @@ func TestNamed(t *testing.T) {
 		podmans: {"0a": "web", "0b": "db"}, dockers: {"0c": "cache"}, `[null]`: {}, `{}`: nil, ``: nil,
 		strings.Repeat(" ", mostListed) + podmans: nil,
 	} {
-		if got := named([]byte(list)); !maps.Equal(got, want) {
+		if got := listed([]byte(list)); !maps.Equal(got, want) {
 			t.Errorf("%.200q: %v, want %v", strings.TrimSpace(list), got, want)
 		}
 	}
@@ -32,7 +32,7 @@ func FuzzNamed(f *testing.F) {
 		f.Add([]byte(list))
 	}
 	f.Fuzz(func(t *testing.T, list []byte) {
-		for id, name := range named(list) {
+		for id, name := range listed(list) {
 			if name == "" {
 				t.Errorf("%q has no name", id)
 			}

@@ -91,6 +91,24 @@ func (t Tree) Ending(dir string) (bool, error) {
 	return err == nil && of[0]&exiting != 0, err
 }
 
+// Zombie reports whether all threads of a process have ended, and it is only listed until its parent has waited for it; it does so, too, if it
+// is not listed any more.
+func Zombie(pid int) (bool, error) {
+	text, err := Host.Read(fmt.Sprintf("/proc/%d/stat", pid))
+	if Ended(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, rest, _ := strings.Cut(text[max(0, strings.LastIndexByte(text, ')')):], " ")
+	if !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X") {
+		return false, nil
+	}
+	tids, err := Threads(pid) // the first thread may end before the others
+	return len(tids) <= 1, err
+}
+
 // statFields returns some fields of a line of /proc/PID/stat, all whole numbers, by their numbers in proc_pid_stat(5).
 func statFields(stat string, numbers ...int) (of []uint64, err error) {
 	// Field 2 is the program's name in parentheses, which may itself contain spaces and parentheses.

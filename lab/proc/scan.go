@@ -65,6 +65,28 @@ func All() ([]int, error) {
 	return all, err
 }
 
+// Descendants are a process, its children, their children and so on, in ascending order; none if it has ended.
+func Descendants(pid int) ([]int, error) {
+	children := map[int][]int{}
+	all, _, _, err := scan(func(child int) being {
+		parent, err := Parent(child)
+		if err != nil {
+			return ended
+		}
+		children[parent] = append(children[parent], child)
+		return wanted
+	})
+	if err != nil || !slices.Contains(all, pid) {
+		return nil, err
+	}
+	found := []int{pid}
+	for i := 0; i < len(found); i++ {
+		found = append(found, children[found[i]]...)
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
 // being is how a process relates to a search.
 type being int
 

@@ -192,6 +192,29 @@ func Demanded(pids []int) (d Demand, err error) {
 	return d, nil
 }
 
+// RunAndWait is how long a thread has run and how long it has waited for a core while it was ready (/proc/TID/schedstat).
+func (t Tree) RunAndWait(tid int) (ran, waited time.Duration, err error) {
+	file := fmt.Sprintf("/proc/%d/task/%[1]d/schedstat", tid)
+	text, err := t.Read(file)
+	if err != nil {
+		return 0, 0, err
+	}
+	if ran, waited, err = parseSchedstat(text); err != nil {
+		return 0, 0, fmt.Errorf("%s: %w", file, err)
+	}
+	return ran, waited, nil
+}
+
+// Blocked is how long a thread has waited for block devices (proc_pid_stat(5), field 42). It is 0 unless kernel.task_delayacct is on.
+func (t Tree) Blocked(tid int) (time.Duration, error) {
+	const delayed = 42
+	of, err := t.stat(fmt.Sprintf("/proc/%d/task/%[1]d", tid), delayed)
+	if err != nil {
+		return 0, err
+	}
+	return time.Duration(of[0]) * Tick, nil
+}
+
 // parseSchedstat parses the time on a CPU and the time waiting for one, in nanoseconds, and ignores the number of turns.
 func parseSchedstat(text string) (ran, waited time.Duration, err error) {
 	fields := strings.Fields(text)

@@ -48,9 +48,9 @@ func role(name string) uint32 {
 
 // look mirrors the struct of that name in bpf/trace.h.
 type look struct {
-	Zero                                                                    uint64
-	Cores, Follow, Stacks, Events, Gather, Seeded, Open, Spans, Main, Dying uint32
-	Begin, End, Died, Offset, Synced                                        uint64
+	Zero                                                                                   uint64
+	Cores, Follow, Stacks, Events, Gather, Seeded, Open, Spans, Main, Dying, Each, Unified uint32
+	Begin, End, Died, Offset, Synced                                                       uint64
 }
 
 // The number of seats, and the size of each in bytes (bpf/trace.h).
@@ -64,8 +64,8 @@ const (
 	gatherAt = 24
 	openAt   = 32
 	spansAt  = 36
-	beginAt  = 48
-	endAt    = 56
+	beginAt  = 56
+	endAt    = 64
 )
 
 // clock reads the clock that the programs use, in nanoseconds.
@@ -210,7 +210,7 @@ func (k *Kit) iterate(program string) error {
 // empty removes all entries of a map, or sets those of an array with a value for each CPU to zero. Maps of other types are left alone.
 func empty(m *ebpf.Map) error {
 	switch m.Type() {
-	case ebpf.Hash, ebpf.StackTrace:
+	case ebpf.Hash, ebpf.LRUHash, ebpf.StackTrace:
 		return remove(m)
 	case ebpf.PerCPUArray:
 		cpus, err := ebpf.PossibleCPU()

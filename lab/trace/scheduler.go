@@ -26,12 +26,13 @@ const (
 	forNetwork
 	forFutex
 	forSleep
+	forMemory // only where each thread is looked at
 	reasonCount
 	byFile = 7
 )
 
 // waits are the notebook's keys for them.
-var waits = [reasonCount]string{notebook.WallOther, notebook.WallBlock, notebook.WallNetwork, notebook.WallFutex, notebook.WallSleep}
+var waits = [reasonCount]string{notebook.WallOther, notebook.WallBlock, notebook.WallNetwork, notebook.WallFutex, notebook.WallSleep, notebook.WallMemory}
 
 // syscallReasons says what a thread waits for if it sleeps in a system call. For a file that depends on what the file is (byFile). A
 // wait for one of many files (poll, epoll) counts as one for the network, because that is what servers wait for in this way.
@@ -138,8 +139,9 @@ const (
 	longest = 1 << 34 * 1024 * time.Nanosecond
 )
 
-// last charges the time from the last change until the trial's end, if no program saw the end.
-func (s *span) last(l look, state uint64) {
+// last charges the time from the last change until the trial's end, if no program saw the end. While nothing runs and nothing could, that
+// is a wait for reason.
+func (s *span) last(l look, state uint64, reason int) {
 	from := max(state>>30, (l.Begin-l.Zero)>>10)
 	to := (l.End - l.Zero) >> 10
 	if l.End < l.Zero || to <= from {
@@ -149,7 +151,7 @@ func (s *span) last(l look, state uint64) {
 	runs, ready, throttled := state&1023, state>>10&1023, state>>20&1023
 	able := runs + ready + throttled
 	if able == 0 {
-		s.Wall[wallIdle+forOther] += time
+		s.Wall[wallIdle+reason] += time
 		return
 	}
 	run := time
@@ -173,6 +175,21 @@ func (s *span) settle() {
 	}
 }
 
+// wall is the account in seconds. Running time is all in WallUser; measure.Split divides it into user and system time.
+func (s *span) wall() map[string]float64 {
+	wall := map[string]float64{
+		notebook.WallUser:      float64(s.Wall[wallRun]) * unit,
+		notebook.WallCore:      float64(s.Wall[wallCore]) * unit,
+		notebook.WallThrottled: float64(s.Wall[wallThrottled]) * unit,
+	}
+	for r, name := range waits {
+		if r != forMemory || s.Wall[wallIdle+r] > 0 {
+			wall[name] = float64(s.Wall[wallIdle+r]) * unit
+		}
+	}
+	return wall
+}
+
 // readScheduler reads the time breakdown, the counts and the distributions.
 func (t *Trace) readScheduler(p *notebook.Trace) error {
 	s, l := &t.span, t.look
@@ -183,18 +200,15 @@ func (t *Trace) readScheduler(p *notebook.Trace) error {
 		}
 	}
 	if t.word || l.Open != 0 {
-		s.last(l, state[0])
+		reason, err := t.latest()
+		if err != nil {
+			return err
+		}
+		s.last(l, state[0], reason)
 	}
 	s.settle()
 	p.Tier = notebook.TierEvents
-	p.Wall = map[string]float64{
-		notebook.WallUser:      float64(s.Wall[wallRun]) * unit, // measure.Split divides it into user and system time
-		notebook.WallCore:      float64(s.Wall[wallCore]) * unit,
-		notebook.WallThrottled: float64(s.Wall[wallThrottled]) * unit,
-	}
-	for r, name := range waits {
-		p.Wall[name] += float64(s.Wall[wallIdle+r]) * unit
-	}
+	p.Wall = s.wall()
 	p.Figures["elapsed_s"] = float64(l.End-l.Begin) * nano
 	for r, name := range roleNames {
 		c := &s.Counts[r]

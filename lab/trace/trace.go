@@ -40,6 +40,7 @@ type Target struct {
 	PID     int             // a process of the guest, for its cgroups and its network; 0: none
 	Cores   float64         // cores that the guest has
 	CPUs    []int           // CPUs that the guest may use; nil: all
+	Each    bool            // look at each thread, and behind whom it waits for a core (see Watched); needs the tracer of the scheduler
 
 	// Launchers says that rulers start work through launchers, as those of package ruler do. A ruler creates a launcher, and what the
 	// launcher creates begins a trial. Otherwise what the ruler creates begins a trial.
@@ -103,6 +104,18 @@ func Inside(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return tracers[name].hostOnly })
 }
 
+// watching are the programs that look at each thread and behind whom it waits.
+var watching = []string{"watched", "found"}
+
+// refaulting are those that tell a wait for a page which had been taken from the cache from other waits for disks.
+var refaulting = []string{"uncached", "cached"}
+
+// Keys in Kit.Missing for what OpenToWatch adds.
+const (
+	Watching   = "watching"
+	Refaulting = "refaulting"
+)
+
 // following are the programs that follow the guest's threads. All other programs need them.
 var following = []string{"forked", "executed", "exited", "seed", "gather"}
 
@@ -120,17 +133,24 @@ type Kit struct {
 	at      map[string]uint64
 	misses  uint64         // see missed, before the trial
 	symbols *symbols.Table // read when first needed
+	watch   bool           // the programs of watching are loaded
+	refault bool           // and those of refaulting
 }
 
 // Open makes the named tracers ready. Missing says what this host does not support, and so does the record of each trial. Open fails if a
 // name is unknown.
-func Open(names []string) (*Kit, error) {
+func Open(names []string) (*Kit, error) { return open(names, false) }
+
+// OpenToWatch does the same for targets that say Each. Kit.Missing[Watching] says why the host does not support it.
+func OpenToWatch(names []string) (*Kit, error) { return open(names, true) }
+
+func open(names []string, watch bool) (*Kit, error) {
 	for _, n := range names {
 		if !slices.Contains(notebook.TracerNames, n) {
 			return nil, fmt.Errorf("unknown tracer %q; must be one of %s", n, strings.Join(notebook.TracerNames, ", "))
 		}
 	}
-	k := &Kit{tracers: named(names), missing: map[string]string{}, loaded: map[string][]string{}}
+	k := &Kit{tracers: named(names), missing: map[string]string{}, loaded: map[string][]string{}, watch: watch, refault: watch}
 	for _, t := range k.tracers {
 		if t.open != nil {
 			if err := t.open(t); err != nil {
@@ -159,71 +179,102 @@ func (k *Kit) events() bool {
 
 // load loads the programs of those tracers whose programs the kernel accepts.
 func (k *Kit) load() {
-	none := func(why string) {
+	if why := k.loadAll(); why != "" {
 		k.Close()
 		clear(k.loaded)
+		k.watch, k.refault = false, false
 		for _, t := range k.tracers {
 			if t.programs != nil {
 				k.missing[t.name] = why
 			}
 		}
 	}
+}
+
+// loadAll does so; why says why there is none.
+func (k *Kit) loadAll() (why string) {
 	if len(object) == 0 {
-		none("no BPF programs are built for this kind of machine")
-		return
+		return "no BPF programs are built for this kind of machine"
 	}
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
 	if err != nil { // the object is part of this program
 		panic(err)
 	}
-	var all []string
 	for _, t := range k.tracers {
-		if t.programs == nil || k.missing[t.name] != "" {
-			continue
+		if t.programs != nil && k.missing[t.name] == "" {
+			k.loaded[t.name] = t.programs
 		}
-		k.loaded[t.name] = t.programs
-		all = append(all, t.programs...)
 	}
-	if k.coll, err = loadPrograms(spec, all); err != nil {
+	if k.coll, err = loadPrograms(spec, k.wanted()); err != nil {
 		// Each tracer's programs are tried separately, to find out which ones the kernel refuses.
 		if err := loads(spec, nil); err != nil {
-			none(refusal(onThreads, err))
-			return
+			return refusal(onThreads, err)
 		}
-		all = nil
 		for _, t := range k.tracers {
-			programs := k.loaded[t.name]
-			if programs == nil {
-				continue
-			}
-			err := loads(spec, programs)
-			if err != nil && t.older != nil {
-				if older := loads(spec, t.older); older == nil {
-					k.loaded[t.name], k.missing[t.name], err = t.older, t.lacks, nil
-				}
-			}
-			if err != nil {
-				delete(k.loaded, t.name)
-				k.missing[t.name] = refusal(t.on, err)
-				continue
-			}
-			all = append(all, k.loaded[t.name]...)
+			k.loadOne(spec, t)
 		}
-		if k.coll, err = loadPrograms(spec, all); err != nil {
-			none(refusal(onThreads, err))
-			return
+		k.loadWatching(spec)
+		if k.coll, err = loadPrograms(spec, k.wanted()); err != nil {
+			return refusal(onThreads, err)
 		}
 	}
 	if k.memory, err = k.coll.Maps[".bss"].Memory(); err != nil {
-		none("the programs' variables cannot be mapped: " + err.Error())
-		return
+		return "the programs' variables cannot be mapped: " + err.Error()
 	}
 	k.at = map[string]uint64{}
 	for name, v := range spec.Variables {
 		k.at[name] = uint64(v.Offset)
 	}
 	if err := k.tables(); err != nil {
-		none(err.Error())
+		return err.Error()
+	}
+	return ""
+}
+
+// wanted names the programs of those tracers that have some to load.
+func (k *Kit) wanted() (all []string) {
+	for _, t := range k.tracers {
+		all = append(all, k.loaded[t.name]...)
+	}
+	if k.watch && k.events() {
+		all = append(all, watching...)
+		if k.refault {
+			all = append(all, refaulting...)
+		}
+	}
+	return all
+}
+
+// loadWatching leaves out what the kernel refuses of the programs that watch.
+func (k *Kit) loadWatching(spec *ebpf.CollectionSpec) {
+	if !k.watch {
+		return
+	}
+	err := loads(spec, k.wanted())
+	if err == nil {
+		return
+	}
+	k.refault, k.missing[Refaulting] = false, refusal("the page cache's tracepoints", err)
+	if err := loads(spec, k.wanted()); err != nil {
+		k.watch, k.missing[Watching] = false, refusal(onThreads, err)
+	}
+}
+
+// loadOne tries a tracer's programs, and the older ones if the kernel refuses them.
+func (k *Kit) loadOne(spec *ebpf.CollectionSpec, t *tracer) {
+	programs := k.loaded[t.name]
+	if programs == nil {
+		return
+	}
+	err := loads(spec, programs)
+	if err != nil && t.older != nil {
+		if older := loads(spec, t.older); older == nil {
+			k.loaded[t.name], k.missing[t.name], err = t.older, t.lacks, nil
+		}
+	}
+	if err != nil {
+		delete(k.loaded, t.name)
+		k.missing[t.name] = refusal(t.on, err)
 	}
 }
 
@@ -350,7 +401,14 @@ func (t *Trace) attach() error {
 		return errors.New("the kernel does not know the guest's threads by their numbers: tare is in its own PID namespace; run it on the host itself")
 	}
 	if k.events() {
-		if err := t.attachAll("switched"); err != nil {
+		switching := []string{"switched"}
+		if t.each() {
+			switching = []string{"watched", "switched"} // they run in this order
+			if k.refault {
+				switching = append(switching, refaulting...)
+			}
+		}
+		if err := t.attachAll(switching...); err != nil {
 			return err
 		}
 	}
@@ -384,6 +442,16 @@ func (t *Trace) prepare() error {
 	}
 	if k.events() {
 		l.Events = 1
+	}
+	if t.each() {
+		l.Each = 1
+		unified, err := unifiedGroups()
+		if err != nil {
+			return err
+		}
+		if unified {
+			l.Unified = 1
+		}
 	}
 	for _, v := range []struct {
 		name  string
@@ -432,7 +500,7 @@ func (t *Trace) Begin() {
 		return
 	}
 	k := t.kit
-	if err := errors.Join(k.put("look", beginAt, clock()), k.put("look", spansAt, uint32(1)), t.gather(0), k.put("look", openAt, uint32(1))); err != nil {
+	if err := errors.Join(k.put("look", beginAt, clock()), k.put("look", spansAt, uint32(1)), t.gather(0), t.find(0), k.put("look", openAt, uint32(1))); err != nil {
 		t.fails(err)
 	}
 }

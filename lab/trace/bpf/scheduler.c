@@ -102,6 +102,21 @@ static __always_inline u32 reason_by_file(struct task_struct *t, u64 fd)
 	return OTHER;
 }
 
+// call_of returns the number of the system call that a thread is in, or a large number, and the first argument of it.
+static __always_inline u64 call_of(struct task_struct *t, u64 *argument)
+{
+	struct pt_regs___x86 *x86 = (void *)bpf_task_pt_regs((void *)t);
+	struct pt_regs___arm *arm = (void *)x86;
+	if (bpf_core_field_exists(x86->orig_ax)) {
+		if (argument)
+			*argument = x86->di;
+		return x86->orig_ax;
+	}
+	if (argument)
+		*argument = arm->regs[0];
+	return arm->syscallno;
+}
+
 // To find out what a file is takes three reads. If a thread waits in the same call for the same descriptor again, the same reason is
 // assumed, at most ASSUMED times and only for short waits. After a long wait the reads are made.
 #define ASSUMED 63
@@ -111,18 +126,11 @@ static __always_inline u32 reason_by_file(struct task_struct *t, u64 fd)
 static __always_inline u32 reason(struct task_struct *t, struct seat *a, _Bool may_assume)
 {
 	a->assumed = 0;
+	if (look.each && bpf_core_field_exists(t->in_memstall) && BPF_CORE_READ_BITFIELD(t, in_memstall))
+		return MEMORY; // pages that it had and that were taken from it, or pages that are being made free for it
 	if (BPF_CORE_READ_BITFIELD(t, in_iowait))
-		return BLOCK;
-	struct pt_regs___x86 *x86 = (void *)bpf_task_pt_regs((void *)t);
-	u64 nr, fd;
-	if (bpf_core_field_exists(x86->orig_ax)) {
-		nr = x86->orig_ax;
-		fd = x86->di;
-	} else {
-		struct pt_regs___arm *arm = (void *)x86;
-		nr = arm->syscallno;
-		fd = arm->regs[0];
-	}
+		return a->again && a->again_call == (u8)call_of(t, 0) ? MEMORY : BLOCK;
+	u64 fd = 0, nr = call_of(t, &fd);
 	if (nr >= SYSCALLS)
 		return OTHER; // a page fault, or no system call
 	u32 r = reasons[nr & (SYSCALLS - 1)];
@@ -226,8 +234,8 @@ static __always_inline u64 leaves(void *ctx, struct sums *s, struct span *p, str
 	_Bool mine = look.follow >> role & 1;
 	u64 total = t->se.sum_exec_runtime, delta = 0;
 	if (a->state == RUNS) {
-		if (!dead)
-			took(p, role, ON, now - a->since);
+		if (!dead || look.each)
+			spent(p, a, ON, passed(a->since, now));
 		else if (p && role < ROLES && now > a->since) { // exited has counted its time on the core in the distribution
 			MASK(role, 3);
 			p->sums[role][ON] += now - a->since;
@@ -235,18 +243,18 @@ static __always_inline u64 leaves(void *ctx, struct sums *s, struct span *p, str
 		if (mine)
 			delta -= ONE_RUNS;
 	} else if (a->state != UNKNOWN) {
-		u64 ran = total - a->ran, off = now - a->since; // for the rest of that time it was in the state in which it had left a core
-		took(p, role, ON, ran);
+		u64 ran = total - a->ran, off = passed(a->since, now); // for the rest of that time it was in the state in which it had left a core
+		spent(p, a, ON, ran);
 		off -= ran < off ? ran : off;
 		if (a->state == THROTTLED)
-			took(p, role, THROTTLE, off);
+			spent(p, a, THROTTLE, off);
 		else if (a->state == READY)
-			took(p, role, PREEMPTED, off);
+			spent(p, a, PREEMPTED, off);
 		else if (a->state == WAITS) {
 			u32 r = a->reason;
 			if (r < REASONS) {
 				MASK(r, 7);
-				took(p, role, OFF + r, off);
+				spent(p, a, OFF + r, off);
 			}
 		}
 		if (mine)
@@ -284,14 +292,14 @@ static __always_inline u64 leaves(void *ctx, struct sums *s, struct span *p, str
 static __always_inline u64 enters(struct sums *s, struct span *p, struct seat *b, struct task_struct *t, u64 now, u64 *woken, u32 *why)
 {
 	u32 role = b->role, cpu = bpf_get_smp_processor_id() + 1;
-	u64 delta = 0, off = now - b->since, queued = t->sched_info.last_queued;
+	u64 delta = 0, off = passed(b->since, now), queued = t->sched_info.last_queued;
 	_Bool mine = look.follow >> role & 1;
 	if (b->state == THROTTLED) {
-		took(p, role, THROTTLE, off);
+		spent(p, b, THROTTLE, off);
 		if (mine)
 			delta -= ONE_THROTTLED;
 	} else if (b->state == READY) {
-		took(p, role, PREEMPTED, off);
+		spent(p, b, PREEMPTED, off);
 		if (mine)
 			delta -= ONE_READY;
 	} else if (b->state != RUNS) {
@@ -307,17 +315,17 @@ static __always_inline u64 enters(struct sums *s, struct span *p, struct seat *b
 			*why = r;
 			if (r < REASONS) {
 				MASK(r, 7);
-				took(p, role, OFF + r, off - ready);
+				spent(p, b, OFF + r, off - ready);
 			}
 			if (b->stack >= 0 && p)
 				waited_at(s, b->stack, off - ready);
 			count(p, role, WAKEUPS, 1);
 		}
-		took(p, role, RUNQ, ready);
+		spent(p, b, RUNQ, ready);
 		if (mine)
 			*woken = now - ready;
 	}
-	if (mine)
+	if (mine && b->state != RUNS) // it counts already if no event showed that it left
 		delta += ONE_RUNS;
 	if (b->cpu && b->cpu != cpu) {
 		u32 old = (b->cpu - 1) & (MAX_CPUS - 1), new = (cpu - 1) & (MAX_CPUS - 1);

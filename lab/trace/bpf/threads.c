@@ -86,6 +86,9 @@ int BPF_PROG(executed, struct task_struct *t, int old)
 		b->blocked = a->blocked;
 		b->cpu = a->cpu;
 		b->state = a->state;
+		b->reason = a->reason;
+		if (look.each)
+			*each(b) = *each(a);
 	}
 	a->id = 0;
 	return 0;
@@ -106,7 +109,7 @@ int BPF_PROG(exited, struct task_struct *t)
 		// The ruler may end the span before the thread leaves its core, so its time on the core is counted now. The rest is added if the span is still open.
 		if (a && s && a->state == RUNS) {
 			u64 now = bpf_ktime_get_ns();
-			took(span(s), a->role, ON, now > a->since ? now - a->since : 0);
+			spent(span(s), a, ON, passed(a->since, now));
 			a->since = now;
 		}
 		return 0;
@@ -130,12 +133,14 @@ int seed(struct bpf_iter__task *ctx)
 	if (!t)
 		return 0;
 	u32 pid = t->pid, *role = bpf_map_lookup_elem(&seeds, &pid);
-	struct seat *a = role ? new_seat(pid, *role) : 0;
+	struct seat *a = role && !seat(pid) ? new_seat(pid, *role) : 0;
 	if (!a)
 		return 0;
-	if (look.events)
+	if (look.events) {
 		a->delayed = t->sched_info.run_delay;
-	else
+		if (look.each)
+			each(a)->base = t->se.sum_exec_runtime;
+	} else
 		based(a, t);
 	look.seeded++;
 	return 0;

@@ -18,7 +18,9 @@ typedef __u8 u8;
 
 // Only those fields of the kernel's structures that are read here. CO-RE ignores what follows ___ in a name.
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct inode { u16 i_mode; };
+struct inode { u16 i_mode; unsigned long i_ino; };
+struct address_space { struct inode *host; };
+struct folio { struct address_space *mapping; unsigned long index; };
 struct file { struct inode *f_inode; };
 struct fdtable { unsigned max_fds; struct file **fd; };
 struct files_struct { struct fdtable *fdt; };
@@ -28,8 +30,20 @@ struct sched_entity { struct cfs_rq *cfs_rq; u64 sum_exec_runtime; };
 struct sched_info { unsigned long long run_delay, last_queued; };
 struct signal_struct { struct { int counter; } live; };
 struct task_delay_info { u64 blkio_delay; };
+struct kernfs_node { u64 id; };
+struct cgroup { struct kernfs_node *kn; };
+struct cgroup_subsys_state { struct cgroup *cgroup; };
+struct task_group { struct cgroup_subsys_state css; };
+struct css_set { struct cgroup *dfl_cgrp; };
 struct task_struct {
 	int pid, tgid;
+	int on_cpu;
+	unsigned __state;
+	char comm[16];
+	struct task_struct *group_leader;
+	struct css_set *cgroups;
+	struct task_group *sched_task_group;
+	unsigned in_memstall : 1;
 	unsigned long nvcsw, nivcsw;
 	struct task_delay_info *delays;
 	struct signal_struct *signal;
@@ -60,7 +74,7 @@ struct bpf_perf_event_data { struct registers regs; u64 period, addr; };
 enum { WORK, VCPU, IO, EMULATOR, ROLES, RULER = ROLES, CLOCK, LAUNCHER, CLOCK_LAUNCHER };
 enum { UNKNOWN, NEW, RUNS, WAITS, READY, THROTTLED };
 // What a thread waits for. BY_FD: it depends on what the file is.
-enum { OTHER, BLOCK, NETWORK, FUTEX, SLEEP, REASONS, BY_FD = 7, REASON_ROWS };
+enum { OTHER, BLOCK, NETWORK, FUTEX, SLEEP, MEMORY, REASONS, BY_FD = 7, REASON_ROWS };
 // Rows of spread. OFF + reason is a wait for the reason.
 enum { ON, RUNQ, PREEMPTED, THROTTLE, OFF, KINDS = OFF + REASON_ROWS };
 // Columns of wall. IDLE + reason is time in which all threads waited, for the reason.
@@ -92,6 +106,9 @@ struct seat {
 	u8 shared;      // another thread with this place has one of the next seats
 	u8 known;       // number of further short waits in the same call for which the same reason is assumed
 	u8 assumed;     // the reason of this wait is assumed
+	u16 number;     // of the seat
+	u8 again;       // the pages that it read last had been taken from the cache before
+	u8 again_call;  // the system call in which it did so: the lowest byte of its number
 } __attribute__((aligned(64)));
 
 // Each thread of the guest has a seat. It is found by the thread's id, which is cheaper than the kernel's storage for tasks. Few ids share a place.
@@ -118,24 +135,6 @@ static __always_inline struct seat *seat(u32 id)
 		a = place(id, i);
 		if (a->id == id)
 			return a;
-	}
-	return 0;
-}
-
-// new_seat gives a thread an empty seat; it returns 0 if there is no room.
-static __always_inline struct seat *new_seat(u32 id, u32 role)
-{
-	for (int i = 0; i < PLACES; i++) {
-		struct seat *a = place(id, i);
-		if (__sync_val_compare_and_swap(&a->id, 0, id))
-			continue;
-		a->since = a->ran = a->delayed = a->call = 0;
-		a->cpu = a->state = a->reason = a->known = a->assumed = 0;
-		a->stack = -1;
-		a->role = role;
-		if (i)
-			place(id, 0)->shared = 1;
-		return a;
 	}
 	return 0;
 }
@@ -180,11 +179,50 @@ struct look {
 	u32 spans; // number of trials begun
 	u32 main;  // id of the trial's process
 	u32 dying; // the process has ended, and its ruler has not run since
+	u32 each;  // gather what each thread did, and behind whom it waited
+	u32 unified; // cgroups are told apart by their place in version 2
 	u64 begin, end;
 	u64 died;   // when the trial's process ended
 	u64 offset; // from the run queues' clock to CLOCK_MONOTONIC
 	u64 synced; // when offset was determined, by the run queues' clock
 } look __attribute__((aligned(64)));
+
+// What one thread did, in ns, by the rows of spread; and its CPU time as the scheduler itself counts it, without the time in which an
+// interrupt or the machine below had its core. Gathered only if look.each.
+struct each {
+	u64 took[KINDS];
+	u64 base, exec; // exec: since base
+};
+struct each eaches[SEATS];
+
+// each returns what the thread of a seat did.
+static __always_inline struct each *each(struct seat *a)
+{
+	u32 n = a->number;
+	MASK(n, 16383);
+	return &eaches[n];
+}
+
+// new_seat gives a thread an empty seat; it returns 0 if there is no room.
+static __always_inline struct seat *new_seat(u32 id, u32 role)
+{
+	for (int i = 0; i < PLACES; i++) {
+		struct seat *a = place(id, i);
+		if (__sync_val_compare_and_swap(&a->id, 0, id))
+			continue;
+		a->since = a->ran = a->delayed = a->call = 0;
+		a->cpu = a->state = a->reason = a->known = a->assumed = a->again = 0;
+		a->stack = -1;
+		a->role = role;
+		a->number = (id + i) & (SEATS - 1);
+		if (look.each)
+			__builtin_memset(each(a), 0, sizeof(struct each));
+		if (i)
+			place(id, 0)->shared = 1;
+		return a;
+	}
+	return 0;
+}
 
 #define TWO(n) n, n
 #define FOUR(n) TWO(n), TWO(n)
@@ -237,6 +275,17 @@ static __always_inline void count(struct span *p, u32 role, u32 what, u64 n)
 	MASK(role, 3);
 	p->counts[role][what] += n;
 }
+
+// spent adds to what a thread did.
+static __always_inline void spent(struct span *p, struct seat *a, u32 kind, u64 ns)
+{
+	took(p, a->role, kind, ns);
+	if (look.each && p && kind < KINDS)
+		each(a)->took[kind] += ns;
+}
+
+// passed is the time from one reading of a clock until another, which may be of another clock and lie some microseconds before.
+static __always_inline u64 passed(u64 since, u64 now) { return now > since ? now - since : 0; }
 
 struct waited { u64 ns, count; };
 

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"tare/desk/observed"
+	"tare/desk/terminal"
+	"tare/lab/live"
+	"tare/lab/observe"
+	"tare/lab/session"
+	"tare/notebook"
+)
+
+func observeCommand() *cobra.Command {
+	var o observing
+	c := &cobra.Command{
+		Use:   "observe CONTAINER|POD|VM|UNIT|PID|CGROUP",
+		Short: "Say what holds back something that runs: its CPU limit, its neighbours, memory, disks",
+		Long: `Observes one thing that runs on this host, no matter who started it, and changes nothing of it: a container by its name or ID
+(Docker, Podman, containerd, LXC), a Kubernetes pod by its name or NAMESPACE/NAME, a VM by the name of the QEMU guest, a systemd
+unit, a process with its descendants by its PID, or a cgroup by its path. --compose names a service of a Compose file that is up.
+
+It divides the time into running, throttled by a CPU limit, waiting for a core, for memory and for disks, and idle; the parts add
+up to the time. It names those who had the cores for which the target waited. The intervals come from the differences between
+twenty parts of the time: they say how steady the shares are, not how another hour would be.
+
+It traces every switch of the target's threads. --counters only reads what the kernel counts anyway: cheaper and coarser.`,
+		Example: "  sudo tare observe web --for 60s\n  sudo tare observe --compose compose.yaml --service web\n  sudo tare observe nginx.service --watch\n  sudo tare observe 4711 --for 10s --format json",
+		Args: func(c *cobra.Command, args []string) error {
+			switch compose := o.compose != "" || o.service != ""; {
+			case compose && (o.compose == "" || o.service == ""):
+				return errors.New("observe: --compose and --service belong together")
+			case compose && len(args) > 0:
+				return fmt.Errorf("observe %q: name it or use --compose and --service, not both", args[0])
+			case !compose && len(args) != 1:
+				return errors.New("observe: name one container, pod, VM, unit, process or cgroup; `tare memory` lists the containers and VMs that run")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
+	}
+	tableOrJSON(c, &o.format)
+	f := c.Flags()
+	f.DurationVar(&o.time, "for", time.Minute, "observe for this `TIME`")
+	f.BoolVar(&o.watch, "watch", false, "observe again and again, each time for --for, until interrupted or until it ends")
+	f.BoolVar(&o.counters, "counters", false, "only read the kernel's counters")
+	f.StringVar(&o.compose, "compose", "", "Compose `FILE` of a service that is up; with --service")
+	f.StringVar(&o.service, "service", "", "the `NAME` of the service in the Compose file")
+	return c
+}
+
+// observing holds the flags of the command observe.
+type observing struct {
+	format           string
+	time             time.Duration
+	watch, counters  bool
+	compose, service string
+}
+
+func (o *observing) run(ctx context.Context, args []string) error {
+	if err := session.Permitted(); err != nil {
+		return err
+	}
+	target, err := o.find(ctx, args)
+	if err != nil {
+		return err
+	}
+	for {
+		seen, err := o.once(ctx, target)
+		if err != nil {
+			return err
+		}
+		if err := o.show(observed.From(seen)); err != nil {
+			return err
+		}
+		if !o.watch || seen.Ended || seen.Cut {
+			return nil
+		}
+	}
+}
+
+func (o *observing) find(ctx context.Context, args []string) (*live.Target, error) {
+	if o.compose != "" {
+		return live.FindService(ctx, o.compose, o.service)
+	}
+	return live.Find(ctx, args[0])
+}
+
+// once observes for the time, and shows on a terminal how much is left.
+func (o *observing) once(ctx context.Context, target *live.Target) (*notebook.Observation, error) {
+	options := observe.Options{For: o.time, Counters: o.counters}
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		options.Say = func(done time.Duration) {
+			fmt.Fprintf(os.Stderr, "\r\x1b[Kobserving %s: %v left", plain(target.Name), max(0, o.time-done).Round(time.Second))
+		}
+		defer fmt.Fprint(os.Stderr, "\r\x1b[K")
+	}
+	return observe.Watch(ctx, target, options)
+}
+
+func (o *observing) show(a *observed.Answer) error {
+	if o.format == "json" {
+		return writeJSON(os.Stdout, a)
+	}
+	if o.watch && term.IsTerminal(int(os.Stdout.Fd())) {
+		fmt.Print("\x1b[H\x1b[J") // clear the screen
+	}
+	return terminal.Observation(os.Stdout, a, screen(os.Stdout))
+}

@@ -1,0 +1,271 @@
+//go:build linux
+
+package observe
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tare/lab/cgroup"
+	"tare/lab/engine"
+	"tare/lab/live"
+	"tare/lab/proc"
+	"tare/lab/trace"
+	"tare/notebook"
+)
+
+// events is the account from every switch of the target's threads.
+type events struct {
+	w     *watch
+	kit   *trace.Kit
+	trace *trace.Trace
+	ended bool
+
+	slices     int
+	count      func() (trace.Cost, error) // what the programs take, while it is counted
+	ranAtCount float64
+	names      map[uint64]string // of cgroups, by inode
+	own        map[int]bool      // processes that belonged to the target
+}
+
+// tracers are those whose figures an observation has.
+var tracers = []string{notebook.TracerScheduler, notebook.TracerBandwidth, notebook.TracerCPU, notebook.TracerMemory, notebook.TracerIO}
+
+// countedPart is the part of the time, by its number, in which the programs' own cost is counted.
+const countedPart = parts / 2
+
+// tracing begins an account from events. why says why the host has none.
+func (w *watch) tracing(threads []engine.Thread) (_ account, why string, err error) {
+	kit, err := trace.OpenToWatch(tracers)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, of := range []string{notebook.TracerScheduler, trace.Watching} {
+		if why := kit.Missing()[of]; why != "" {
+			kit.Close()
+			return nil, why, nil
+		}
+	}
+	if why := kit.Missing()[trace.Refaulting]; why != "" {
+		w.note(notebook.Say("refaults-unseen", "why", why))
+	}
+	e := &events{w: w, kit: kit, own: map[int]bool{}}
+	if e.names, err = cgroup.Below(); err != nil {
+		w.note(notebook.Say("cgroups-unread", "why", err))
+	}
+	e.trace = kit.Attach(trace.Target{Threads: threads, PID: w.target.PID, Cores: float64(len(w.cpus)), CPUs: w.cpus, Word: true, Each: true})
+	e.trace.Begin()
+	if !e.trace.Watches() {
+		p, err := e.trace.Stop()
+		kit.Close()
+		if err != nil {
+			return nil, "", err
+		}
+		if m := p.Missing[notebook.TracerScheduler]; m != nil {
+			return nil, m.Text(), nil
+		}
+		return nil, "the programs were not attached", nil
+	}
+	w.o.Tier = notebook.TierEvents
+	return e, "", nil
+}
+
+func (e *events) add(threads []engine.Thread) error { return e.trace.Add(threads) }
+
+// slice adds to the programs' account what each thread's own account says of interrupts and of the machine below.
+func (e *events) slice() (map[string]float64, float64, error) {
+	for _, pid := range e.w.pids {
+		e.own[pid] = true
+	}
+	wall, seconds, err := e.trace.SoFar()
+	if err != nil {
+		return nil, 0, err
+	}
+	seen, err := e.trace.Watched()
+	if err != nil {
+		return nil, 0, err
+	}
+	ran, stolen := 0.0, 0.0
+	for _, th := range seen.Threads {
+		ran, stolen = ran+th.Ran, stolen+th.Stolen
+	}
+	running := wall[notebook.WallUser]
+	if ran+stolen > 0 {
+		wall[notebook.WallStolen] = running * stolen / (ran + stolen)
+	}
+	if user, system := e.trace.CPUTimes(); user+system > 0 {
+		rest := running - wall[notebook.WallStolen]
+		wall[notebook.WallSystem] = rest * system / (user + system)
+		wall[notebook.WallUser] = rest - wall[notebook.WallSystem]
+	}
+	if err := e.counting(ran + stolen); err != nil {
+		e.w.note(notebook.Say("cost-uncounted", "why", err))
+	}
+	e.slices++
+	return wall, seconds, nil
+}
+
+// counting counts what the programs take in one part of the time.
+func (e *events) counting(ran float64) (err error) {
+	switch {
+	case e.slices == countedPart-1:
+		e.ranAtCount = ran
+		e.count, err = e.trace.Counting()
+	case e.count != nil:
+		c, cerr := e.count()
+		e.count, err = nil, cerr
+		e.w.o.Cost = &notebook.ObservedCost{Seconds: c.Seconds, Runs: c.Runs, Of: c.Of.Seconds(), OfRunning: ran - e.ranAtCount}
+	}
+	return err
+}
+
+func (e *events) end(o *notebook.Observation, names func(int) labels) error {
+	e.trace.End()
+	seen, err := e.trace.Watched()
+	if err != nil {
+		return err
+	}
+	if e.count != nil { // the target ended before the part was over
+		if _, err := e.count(); err != nil {
+			return err
+		}
+		e.count = nil
+	}
+	e.ended = true
+	p, err := e.trace.Stop()
+	if err != nil {
+		return err
+	}
+	o.Lost = p.Lost
+	maps.Copy(o.Figures, p.Figures)
+	for _, tracer := range []string{notebook.TracerScheduler, notebook.TracerBandwidth} {
+		if m := p.Missing[tracer]; m != nil {
+			e.w.note(m)
+		}
+	}
+	all := gathered{}
+	for _, th := range seen.Threads {
+		of := labels{th.Process, th.Thread}
+		if th.ID != 0 {
+			of = names(th.ID)
+		}
+		wall := maps.Clone(th.Waited)
+		wall[notebook.WallUser], wall[notebook.WallStolen], wall[notebook.WallCore], wall[notebook.WallThrottled] = th.Ran, th.Stolen, th.Core, th.Throttled
+		all.add(of, th.Threads, wall)
+	}
+	o.Threads = all.list()
+	e.ahead(o, seen.Ahead)
+	return nil
+}
+
+func (e *events) close() error {
+	var err error
+	if !e.ended {
+		e.trace.End()
+		_, err = e.trace.Stop()
+	}
+	if e.count != nil {
+		_, cerr := e.count()
+		err = errors.Join(err, cerr)
+	}
+	e.kit.Close()
+	return err
+}
+
+// ahead names those who had the cores for which the target waited.
+func (e *events) ahead(o *notebook.Observation, all []trace.Ahead) {
+	if now, err := cgroup.Below(); err == nil { // groups that are new; those that are gone keep their names
+		if e.names == nil {
+			e.names = map[uint64]string{}
+		}
+		maps.Copy(e.names, now)
+	}
+	sums := map[notebook.ObservedAhead]*notebook.ObservedAhead{}
+	for _, a := range all {
+		key := e.who(a)
+		if sums[key] == nil {
+			sums[key] = &notebook.ObservedAhead{Name: key.Name, Kind: key.Kind}
+		}
+		sums[key].Seconds += a.Seconds
+		sums[key].Count += a.Count
+	}
+	for _, s := range sums {
+		o.Ahead = append(o.Ahead, *s)
+	}
+	slices.SortFunc(o.Ahead, func(a, b notebook.ObservedAhead) int {
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// root is the inode number of the root of a hierarchy of cgroups; its processes are in no group of their own.
+const root = 1
+
+// who is someone who had a core, without times.
+func (e *events) who(a trace.Ahead) notebook.ObservedAhead {
+	switch {
+	case a.Process == 0:
+		return notebook.ObservedAhead{Kind: notebook.AheadNobody}
+	case a.Process < 0:
+		return notebook.ObservedAhead{Kind: notebook.AheadUnknown}
+	case e.own[a.Process] || a.Group > root && e.isOwn(e.names[a.Group]):
+		return notebook.ObservedAhead{Kind: notebook.AheadSelf}
+	case a.Group > root && e.names[a.Group] != "" && e.names[a.Group] != "/":
+		return notebook.ObservedAhead{Kind: notebook.AheadGroup, Name: e.group(e.names[a.Group])}
+	}
+	name := proc.Name(a.Process)
+	kind := notebook.AheadProcess
+	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", a.Process)); err != nil && exe == "" && kernelThread(a.Process) {
+		kind = notebook.AheadKernel
+		name = unnumbered(name)
+	} else {
+		name = strings.TrimSpace(fmt.Sprintf("%s %d", cmp.Or(name, "process"), a.Process))
+	}
+	return notebook.ObservedAhead{Kind: kind, Name: name}
+}
+
+// kernelThread reports whether a process is a thread of the kernel: it has no command line and its parent is kthreadd, or it is that.
+func kernelThread(pid int) bool {
+	const kthreadd = 2
+	parent, err := proc.Parent(pid)
+	return err == nil && (pid == kthreadd || parent == kthreadd)
+}
+
+// isOwn reports whether a cgroup is the target's or below it.
+func (e *events) isOwn(below string) bool {
+	own := e.names[e.w.target.Inode()]
+	return own != "" && below != "" && (below == own || strings.HasPrefix(below, own+"/"))
+}
+
+// group names a cgroup: by what runs in it, where an engine knows that.
+func (e *events) group(below string) string {
+	return live.Describe(e.w.guests, below)
+}
+
+var isVCPU = regexp.MustCompile(`^CPU [0-9]+/`)
+
+// vmThreads are the roles of a VM's threads, by QEMU's names for them. A QEMU that does not name its threads has none.
+func vmThreads(pids []int) (map[int]string, error) {
+	roles := map[int]string{}
+	for _, pid := range pids {
+		tids, err := proc.Threads(pid)
+		if err != nil {
+			return nil, err
+		}
+		for _, tid := range tids {
+			roles[tid] = notebook.RoleEmulator
+			if isVCPU.MatchString(proc.Name(tid)) {
+				roles[tid] = notebook.RoleVCPU
+			}
+		}
+	}
+	if !slices.Contains(slices.Collect(maps.Values(roles)), notebook.RoleVCPU) {
+		return nil, nil
+	}
+	return roles, nil
+}

@@ -1,0 +1,375 @@
+//go:build linux
+
+// Package observe looks at something that runs on the host, whoever started it, and changes nothing of it. It says what its time went on
+// and for whom it waited, and which facts of its platform matter.
+package observe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/cgroup"
+	"tare/lab/engine"
+	"tare/lab/live"
+	"tare/lab/proc"
+	"tare/notebook"
+)
+
+// Options say how to observe.
+type Options struct {
+	For      time.Duration
+	Counters bool                     // only what the kernel counts anyway, which costs the target less
+	Say      func(done time.Duration) // called after each part of the time; may be nil
+}
+
+// parts is into how many parts the time is divided: the intervals are made of their differences.
+const parts = 20
+
+// least is the shortest time to observe. In less, a CPU quota has too few periods.
+const least = time.Second
+
+// mostThreads bounds the threads of a target, as the programs do (bpf/trace.h).
+const mostThreads = 16000
+
+// mostAble is how many threads can be ready at once in the account (bpf/scheduler.c).
+const mostAble = 1023
+
+// watch is one observation under way.
+type watch struct {
+	target  *live.Target
+	options Options
+	seen    map[int]string // threads that are observed, with their processes' names
+	pids    []int          // the target's processes at the last look
+	cpus    []int          // that it may use
+	o       *notebook.Observation
+	of      account
+	memory  *cgroup.Memory // at the beginning
+	guests  []live.Guest   // that run on the host, for their names
+}
+
+// account is a way to see what the target's time goes on.
+type account interface {
+	add(threads []engine.Thread) error                                // further threads of the target
+	slice() (wall map[string]float64, seconds float64, err error)     // since the beginning; running time is in WallUser, or in both, and in WallStolen
+	end(o *notebook.Observation, names func(thread int) labels) error // completes the observation
+	close() error
+}
+
+// labels are the names of a thread.
+type labels struct{ process, thread string }
+
+// Watch observes the target until the time is over, it has ended, or ctx is done, and returns what it saw until then.
+func Watch(ctx context.Context, target *live.Target, options Options) (_ *notebook.Observation, err error) {
+	if options.For < least {
+		return nil, fmt.Errorf("--for %v: must be at least %v", options.For, least)
+	}
+	w := &watch{target: target, options: options, seen: map[int]string{}}
+	w.o = &notebook.Observation{Format: notebook.ObservationFormat, At: time.Now(), Figures: map[string]float64{}, Threads: []notebook.ObservedThreads{},
+		Ahead: []notebook.ObservedAhead{}, Runtimes: []notebook.ObservedRuntime{}, Said: []*notebook.Message{}}
+	w.o.Target = notebook.ObservedTarget{Name: target.Name, Kind: target.Kind, ID: target.ID, Cgroup: target.Dir}
+	threads, err := w.fresh()
+	if err != nil {
+		return nil, err
+	}
+	if len(threads) == 0 {
+		return nil, fmt.Errorf("%s has just ended", target.Name)
+	}
+	if err := w.limits(); err != nil {
+		return nil, err
+	}
+	if w.guests, _, err = live.Now(ctx); err != nil {
+		return nil, err
+	}
+	w.facts(ctx)
+	if w.of, err = w.begin(threads); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.of.close()) }()
+	if err := w.look(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.of.end(w.o, w.names); err != nil {
+		return nil, err
+	}
+	w.finish()
+	return w.o, nil
+}
+
+// begin begins with the account that the host supports: from events, unless only counters are wanted or the host has no more.
+func (w *watch) begin(threads []engine.Thread) (account, error) {
+	if w.options.Counters {
+		return w.counting(threads)
+	}
+	a, why, err := w.tracing(threads)
+	if err != nil || a != nil {
+		return a, err
+	}
+	w.note(notebook.Say("observed-by-counters", "why", why))
+	return w.counting(threads)
+}
+
+// note adds what could not be seen, once.
+func (w *watch) note(m *notebook.Message) {
+	if !slices.ContainsFunc(w.o.Said, m.Equal) {
+		w.o.Said = append(w.o.Said, m)
+	}
+}
+
+// fresh looks for the target's processes, and returns those of their threads that were not seen before.
+func (w *watch) fresh() (threads []engine.Thread, err error) {
+	if w.pids, err = w.target.Processes(); err != nil {
+		return nil, err
+	}
+	now, all := map[int]string{}, 0
+	for _, pid := range w.pids {
+		tids, err := proc.Threads(pid)
+		if err != nil {
+			return nil, err
+		}
+		name := proc.Name(pid)
+		for _, tid := range tids {
+			if all++; all > mostThreads {
+				w.note(notebook.Say("too-many-threads", "most", mostThreads))
+				break
+			}
+			now[tid] = name
+			if _, known := w.seen[tid]; !known {
+				threads = append(threads, engine.Thread{ID: tid, Role: notebook.RoleWork})
+			}
+		}
+	}
+	w.seen = now // a number that is free again may become another thread's
+	if w.target.Kind == notebook.TargetVM && len(w.pids) > 0 {
+		roles, err := vmThreads(w.pids)
+		if err != nil {
+			return nil, err
+		}
+		for i, th := range threads {
+			if role := roles[th.ID]; role != "" {
+				threads[i].Role = role
+			}
+		}
+	}
+	return threads, nil
+}
+
+// limits notes what the target may use.
+func (w *watch) limits() error {
+	l, err := cgroup.LimitsOf(w.target.PID)
+	if err != nil {
+		return err
+	}
+	if w.cpus, err = notebook.ParseCPUList(l.CPUs); err != nil {
+		return err
+	}
+	online, err := proc.OnlineCPUs()
+	if err != nil {
+		return err
+	}
+	w.o.Target.CPUs, w.o.Target.HostCPUs = l.CPUs, len(online)
+	q, err := cgroup.QuotaOf(w.target.PID)
+	if err != nil {
+		return err
+	}
+	if q != nil {
+		w.o.Quota = &notebook.ObservedQuota{Cgroup: q.Dir, Cores: q.Cores, PeriodS: q.Period.Seconds(), BurstS: q.Burst.Seconds()}
+	}
+	w.memory, err = cgroup.MemoryOf(w.target.PID)
+	return err
+}
+
+// look lets the time pass in parts, and notes the account at the end of each. It ends early with ctx or with the target.
+func (w *watch) look(ctx context.Context) error {
+	began := time.Now()
+	before, at := map[string]float64{}, 0.0
+	for n := range parts {
+		alive, err := w.await(ctx, began.Add(w.options.For*time.Duration(n+1)/parts))
+		if err != nil {
+			return err
+		}
+		wall, seconds, err := w.of.slice()
+		if err != nil {
+			return err
+		}
+		if slice := seconds - at; slice > 0 {
+			w.o.Slices = append(w.o.Slices, notebook.ObservedSlice{Seconds: slice, Wall: between(before, wall, slice)})
+		}
+		before, at = wall, seconds
+		if w.options.Say != nil {
+			w.options.Say(time.Since(began))
+		}
+		switch {
+		case !alive:
+			w.o.Ended = true
+			return nil
+		case ctx.Err() != nil:
+			w.o.Cut = true
+			return nil
+		}
+		threads, err := w.fresh()
+		if err != nil {
+			return err
+		}
+		if len(threads) > 0 {
+			if err := w.of.add(threads); err != nil {
+				w.note(notebook.Say("threads-unseen", "why", err))
+			}
+		}
+	}
+	return nil
+}
+
+// between is what an account grew by. A program of the kernel corrects its account now and then, so a part may fall by a little: then it did
+// not grow, and the others are made to add up to the seconds that passed.
+func between(before, after map[string]float64, seconds float64) map[string]float64 {
+	wall, sum := map[string]float64{}, 0.0
+	for key, v := range after {
+		if grew := v - before[key]; grew > 0 {
+			wall[key] = grew
+			sum += grew
+		}
+	}
+	if sum == 0 {
+		return map[string]float64{notebook.WallOther: seconds}
+	}
+	for key := range wall {
+		wall[key] *= seconds / sum
+	}
+	return wall
+}
+
+// await waits until the time has come, and reports whether the target still runs. It returns early if it has ended, or if ctx is done.
+func (w *watch) await(ctx context.Context, until time.Time) (alive bool, err error) {
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	for {
+		pids, err := w.target.Processes()
+		if err != nil || len(pids) == 0 {
+			return false, err
+		}
+		fd, err := unix.PidfdOpen(pids[0], 0)
+		if err == unix.ESRCH {
+			continue
+		}
+		if err != nil {
+			return false, fmt.Errorf("process %d: pidfd_open: %w", pids[0], err)
+		}
+		err = proc.AwaitEnd(ctx, fd)
+		if cerr := unix.Close(fd); cerr != nil {
+			return false, cerr
+		}
+		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+			pids, err := w.target.Processes()
+			return len(pids) > 0, err
+		}
+		if err != nil {
+			return false, err
+		}
+		select { // it has ended; the kernel may list it a little longer
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// pause is how long the kernel is given to forget a process that has ended.
+const pause = 5 * time.Millisecond
+
+// names are the names of a thread; empty if it has ended.
+func (w *watch) names(thread int) labels {
+	return labels{process: w.seen[thread], thread: proc.Name(thread)}
+}
+
+// finish completes what is known of the whole time.
+func (w *watch) finish() {
+	for _, s := range w.o.Slices {
+		w.o.Seconds += s.Seconds
+	}
+	w.o.Target.Processes, w.o.Target.Threads = len(w.pids), len(w.seen)
+	if q := w.o.Quota; q != nil {
+		q.Periods, q.Exhausted, q.LimitedS = w.o.Figures["periods"], w.o.Figures["throttled_periods"], w.o.Figures["throttled_s"]
+	}
+	if w.memory != nil {
+		after := w.memory
+		if now, err := cgroup.MemoryOf(w.target.PID); err == nil && now != nil && now.Dir == after.Dir {
+			after = now
+		}
+		w.o.Memory = &notebook.ObservedMemory{Cgroup: after.Dir, Limit: after.Limit, Used: after.Used, Files: after.Files,
+			AtLimit: after.AtLimit - w.memory.AtLimit, Refaults: -1, Killed: max(0, after.Killed-w.memory.Killed)}
+		if after.Refaults >= 0 && w.memory.Refaults >= 0 {
+			w.o.Memory.Refaults = after.Refaults - w.memory.Refaults
+		}
+	}
+	if len(w.seen) > mostAble && w.o.Tier == notebook.TierEvents {
+		w.note(notebook.Say("threads-beyond-account", "threads", len(w.seen), "most", mostAble))
+	}
+}
+
+// gathered are threads with the same names, and what they did.
+type gathered map[labels]*notebook.ObservedThreads
+
+// mostGroups is how many groups of threads are told apart; the others are added up.
+const mostGroups = 40
+
+func (g gathered) add(names labels, threads int, wall map[string]float64) {
+	names.thread = unnumbered(names.thread)
+	to := g[names]
+	if to == nil {
+		to = &notebook.ObservedThreads{Process: names.process, Thread: names.thread, Wall: map[string]float64{}}
+		g[names] = to
+	}
+	to.Threads += threads
+	for key, seconds := range wall {
+		if seconds > 0 {
+			to.Wall[key] += seconds
+		}
+	}
+}
+
+// list has those first that wanted a core for the longest time. Groups beyond mostGroups are one, without names.
+func (g gathered) list() []notebook.ObservedThreads {
+	did := func(t *notebook.ObservedThreads) (sum float64) {
+		for _, key := range []string{notebook.WallUser, notebook.WallStolen, notebook.WallThrottled, notebook.WallCore, notebook.WallMemory, notebook.WallBlock} {
+			sum += t.Wall[key]
+		}
+		return sum
+	}
+	all := slices.SortedFunc(maps.Values(g), func(a, b *notebook.ObservedThreads) int {
+		return cmp.Or(cmp.Compare(did(b), did(a)), cmp.Compare(a.Process, b.Process), cmp.Compare(a.Thread, b.Thread))
+	})
+	list := []notebook.ObservedThreads{}
+	for i, t := range all {
+		if i < mostGroups {
+			list = append(list, *t)
+			continue
+		}
+		if i == mostGroups {
+			list = append(list, notebook.ObservedThreads{Wall: map[string]float64{}})
+		}
+		rest := &list[mostGroups]
+		rest.Threads += t.Threads
+		for key, seconds := range t.Wall {
+			rest.Wall[key] += seconds
+		}
+	}
+	return list
+}
+
+// unnumbered puts * in place of the number at the end of a thread's name, so that the threads of a pool have one name.
+func unnumbered(name string) string {
+	end := len(name)
+	for end > 0 && name[end-1] >= '0' && name[end-1] <= '9' {
+		end--
+	}
+	if end == len(name) || end == 0 {
+		return name
+	}
+	return name[:end] + "*"
+}

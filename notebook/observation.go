@@ -1,0 +1,160 @@
+package notebook
+
+import "time"
+
+// ObservationFormat is the format of an Observation.
+const ObservationFormat = 1
+
+// Kinds of ObservedTarget.
+const (
+	TargetContainer = "container"
+	TargetPod       = "pod"
+	TargetUnit      = "unit"
+	TargetVM        = "vm"
+	TargetGroup     = "cgroup"
+	TargetProcess   = "process"
+)
+
+// WallStolen is a key of an Observation's account, beside the keys Wall…: a thread had a core that an interrupt, or the machine below
+// this one, used.
+const WallStolen = "stolen"
+
+// ObservedWalls are the keys of an Observation's account, in the order of reports. Those from WallMemory on are waits of all threads.
+var ObservedWalls = []string{WallUser, WallSystem, WallStolen, WallThrottled, WallCore, WallMemory, WallBlock, WallNetwork, WallFutex, WallSleep, WallOther}
+
+// Observation is what was seen of something that runs on the host, whoever started it, for a time (tare observe).
+type Observation struct {
+	Format  int            `json:"format"` // ObservationFormat
+	At      time.Time      `json:"at"`
+	Seconds float64        `json:"seconds"` // how long
+	Target  ObservedTarget `json:"target"`
+	Ended   bool           `json:"ended,omitempty"`       // the target ended before the time was over
+	Cut     bool           `json:"interrupted,omitempty"` // it was observed for a shorter time than asked for
+
+	Tier    int               `json:"tier"`    // TierEvents: from every switch of its threads; TierCounters: from what the kernel counts anyway
+	Slices  []ObservedSlice   `json:"slices"`  // parts of the time, as long as each other, in order; the last may be shorter
+	Threads []ObservedThreads `json:"threads"` // by their names: those that did most first
+	Ahead   []ObservedAhead   `json:"ahead"`   // for whom it waited for a core: the longest first
+
+	Figures  map[string]float64 `json:"figures"` // in the whole time, by TracerMetric.Name
+	Quota    *ObservedQuota     `json:"quota,omitempty"`
+	Memory   *ObservedMemory    `json:"memory,omitempty"`
+	Platform ObservedPlatform   `json:"platform"`
+	Runtimes []ObservedRuntime  `json:"runtimes"`
+
+	Cost *ObservedCost `json:"cost,omitempty"` // of the observation; absent if no program was loaded into the kernel
+	Lost int64         `json:"lost,omitempty"` // events that the programs had no room or time for
+	Said []*Message    `json:"notes"`          // what could not be seen, and why
+}
+
+// ObservedTarget is who was observed.
+type ObservedTarget struct {
+	Name      string `json:"name"`
+	Kind      string `json:"kind"` // TargetContainer, …
+	ID        string `json:"id,omitempty"`
+	Cgroup    string `json:"cgroup,omitempty"` // its folder; empty for a process
+	Processes int    `json:"processes"`        // at the end
+	Threads   int    `json:"threads"`          // at the end
+	CPUs      string `json:"cpus"`             // that it may use, "0-1,3"
+	HostCPUs  int    `json:"host_cpus"`        // online
+}
+
+// ObservedSlice is a part of the time.
+type ObservedSlice struct {
+	Seconds float64            `json:"seconds"`
+	Wall    map[string]float64 `json:"wall"` // seconds, by the keys ObservedWalls; they add up to Seconds
+}
+
+// ObservedThreads are threads with the same names, and what they did, in seconds added over them. A thread's seconds add up to the time for
+// which it existed.
+type ObservedThreads struct {
+	Process string             `json:"process"` // the name of their process
+	Thread  string             `json:"thread"`  // their own, with * for the number at its end
+	Threads int                `json:"threads"` // how many, with those that have ended
+	Wall    map[string]float64 `json:"wall"`    // WallUser is all running time
+}
+
+// Kinds of ObservedAhead.
+const (
+	AheadSelf    = "self"    // another thread of the target
+	AheadGroup   = "cgroup"  // a cgroup: a container, a unit
+	AheadProcess = "process" // a process in no cgroup of its own
+	AheadKernel  = "kernel"  // a thread of the kernel
+	AheadNobody  = "nobody"  // the core was free, and on its way to the thread
+	AheadUnknown = "unknown"
+)
+
+// ObservedAhead is who had a core while a thread of the target was ready to run there.
+type ObservedAhead struct {
+	Name    string  `json:"name"`
+	Kind    string  `json:"kind"`
+	Seconds float64 `json:"seconds"` // added over the target's threads
+	Count   int64   `json:"count"`   // how often
+}
+
+// ObservedQuota is the CPU quota in force: of the target's cgroup, or of one above.
+type ObservedQuota struct {
+	Cgroup    string  `json:"cgroup"`
+	Cores     float64 `json:"cores"`
+	PeriodS   float64 `json:"period_s"`
+	BurstS    float64 `json:"burst_s"` // that it may save up
+	Periods   float64 `json:"periods"` // in which it wanted to run
+	Exhausted float64 `json:"exhausted_periods"`
+	LimitedS  float64 `json:"throttled_s"` // as the kernel counts it, added over CPUs
+}
+
+// ObservedMemory is the memory of the target's cgroup.
+type ObservedMemory struct {
+	Cgroup   string `json:"cgroup"`
+	Limit    int64  `json:"limit"` // bytes; 0: none
+	Used     int64  `json:"used"`  // bytes, at the end, with the page cache
+	Files    int64  `json:"files"` // bytes of Used: page cache, which can be dropped
+	AtLimit  int64  `json:"at_limit"`
+	Refaults int64  `json:"refaults"` // pages that were taken away and needed again; -1: not counted by this kernel
+	Killed   int64  `json:"killed"`   // processes, for want of memory
+}
+
+// ObservedPlatform are facts about the target's platform that cost time.
+type ObservedPlatform struct {
+	Root       string   `json:"root,omitempty"`        // the file system of its root: "overlay", …
+	Seccomp    int      `json:"seccomp_filters"`       // of its first process
+	HugePages  string   `json:"huge_pages,omitempty"`  // transparent ones, of the host: "always", "madvise", "never"
+	LogDriver  string   `json:"log_driver,omitempty"`  // of Docker
+	Network    string   `json:"network,omitempty"`     // of Docker: "bridge", "host", …
+	PortProxy  []string `json:"port_proxy,omitempty"`  // ports that a program of Docker's forwards: what comes from this host goes through it
+	SharedCore string   `json:"shared_core,omitempty"` // CPUs outside its CPU set that share a core with one inside
+}
+
+// Runtimes that are known.
+const (
+	RuntimeGo    = "Go"
+	RuntimeJVM   = "JVM"
+	RuntimeNginx = "nginx"
+)
+
+// ObservedRuntime is for how many CPUs a process of the target runs threads or workers at once.
+type ObservedRuntime struct {
+	Process string `json:"process"`
+	PID     int    `json:"pid"`
+	Runtime string `json:"runtime"` // RuntimeGo, …
+	Version string `json:"version,omitempty"`
+	CPUs    int    `json:"cpus"` // 0: not known
+	By      string `json:"by"`   // what says so: RuntimeBy…
+}
+
+// What says for how many CPUs a runtime runs.
+const (
+	RuntimeByVariable = "variable" // an environment variable, GOMAXPROCS
+	RuntimeByFlag     = "flag"     // an argument of the command line
+	RuntimeByAffinity = "affinity" // the CPUs that it may use: it does not look at the quota
+	RuntimeByQuota    = "quota"    // the quota, rounded up
+	RuntimeByCount    = "count"    // workers were counted
+)
+
+// ObservedCost is what the programs took that observed, for a part of the time.
+type ObservedCost struct {
+	Seconds   float64 `json:"seconds"`         // of CPU time
+	Runs      int64   `json:"runs"`            // of programs
+	Of        float64 `json:"of_seconds"`      // of the clock
+	OfRunning float64 `json:"running_seconds"` // of the target's running time in them
+}
