@@ -32,7 +32,7 @@ var namesOfKinds = map[string]string{
 	"notebook MemoryAccount": account, "notebook MemoryWeight": account, "notebook MemoryGuest": account, "notebook MemoryProcess": account, "notebook MemoryPart": account, "notebook MemoryRAM": account,
 	"notebook MemoryFrames": account, "notebook MemoryShare": account, "notebook MemoryDuplicates": account, "notebook MemoryAlike": account, "notebook MemoryGiveBack": account,
 	"notebook Instance.Memory": bytesOf, "notebook Host.Memory": bytesOf, "notebook Limits.Memory": bytesOf, "notebook Treatment.MemoryWithheld": bytesOf,
-	"notebook Observation.Memory": watched, "notebook ObservedMemory": watched, "notebook/observation.go": watched,
+	"notebook Observation.Memory": watched, "notebook ObservedMemory": watched,
 	"studyfile Place.OtherMemory": bytesOf, "session Lab.memory": bytesOf,
 	"terminal/memory.go": "what tare memory prints", "terminal text.memory": "what tare memory prints", "words/memory.go": "what tare memory prints",
 	"export Row.Memory": "bytes of memory of an instance", "export choice.Memory": "bytes of memory of an instance",

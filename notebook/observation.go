@@ -15,7 +15,7 @@ const (
 	TargetProcess   = "process"
 )
 
-// WallStolen is a key of an Observation's account, beside the keys Wall…: a thread had a core that an interrupt, or the machine below
+// WallStolen is a key of an Observation's account in addition to the keys Wall…: a thread had a core that an interrupt, or the machine below
 // this one, used.
 const WallStolen = "stolen"
 
@@ -29,12 +29,12 @@ type Observation struct {
 	Seconds float64        `json:"seconds"` // how long
 	Target  ObservedTarget `json:"target"`
 	Ended   bool           `json:"ended,omitempty"`       // the target ended before the time was over
-	Cut     bool           `json:"interrupted,omitempty"` // it was observed for a shorter time than asked for
+	Cut     bool           `json:"interrupted,omitempty"` // a user interrupted the observation
 
 	Tier    int               `json:"tier"`    // TierEvents: from every switch of its threads; TierCounters: from what the kernel counts anyway
 	Slices  []ObservedSlice   `json:"slices"`  // parts of the time, as long as each other, in order; the last may be shorter
 	Threads []ObservedThreads `json:"threads"` // by their names: those that did most first
-	Ahead   []ObservedAhead   `json:"ahead"`   // for whom it waited for a core: the longest first
+	Ahead   []ObservedAhead   `json:"ahead"`   // who had the CPUs while its threads were ready: the longest first
 
 	Figures  map[string]float64 `json:"figures"` // in the whole time, by TracerMetric.Name
 	Quota    *ObservedQuota     `json:"quota,omitempty"`
@@ -47,7 +47,7 @@ type Observation struct {
 	Said []*Message    `json:"notes"`          // what could not be seen, and why
 }
 
-// ObservedTarget is who was observed.
+// ObservedTarget is what was observed.
 type ObservedTarget struct {
 	Name      string `json:"name"`
 	Kind      string `json:"kind"` // TargetContainer, …
@@ -80,7 +80,7 @@ const (
 	AheadGroup   = "cgroup"  // a cgroup: a container, a unit
 	AheadProcess = "process" // a process in no cgroup of its own
 	AheadKernel  = "kernel"  // a thread of the kernel
-	AheadNobody  = "nobody"  // the core was free, and on its way to the thread
+	AheadNobody  = "nobody"  // the CPU was idle, and waking up
 	AheadUnknown = "unknown"
 )
 
@@ -106,10 +106,10 @@ type ObservedQuota struct {
 // ObservedMemory is the memory of the target's cgroup.
 type ObservedMemory struct {
 	Cgroup   string `json:"cgroup"`
-	Limit    int64  `json:"limit"` // bytes; 0: none
-	Used     int64  `json:"used"`  // bytes, at the end, with the page cache
-	Files    int64  `json:"files"` // bytes of Used: page cache, which can be dropped
-	AtLimit  int64  `json:"at_limit"`
+	Limit    int64  `json:"limit"`    // bytes; 0: none
+	Used     int64  `json:"used"`     // bytes, at the end, with the page cache
+	Files    int64  `json:"files"`    // bytes of Used: page cache, which can be dropped
+	AtLimit  int64  `json:"at_limit"` // how often use reached the limit
 	Refaults int64  `json:"refaults"` // pages that were taken away and needed again; -1: not counted by this kernel
 	Killed   int64  `json:"killed"`   // processes, for want of memory
 }
@@ -121,7 +121,7 @@ type ObservedPlatform struct {
 	HugePages  string   `json:"huge_pages,omitempty"`  // transparent ones, of the host: "always", "madvise", "never"
 	LogDriver  string   `json:"log_driver,omitempty"`  // of Docker
 	Network    string   `json:"network,omitempty"`     // of Docker: "bridge", "host", …
-	PortProxy  []string `json:"port_proxy,omitempty"`  // ports that a program of Docker's forwards: what comes from this host goes through it
+	PortProxy  []string `json:"port_proxy,omitempty"`  // ports of which docker-proxy forwards connections to localhost
 	SharedCore string   `json:"shared_core,omitempty"` // CPUs outside its CPU set that share a core with one inside
 }
 
@@ -132,7 +132,7 @@ const (
 	RuntimeNginx = "nginx"
 )
 
-// ObservedRuntime is for how many CPUs a process of the target runs threads or workers at once.
+// ObservedRuntime is how many CPUs a process of the target uses at most, by its runtime.
 type ObservedRuntime struct {
 	Process string `json:"process"`
 	PID     int    `json:"pid"`
@@ -146,12 +146,12 @@ type ObservedRuntime struct {
 const (
 	RuntimeByVariable = "variable" // an environment variable, GOMAXPROCS
 	RuntimeByFlag     = "flag"     // an argument of the command line
-	RuntimeByAffinity = "affinity" // the CPUs that it may use: it does not look at the quota
+	RuntimeByAffinity = "affinity" // the CPUs that it may use: no quota is smaller, or it does not look at the quota
 	RuntimeByQuota    = "quota"    // the quota, rounded up
 	RuntimeByCount    = "count"    // workers were counted
 )
 
-// ObservedCost is what the programs took that observed, for a part of the time.
+// ObservedCost is the CPU time of the programs that observed, for a part of the time.
 type ObservedCost struct {
 	Seconds   float64 `json:"seconds"`         // of CPU time
 	Runs      int64   `json:"runs"`            // of programs

@@ -22,25 +22,27 @@ func observeCommand() *cobra.Command {
 	var o observing
 	c := &cobra.Command{
 		Use:   "observe CONTAINER|POD|VM|UNIT|PID|CGROUP",
-		Short: "Say what holds back something that runs: its CPU limit, its neighbours, memory, disks",
-		Long: `Observes one thing that runs on this host, no matter who started it, and changes nothing of it: a container by its name or ID
-(Docker, Podman, containerd, LXC), a Kubernetes pod by its name or NAMESPACE/NAME, a VM by the name of the QEMU guest, a systemd
-unit, a process with its descendants by its PID, or a cgroup by its path. --compose names a service of a Compose file that is up.
+		Short: "Show what slows something that runs: its CPU limit, its neighbours, memory, disks",
+		Long: `Observes one target that runs on this host, no matter who started it, and does not reconfigure it. The target is a container by
+its name or ID (Docker, Podman, CRI-O, containerd, LXC), a Kubernetes pod by NAME or NAMESPACE/NAME, a VM by the name of the QEMU
+guest, a systemd unit, a process with its descendants by its PID, or a cgroup by its path. --compose and --service name a running
+service of a Compose file.
 
-It divides the time into running, throttled by a CPU limit, waiting for a core, for memory and for disks, and idle; the parts add
-up to the time. It names those who had the cores for which the target waited. The intervals come from the differences between
-twenty parts of the time: they say how steady the shares are, not how another hour would be.
+Tare divides the time into running, throttled, run-queue wait, waiting for memory and for disks, and other waits. The parts add up to
+the time. It names who had the CPUs while the target waited. Intervals show how much the shares differed between twenty parts of the
+time. They do not predict another hour.
 
-It traces every switch of the target's threads. --counters only reads what the kernel counts anyway: cheaper and coarser.`,
+BPF programs run at every context switch on the host. --counters only reads what the kernel counts anyway: it costs less, and does
+not say who had the CPUs or for what all threads waited.`,
 		Example: "  sudo tare observe web --for 60s\n  sudo tare observe --compose compose.yaml --service web\n  sudo tare observe nginx.service --watch\n  sudo tare observe 4711 --for 10s --format json",
 		Args: func(c *cobra.Command, args []string) error {
 			switch compose := o.compose != "" || o.service != ""; {
 			case compose && (o.compose == "" || o.service == ""):
-				return errors.New("observe: --compose and --service belong together")
+				return errors.New("observe: --compose or --service is missing; give both")
 			case compose && len(args) > 0:
-				return fmt.Errorf("observe %q: name it or use --compose and --service, not both", args[0])
+				return fmt.Errorf("observe %q: --compose and --service name a target already; leave out one of the two", args[0])
 			case !compose && len(args) != 1:
-				return errors.New("observe: name one container, pod, VM, unit, process or cgroup; `tare memory` lists the containers and VMs that run")
+				return fmt.Errorf("observe: %d targets; must be one container, pod, VM, unit, PID or cgroup; `tare memory` lists running containers and VMs", len(args))
 			}
 			return nil
 		},
@@ -48,9 +50,9 @@ It traces every switch of the target's threads. --counters only reads what the k
 	}
 	tableOrJSON(c, &o.format)
 	f := c.Flags()
-	f.DurationVar(&o.time, "for", time.Minute, "observe for this `TIME`")
-	f.BoolVar(&o.watch, "watch", false, "observe again and again, each time for --for, until interrupted or until it ends")
-	f.BoolVar(&o.counters, "counters", false, "only read the kernel's counters")
+	f.DurationVar(&o.time, "for", time.Minute, "observe for this `TIME`, from 1s to 4h")
+	f.BoolVar(&o.watch, "watch", false, "repeat until interrupted or the target ends, each time for --for")
+	f.BoolVar(&o.counters, "counters", false, "only read the kernel's counters: no BPF, less detail")
 	f.StringVar(&o.compose, "compose", "", "Compose `FILE` of a service that is up; with --service")
 	f.StringVar(&o.service, "service", "", "the `NAME` of the service in the Compose file")
 	return c
@@ -72,8 +74,11 @@ func (o *observing) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	for {
+	for again := false; ; again = true {
 		seen, err := o.once(ctx, target)
+		if again && errors.Is(err, observe.ErrEnded) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}

@@ -200,15 +200,15 @@ func TestWithDockerObserved(t *testing.T) {
 			t.Errorf("%+v", a.Platform)
 		}
 	}
-	if text := h.must("observe", name, "--for", "1s", "--counters"); !strings.Contains(text, "Its CPU limit of 0.5 cores held it back for ") || !strings.Contains(text, "From the kernel's counters") {
+	if text := h.must("observe", name, "--for", "1s", "--counters"); !strings.Contains(text, "Its CPU limit of 0.5 cores held it back for ") || !strings.Contains(text, "Source: the kernel's counters") {
 		t.Error(text)
 	}
 	for want, args := range map[string][]string{
-		"--compose and --service belong together":                                   {"--compose", file},
-		"--service db: must be one that is up: web":                                 {"--compose", file, "--service", "db"},
-		`nothing called "tare-no-such-thing" runs on this host`:                     {"tare-no-such-thing"},
-		"--for 10ms: must be at least 1s":                                           {name, "--for", "10ms"},
-		"name one container, pod, VM, unit, process or cgroup; `tare memory` lists": {},
+		"--compose or --service is missing; give both":                            {"--compose", file},
+		"--service db: is not running; must be one of web":                        {"--compose", file, "--service", "db"},
+		`"tare-no-such-thing": no running container`:                              {"tare-no-such-thing"},
+		"--for 10ms: must be at least 1s":                                         {name, "--for", "10ms"},
+		"observe: 0 targets; must be one container, pod, VM, unit, PID or cgroup": {},
 	} {
 		if _, errs, status := h.run(append([]string{"observe"}, args...)...); status == 0 || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%v: status %d: %s; want one line with %q", args, status, errs, want)

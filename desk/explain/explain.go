@@ -161,7 +161,7 @@ const (
 
 // Causes are the parts on the overhead's side that a sentence names as its causes, the largest first.
 func (a *Account) Causes() []*Part {
-	if !a.Significant() {
+	if !a.Significant() || a.NearZero() {
 		return nil
 	}
 	var all []*Part
@@ -183,7 +183,7 @@ func (a *Account) Causes() []*Part {
 
 // Offset is the largest part on the other side that may be named and is worth a word; nil where there is none.
 func (a *Account) Offset() *Part {
-	if !a.Significant() {
+	if !a.Significant() || a.NearZero() {
 		return nil
 	}
 	var most *Part

@@ -8,6 +8,9 @@ import (
 	"tare/notebook"
 )
 
+// leastShown is the least share of the time that has a line; a smaller one would read 0.0 %.
+const leastShown = 0.0005
+
 // mostThreads is how many groups of threads are listed.
 const mostThreads = 8
 
@@ -22,6 +25,9 @@ func Observation(w io.Writer, a *observed.Answer, on Screen) error {
 	t.line("")
 	var parts []part
 	for _, s := range a.Account {
+		if s.Share.Value < leastShown {
+			continue
+		}
 		p := part{label: words.ObservedPart(s.Key), size: s.Share.Value, dim: !s.Sure}
 		p.seconds = words.Number(s.Seconds, secondsDecimals(a.Seconds))
 		p.share, p.of = words.ObservedPercent(s.Share), words.ObservedBounds(s.Share)

@@ -13,7 +13,8 @@ import (
 var observedParts = map[string]string{
 	notebook.WallUser:    "running: its own code",
 	notebook.WallSystem:  "running: the kernel for it",
-	notebook.WallStolen:  "interrupts, host below",
+	notebook.WallStolen:  "interrupts and steal",
+	notebook.WallCore:    "run-queue wait",
 	notebook.WallMemory:  "waiting for memory",
 	notebook.WallBlock:   "waiting for disks",
 	notebook.WallNetwork: "waiting for sockets",
@@ -70,9 +71,9 @@ func Observed(a *observed.Answer) string {
 	case a.Cut:
 		s += " until interrupted"
 	}
-	s += fmt.Sprintf(": %s in %s, on CPUs %s of %d", Count(t.Threads, "thread"), processes(t.Processes), t.CPUs, t.HostCPUs)
+	s += fmt.Sprintf(": %s in %s at the end; CPUs %s of the host's %d", Count(t.Threads, "thread"), processes(t.Processes), t.CPUs, t.HostCPUs)
 	if q := a.Quota; q != nil {
-		s += fmt.Sprintf(", with a CPU limit of %s", cores(q.Cores))
+		s += fmt.Sprintf("; CPU limit %s", cores(q.Cores))
 	}
 	return s
 }
@@ -92,12 +93,14 @@ func ObservedFindings(a *observed.Answer) (all []string) {
 	running := a.Of(notebook.WallUser).Share.Value + a.Of(notebook.WallSystem).Share.Value
 	idle := a.Idling()
 	switch {
+	case len(a.Held) == 0 && a.Tier == notebook.TierCounters:
+		all = append(all, "The counters show no shortage. It ran for "+Percent(running, 0)+" of the time; for what it waited in the rest they do not say.")
 	case len(a.Held) == 0 && idle >= 0.5:
-		all = append(all, "Nothing held it back: it was idle for "+Percent(idle, 0)+" of the time. More cores or a higher limit would gain it nothing.")
+		all = append(all, "No shortage was found. For "+Percent(idle, 0)+" of the time all its threads waited for requests, timers, locks or other events: more cores or memory, or a higher limit, would gain it nothing then.")
 	case len(a.Held) == 0 && running >= 0.5:
-		all = append(all, "Nothing held it back: it ran for "+Percent(running, 0)+" of the time.")
+		all = append(all, "No shortage was found: it ran for "+Percent(running, 0)+" of the time.")
 	case len(a.Held) == 0:
-		all = append(all, "Nothing held it back for a share of the time that differs from zero.")
+		all = append(all, "No shortage was found: none took 1 % of the time with an interval above zero.")
 	}
 	return all
 }
@@ -109,11 +112,11 @@ func held(a *observed.Answer, s observed.Share) string {
 	case notebook.WallThrottled:
 		return throttled(a, share)
 	case notebook.WallCore:
-		return "It waited for a core for " + share + " of the time" + behind(a) + "."
+		return "Run-queue wait took " + share + " of the time: a thread was ready and did not get a CPU." + behind(a)
 	case notebook.WallStolen:
-		return "For " + share + " of the time interrupts, or the machine below this one, had the cores on which it would have run."
+		return "For " + share + " of the time interrupts, or the hypervisor below this machine (steal), used the CPUs on which it would have run."
 	case notebook.WallMemory:
-		return "It waited for memory for " + share + " of the time" + memoryNear(a) + "."
+		return "It waited for memory for " + share + " of the time." + memoryNear(a)
 	}
 	return "It waited for disks for " + share + " of the time."
 }
@@ -123,36 +126,33 @@ func throttled(a *observed.Answer, share string) string {
 	if q == nil {
 		return "A CPU limit held it back for " + share + " of the time."
 	}
-	text := fmt.Sprintf("Its CPU limit of %s held it back for %s of the time", cores(q.Cores), share)
+	where := ""
 	if q.Cgroup != a.Target.Cgroup && a.Target.Cgroup != "" {
-		text += ", which is set on " + q.Cgroup
+		where = " on " + Plain(q.Cgroup)
 	}
+	text := fmt.Sprintf("Its CPU limit of %s%s held it back for %s of the time.", cores(q.Cores), where, share)
 	if q.Periods > 0 {
-		text += fmt.Sprintf(": it was spent in %s of %s periods of %s", Thousands(int64(q.Exhausted)), Thousands(int64(q.Periods)), Duration(q.PeriodS))
-	}
-	text += "."
-	if used := (a.Of(notebook.WallUser).Seconds + a.Of(notebook.WallSystem).Seconds) / a.Seconds; q.Exhausted > 0 {
-		text += fmt.Sprintf(" On average it used %s of a core.", Percent(cpuUsed(a, used), 0))
+		text += fmt.Sprintf(" The limit was spent in %s of %s periods of %s", Thousands(int64(q.Exhausted)), Thousands(int64(q.Periods)), Duration(q.PeriodS))
+		if used, known := cpuUsed(a); known {
+			return text + fmt.Sprintf(", but on average it used %s cores.", Digits(used, 2))
+		}
+		text += "."
 	}
 	return text
 }
 
-// cpuUsed is the CPU time of all threads over the time, in cores; the share of the time in which any ran if that is not known.
-func cpuUsed(a *observed.Answer, any float64) float64 {
-	sum := 0.0
+// cpuUsed is the CPU time of all threads over the time, in cores.
+func cpuUsed(a *observed.Answer) (cores float64, known bool) {
 	for _, t := range a.Threads {
-		sum += t.Wall[notebook.WallUser]
+		cores += t.Wall[notebook.WallUser] / a.Seconds
 	}
-	if sum == 0 || a.Seconds == 0 {
-		return any
-	}
-	return sum / a.Seconds
+	return cores, cores > 0 && !math.IsInf(cores, 0)
 }
 
 // mostAhead is how many of those who were ahead are named.
 const mostAhead = 3
 
-// behind says who had the cores: ", behind db (62 % of the wait), its own threads (30 %) and 2 others (8 %)".
+// behind says who had the CPUs: " Who had the CPUs then, summed over its threads: db (62 %), its own threads (30 %) and 2 others (8 %)."
 func behind(a *observed.Answer) string {
 	all := a.AheadOf()
 	if all == 0 {
@@ -166,11 +166,7 @@ func behind(a *observed.Answer) string {
 			restSeconds += who.Seconds
 			continue
 		}
-		share := Percent(who.Seconds/all, 0)
-		if len(names) == 0 {
-			share += " of the wait"
-		}
-		names = append(names, ObservedAhead(who)+" ("+share+")")
+		names = append(names, ObservedAhead(who)+" ("+Percent(who.Seconds/all, 0)+")")
 	}
 	if rest > 0 && restSeconds >= observed.Worth*all {
 		names = append(names, fmt.Sprintf("%s (%s)", Count(rest, "other"), Percent(restSeconds/all, 0)))
@@ -178,7 +174,7 @@ func behind(a *observed.Answer) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return ", behind " + List(names)
+	return " Who had the CPUs then, summed over its threads: " + List(names) + "."
 }
 
 // ObservedAhead names who had a core for which the target waited.
@@ -187,11 +183,11 @@ func ObservedAhead(who notebook.ObservedAhead) string {
 	case notebook.AheadSelf:
 		return "its own threads"
 	case notebook.AheadNobody:
-		return "nobody: the core was waking up"
+		return "idle CPUs that were waking up"
 	case notebook.AheadUnknown:
-		return "others that are not known"
+		return "unknown threads"
 	case notebook.AheadKernel:
-		return "the kernel's thread " + Plain(who.Name)
+		return "kernel thread " + Plain(who.Name)
 	}
 	return Plain(who.Name)
 }
@@ -204,10 +200,10 @@ func memoryNear(a *observed.Answer) string {
 	}
 	text := ""
 	if m.Refaults > 0 {
-		text += fmt.Sprintf(": %s pages had been taken from it and were needed again", Thousands(m.Refaults))
+		text += fmt.Sprintf(" The kernel took %s pages from its cgroup and had to read them again.", Thousands(m.Refaults))
 	}
 	if m.Limit > 0 {
-		text += fmt.Sprintf("; it uses %s of the %s of its limit, %s of that for cached files", Bytes(m.Used), Bytes(m.Limit), Bytes(m.Files))
+		text += fmt.Sprintf(" The cgroup uses %s of its limit of %s; %s of that are cached files.", Bytes(m.Used), Bytes(m.Limit), Bytes(m.Files))
 	}
 	return text
 }
@@ -220,7 +216,7 @@ func ObservedFacts(a *observed.Answer) (all []string) {
 	if q := a.Quota; q != nil {
 		line := fmt.Sprintf("CPU limit: %s of CPU time in each period of %s", Duration(q.Cores*q.PeriodS), Duration(q.PeriodS))
 		if q.BurstS > 0 {
-			line += fmt.Sprintf(", and %s saved up", Duration(q.BurstS))
+			line += fmt.Sprintf(", and a burst of up to %s", Duration(q.BurstS))
 		}
 		all = append(all, line+".")
 	}
@@ -228,16 +224,16 @@ func ObservedFacts(a *observed.Answer) (all []string) {
 		all = append(all, runtimeFact(a, r))
 	}
 	if m := a.Memory; m != nil && m.Limit > 0 && float64(m.Used) >= near*float64(m.Limit) {
-		all = append(all, fmt.Sprintf("Memory: %s of %s used, %s of that for cached files; the limit was reached %s.", Bytes(m.Used), Bytes(m.Limit), Bytes(m.Files), times(m.AtLimit)))
+		all = append(all, fmt.Sprintf("Memory: %s of %s used, %s of that by cached files; use reached the limit %s.", Bytes(m.Used), Bytes(m.Limit), Bytes(m.Files), times(m.AtLimit)))
 	}
 	if m := a.Memory; m != nil && m.Killed > 0 {
-		all = append(all, fmt.Sprintf("The kernel killed %s for want of memory.", processes(int(m.Killed))))
+		all = append(all, fmt.Sprintf("The OOM killer killed %s.", processes(int(m.Killed))))
 	}
 	p := a.Platform
 	if p.SharedCore != "" {
-		all = append(all, "Its CPU set has only one thread of some cores; CPUs "+p.SharedCore+" share a core with it, and their load slows it down.")
+		all = append(all, "CPUs "+p.SharedCore+" are outside its CPU set but share cores with it (SMT). Load on them can slow it down.")
 	}
-	for _, f := range []struct{ name, value string }{{"Root", p.Root}, {"Huge pages", p.HugePages}, {"Log driver", p.LogDriver}, {"Network", p.Network}} {
+	for _, f := range []struct{ name, value string }{{"Root file system", p.Root}, {"Transparent huge pages on the host", p.HugePages}, {"Log driver", p.LogDriver}, {"Network", p.Network}} {
 		if f.value != "" {
 			all = append(all, f.name+": "+Plain(f.value)+".")
 		}
@@ -246,7 +242,7 @@ func ObservedFacts(a *observed.Answer) (all []string) {
 		all = append(all, fmt.Sprintf("Seccomp: each system call passes %s.", Count(p.Seccomp, "filter")))
 	}
 	if len(p.PortProxy) > 0 {
-		all = append(all, "What this host itself asks of port "+List(p.PortProxy)+" goes through docker-proxy.")
+		all = append(all, "Connections from this host to localhost, port "+List(p.PortProxy)+", go through docker-proxy.")
 	}
 	return all
 }
@@ -262,8 +258,8 @@ func times(n int64) string {
 }
 
 var runtimeReasons = map[string]string{
-	notebook.RuntimeByVariable: "by GOMAXPROCS", notebook.RuntimeByFlag: "by -XX:ActiveProcessorCount", notebook.RuntimeByAffinity: "as many as it may use, whatever its limit",
-	notebook.RuntimeByQuota: "by its limit", notebook.RuntimeByCount: "its workers",
+	notebook.RuntimeByVariable: "set by GOMAXPROCS", notebook.RuntimeByFlag: "set by -XX:ActiveProcessorCount", notebook.RuntimeByAffinity: "all that it may use",
+	notebook.RuntimeByQuota: "from its CPU limit", notebook.RuntimeByCount: "one for each worker",
 }
 
 // runtimeFact says for how many CPUs a runtime runs, and how that goes with the limit.
@@ -272,9 +268,9 @@ func runtimeFact(a *observed.Answer, r notebook.ObservedRuntime) string {
 	if r.Version != "" {
 		name += " " + Plain(r.Version)
 	}
-	text := fmt.Sprintf("%s %d (%s) runs for %s (%s)", Plain(r.Process), r.PID, name, Count(r.CPUs, "CPU"), runtimeReasons[r.By])
+	text := fmt.Sprintf("%s (PID %d, %s) uses up to %s (%s)", Plain(r.Process), r.PID, name, Count(r.CPUs, "CPU"), runtimeReasons[r.By])
 	if q := a.Quota; q != nil && r.CPUs > 0 && float64(r.CPUs) >= math.Ceil(q.Cores)+1 {
-		text += fmt.Sprintf("; if all are busy, they spend the limit in %s of each period of %s", Duration(q.Cores*q.PeriodS/float64(r.CPUs)), Duration(q.PeriodS))
+		text += fmt.Sprintf(". If all are busy, they spend the limit in %s of each period of %s", Duration(q.Cores*q.PeriodS/float64(r.CPUs)), Duration(q.PeriodS))
 	}
 	return text + "."
 }
@@ -284,24 +280,28 @@ func ObservedCost(a *observed.Answer) string {
 	c := a.Cost
 	switch {
 	case a.Tier == notebook.TierCounters:
-		return "From the kernel's counters; no program was loaded into the kernel."
+		return "Source: the kernel's counters. Tare loaded no program into the kernel."
 	case c == nil || c.Of == 0 || c.Runs == 0:
-		return "From every switch. The programs' own cost was not counted."
+		return "Source: every context switch. What the observation costs was not counted."
 	}
-	text := fmt.Sprintf("From every switch. The programs took %s of one CPU", Percent(c.Seconds/c.Of, 2))
+	text := fmt.Sprintf("Source: every context switch. Over the whole host Tare's BPF programs used %s of one CPU", Percent(c.Seconds/c.Of, 2))
 	if c.OfRunning > 0 {
-		text += fmt.Sprintf(", or %s of the time for which the target ran", Percent(c.Seconds/c.OfRunning, 1))
+		text += fmt.Sprintf(", as much as %s of the target's CPU time", Percent(c.Seconds/c.OfRunning, 1))
 	}
-	return text + fmt.Sprintf(" (%s runs of %s each, counted for %s).", Thousands(c.Runs), Duration(c.Seconds/float64(c.Runs)), Duration(c.Of))
+	return text + fmt.Sprintf(": they ran %s times for %s each in %s.", Thousands(c.Runs), Duration(c.Seconds/float64(c.Runs)), Duration(c.Of))
 }
+
+// worthLost is the share of a target's switches above which lost events are worth a note. Some kernels show no switch from a process that they
+// hide; the account is corrected for it.
+const worthLost = 0.005
 
 // ObservedNotes are what could not be seen, and why.
 func ObservedNotes(a *observed.Answer) (all []string) {
 	for _, m := range a.Said {
 		all = append(all, Sentence(Message(m)))
 	}
-	if a.Lost > 0 {
-		all = append(all, fmt.Sprintf("%s lost: the programs had no room or no time for them, or the kernel showed none.", Count(a.Lost, "event")+plural(a.Lost)))
+	if a.Lost > 0 && float64(a.Lost) >= worthLost*a.Figures["switches"] {
+		all = append(all, fmt.Sprintf("%s lost: Tare's BPF programs had no room or no time for them, or the kernel did not report them.", Count(a.Lost, "event")+plural(a.Lost)))
 	}
 	return all
 }
@@ -317,24 +317,24 @@ func plural(n int64) string {
 const (
 	InAll       = "in all"
 	OfTheTime   = "of the time"
-	ThreadsOf   = "threads (process: thread)"
-	HowMany     = "number"
-	ItsPlatform = "Its platform"
+	ThreadsOf   = "seconds summed over threads (process: thread)"
+	HowMany     = "threads"
+	ItsPlatform = "Platform"
 )
 
 // ObservedColumn heads a column of seconds in the table of threads.
 func ObservedColumn(key string) string {
 	switch key {
 	case notebook.WallUser:
-		return "running, s"
+		return "running"
 	case notebook.WallThrottled:
 		return "throttled"
 	case notebook.WallCore:
-		return "for a core"
+		return "run queue"
 	case notebook.WallMemory:
-		return "for memory"
+		return "memory"
 	}
-	return "for disks"
+	return "disks"
 }
 
 // ObservedThreads names a group of threads.
@@ -350,5 +350,5 @@ func ObservedThreads(t notebook.ObservedThreads) string {
 
 // MoreThreads says how many groups of threads are not in the table.
 func MoreThreads(n int) string {
-	return fmt.Sprintf("%s of threads more with --format json.", Count(n, "group"))
+	return fmt.Sprintf("%s of threads not shown; --format json has them.", Count(n, "group"))
 }

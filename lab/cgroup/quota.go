@@ -57,6 +57,32 @@ func (s system) quotaOf(pid string) (least *Quota, err error) {
 	return least, nil
 }
 
+// Bandwidth is what the kernel has counted of a cgroup's CPU quota.
+type Bandwidth struct {
+	Periods, Exhausted int64
+	Throttled          time.Duration // added over CPUs
+}
+
+// Counted returns it; zeros if the group is gone.
+func (q *Quota) Counted() (b Bandwidth, err error) {
+	err = host.parse(q.Dir, "cpu.stat", func(text string) error {
+		n, err := pairs(text)
+		if err != nil {
+			return err
+		}
+		b.Periods, b.Exhausted = n["nr_periods"], n["nr_throttled"]
+		b.Throttled = time.Duration(n["throttled_time"])
+		if us, is := n["throttled_usec"]; is {
+			b.Throttled = time.Duration(us) * time.Microsecond
+		}
+		return nil
+	})
+	if err != nil {
+		return b, fmt.Errorf("cgroup: CPU quota: %w", err)
+	}
+	return b, nil
+}
+
 // micros reads the last number of a group's file, in µs. Without the file d stays as it is.
 func (s system) micros(dir, name string, d *time.Duration) error {
 	return s.parse(dir, name, func(text string) error {
@@ -116,6 +142,15 @@ func (s system) memoryOf(pid string) (*Memory, error) {
 		}
 	}
 	return own, nil
+}
+
+// Again reads the memory of the same group again.
+func (m *Memory) Again() (*Memory, error) {
+	version := 2
+	if _, err := host.Read(m.Dir + "/memory.limit_in_bytes"); err == nil {
+		version = 1
+	}
+	return host.memoryIn(m.Dir, version)
 }
 
 // memoryIn reads the files of one group.
@@ -181,23 +216,32 @@ func pairs(text string) (map[string]int64, error) {
 	return n, nil
 }
 
-// Below returns the paths of all cgroups of the hierarchy by which the kernel schedules, by their inodes: for the CPU controller in
-// version 1, or of version 2. A path begins at the root of the hierarchy.
-func Below() (map[uint64]string, error) {
+// Scheduled returns the folder of the hierarchy by which the kernel schedules, for the CPU controller in version 1, or of version 2; "" if there
+// is none.
+func Scheduled() (at string, err error) {
 	hierarchies, err := Mounted()
 	if err != nil {
-		return nil, fmt.Errorf("cgroup: hierarchies: %w", err)
+		return "", fmt.Errorf("cgroup: hierarchies: %w", err)
 	}
-	h := hierarchies.V1("cpu")
-	for i := range hierarchies {
-		if h == nil && hierarchies[i].V2 {
-			h = &hierarchies[i]
+	if h := hierarchies.V1("cpu"); h != nil {
+		return h.At, nil
+	}
+	for _, h := range hierarchies {
+		if h.V2 {
+			return h.At, nil
 		}
 	}
-	if h == nil {
-		return nil, nil
+	return "", nil
+}
+
+// Below returns the paths of all cgroups of the hierarchy by which the kernel schedules, by their inodes. A path begins at the root of the
+// hierarchy.
+func Below() (map[uint64]string, error) {
+	at, err := Scheduled()
+	if err != nil || at == "" {
+		return nil, err
 	}
-	return inodes(h.At)
+	return inodes(at)
 }
 
 // inodes lists the folders at and below dir, by their inodes.

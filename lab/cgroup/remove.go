@@ -36,7 +36,7 @@ func Procs(dir string) ([]int, error) {
 			return nil
 		}
 		b, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
-		if gone(err) {
+		if gone(err) || errors.Is(err, unix.EOPNOTSUPP) { // a group of threads: their processes are listed in a group above
 			return nil
 		}
 		if err != nil {

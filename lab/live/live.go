@@ -33,6 +33,8 @@ type Guest struct {
 	memory.Guest
 	ID             string // of a container, as its engine gives it
 	Pod, Namespace string // of a container of Kubernetes
+
+	dir string // its cgroup, if that does not show in the cgroup's name
 }
 
 // Now lists the running containers and VMs, and all of the host's processes except this one.
@@ -64,6 +66,9 @@ func Now(ctx context.Context) (guests []Guest, pids []int, err error) {
 			}
 		}
 		containers[id].PIDs = append(containers[id].PIDs, pid)
+	}
+	for _, g := range more(pids, containers) {
+		containers[g.ID] = g
 	}
 	if len(containers) > 0 {
 		for id, name := range names(ctx) {

@@ -31,18 +31,18 @@ func FindService(ctx context.Context, file, service string) (*Target, error) {
 	defer cancel()
 	text, err := askDocker(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("--compose: the Docker Engine does not list its containers: %w", err)
+		return nil, fmt.Errorf("--compose: cannot list the containers of Docker Engine: %w", err)
 	}
 	ids, services := composed(text, name, service)
 	switch {
 	case len(ids) == 1:
 		return Find(ctx, ids[0])
 	case len(ids) > 1:
-		return nil, fmt.Errorf("--service %s: %d containers run it (%s); observe one by its ID", service, len(ids), strings.Join(shortened(ids), ", "))
+		return nil, fmt.Errorf("--service %s: %d containers run it (%s); must be one; observe one by its ID", service, len(ids), strings.Join(shortened(ids), ", "))
 	case len(services) == 0:
-		return nil, fmt.Errorf("--compose %s: no container of it is running; `docker compose -f %[1]s up` starts them", file)
+		return nil, fmt.Errorf("--compose %s: no running container belongs to this file; `docker compose -f %[1]s up -d` starts them", file)
 	}
-	return nil, fmt.Errorf("--service %s: must be one that is up: %s", service, strings.Join(services, ", "))
+	return nil, fmt.Errorf("--service %s: is not running; must be one of %s", service, strings.Join(services, ", "))
 }
 
 // composed lists the containers of a service of a Compose file, and all services of the file that have containers, from Docker Engine's list.

@@ -8,11 +8,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/cgroup"
+	"tare/lab/memory"
 	"tare/lab/proc"
+	"tare/notebook"
 )
 
 // Annotations by which containerd's clients name a container in its OCI configuration.
@@ -26,31 +32,117 @@ const (
 // mostConfigured bounds a container's OCI configuration, in bytes.
 const mostConfigured = 4 << 20
 
-// nameByShims names the containers of containerd that no engine has named, and says of which pods they are. Each has a shim, whose working
-// folder is among the folders with the containers' configurations, wherever containerd keeps its state.
-func nameByShims(containers map[string]*Guest, pids []int) {
-	folders := map[string]bool{}
+// shims lists the folders in which containerd keeps the configurations of containers that run, wherever it keeps its state: the working folders
+// of the containers' shims are among their entries. A program in a container that calls itself a shim is none.
+func shims(pids []int) (folders []string) {
 	for _, pid := range pids {
 		if !strings.HasPrefix(proc.Name(pid), "containerd-shim") {
 			continue
 		}
-		if bundle, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err == nil {
-			folders[filepath.Dir(bundle)] = true
+		paths, err := cgroup.Paths(pid)
+		if err != nil || container(paths) != "" || !isRoots(pid) {
+			continue
+		}
+		if bundle, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err == nil && !slices.Contains(folders, filepath.Dir(bundle)) {
+			folders = append(folders, filepath.Dir(bundle))
 		}
 	}
-	for id, g := range containers {
-		for folder := range folders {
+	return folders
+}
+
+// isRoots reports whether a process runs as the host's root.
+func isRoots(pid int) bool {
+	of, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+	if err != nil {
+		return false
+	}
+	st, is := of.Sys().(*syscall.Stat_t)
+	return is && st.Uid == 0
+}
+
+// nameByShims names the containers of containerd that no engine has named, and says of which pods they are.
+func nameByShims(containers map[string]*Guest, pids []int) {
+	for _, folder := range shims(pids) {
+		for id, g := range containers {
 			text, err := readBounded(filepath.Join(folder, id, "config.json"), mostConfigured)
 			if err != nil {
 				continue
 			}
 			name, pod, namespace := annotated(text)
-			g.Pod, g.Namespace = pod, namespace
+			if pod != "" {
+				g.Pod, g.Namespace = pod, namespace
+			}
 			if unnamed := strings.HasPrefix(id, g.Name); unnamed && name != "" {
 				g.Name = name
 			}
 		}
 	}
+}
+
+// more finds containers that the names of their cgroups do not show: those of containerd with names of their own, by their shims, and those of
+// LXC, by their monitors. known are those that were found.
+func more(pids []int, known map[string]*Guest) (found []*Guest) {
+	first := map[string]int{} // by id: the container's first process
+	for _, folder := range shims(pids) {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			text, err := readBounded(filepath.Join(folder, e.Name(), "init.pid"), 32)
+			if pid, perr := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && perr == nil {
+				first[e.Name()] = pid
+			}
+		}
+	}
+	for _, pid := range pids {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if name := monitored(string(line)); err == nil && name != "" && isRoots(pid) {
+			for _, child := range pids {
+				if parent, err := proc.Parent(child); err == nil && parent == pid {
+					first[name] = child
+					break
+				}
+			}
+		}
+	}
+	for id, pid := range first {
+		if known[id] != nil || !slices.Contains(pids, pid) {
+			continue
+		}
+		dir, err := cgroup.Of(pid, "cpu")
+		if err != nil || dir == "" {
+			continue
+		}
+		inside, err := cgroup.Procs(dir)
+		if err != nil || !slices.Contains(inside, pid) || slices.Contains(inside, os.Getpid()) {
+			continue // it has no cgroup of its own
+		}
+		found = append(found, &Guest{Guest: memory.Guest{Name: id, Kind: notebook.MemoryContainer, PIDs: inside}, ID: id, dir: dir})
+	}
+	return found
+}
+
+// monitored is the name of the container that an LXC monitor with this command line keeps: "[lxc monitor] /var/lib/lxc NAME", or the arguments
+// of lxc-start in the foreground.
+func monitored(line string) string {
+	line = strings.TrimRight(line, "\x00")
+	if rest, ok := strings.CutPrefix(line, "[lxc monitor] "); ok {
+		return rest[strings.LastIndexByte(rest, ' ')+1:]
+	}
+	args := strings.Split(line, "\x00")
+	if filepath.Base(args[0]) != "lxc-start" {
+		return ""
+	}
+	for i, a := range args[1:] {
+		if name, ok := strings.CutPrefix(a, "--name="); ok {
+			return name
+		}
+		if (a == "-n" || a == "--name") && i+2 < len(args) {
+			return args[i+2]
+		}
+	}
+	return ""
 }
 
 // annotated is what the annotations of a container's OCI configuration call it, and its pod. It ignores a text of another form.

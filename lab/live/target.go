@@ -38,22 +38,22 @@ type Target struct {
 // unitEndings are the ends of the names of systemd's units that have processes.
 var unitEndings = []string{".service", ".scope", ".slice"}
 
-// Find finds what runs by a name: a pid; a path of a cgroup; a container's name or the beginning of its id; a VM's name; a Kubernetes pod's
+// Find finds what runs by a name: a container's name or the beginning of its id; a VM's name; a pid; a path of a cgroup; a Kubernetes pod's
 // name, or NAMESPACE/NAME; a systemd unit. It fails if nothing or more than one thing has the name.
 func Find(ctx context.Context, name string) (*Target, error) {
 	if strings.HasPrefix(name, "/") {
 		return findGroup(name)
 	}
-	if pid, err := strconv.Atoi(name); err == nil && pid > 0 {
-		return findProcess(pid)
-	}
 	guests, _, err := Now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found, err := named(guests, name)
+	found, exact, err := named(guests, name)
 	if err != nil {
 		return nil, err
+	}
+	if pid, err := strconv.Atoi(name); err == nil && pid > 0 && !exact && (len(found) == 0 || exists("/proc/"+name)) {
+		return findProcess(pid)
 	}
 	pods, err := podGroups(guests, name)
 	if err != nil {
@@ -71,42 +71,44 @@ func Find(ctx context.Context, name string) (*Target, error) {
 		for _, t := range found {
 			all = append(all, t.String())
 		}
-		return nil, fmt.Errorf("%q is ambiguous: %s; name one by its pid, its whole id, or NAMESPACE/NAME of a pod", name, strings.Join(all, ", "))
+		return nil, fmt.Errorf("%q names %d targets: %s; name one by its whole ID, its cgroup or, a pod, by NAMESPACE/NAME", name, len(found), strings.Join(all, ", "))
 	}
-	return nil, fmt.Errorf("nothing called %q runs on this host: no container, pod, VM or systemd unit; running containers and VMs: %s", name, list(guests))
+	return nil, fmt.Errorf("%q: no running container, pod, VM or systemd unit has this name; running containers and VMs: %s", name, list(guests))
 }
 
 // String says what the target is, for messages.
 func (t *Target) String() string {
-	where := fmt.Sprintf("process %d", t.PID)
-	if t.PID == 0 {
-		where = t.Dir
+	where := t.Dir
+	if t.ID != "" {
+		where = t.ID
+	} else if where == "" {
+		where = fmt.Sprintf("process %d", t.PID)
 	}
 	return fmt.Sprintf("%s (%s, %s)", t.Name, t.Kind, where)
 }
 
-// named are the containers and VMs with the name, or containers whose id begins with it.
-func named(guests []Guest, name string) (found []*Target, err error) {
+// named are the containers and VMs with exactly the name or, if there are none, containers whose id begins with it.
+func named(guests []Guest, name string) (found []*Target, exact bool, err error) {
 	var begins []*Target
 	for _, g := range guests {
-		exact := g.Name == name || g.ID == name
-		if !exact && (len(name) < 3 || !strings.HasPrefix(g.ID, name)) {
+		same := g.Name == name || g.ID == name
+		if !same && (len(name) < 3 || !strings.HasPrefix(g.ID, name)) {
 			continue
 		}
 		t, err := targetOf(g)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		if exact {
+		if same {
 			found = append(found, t)
 		} else {
 			begins = append(begins, t)
 		}
 	}
 	if found == nil {
-		found = begins
+		return begins, false, nil
 	}
-	return found, nil
+	return found, true, nil
 }
 
 // targetOf is a container by its cgroup, or a VM by its process.
@@ -116,6 +118,9 @@ func targetOf(g Guest) (*Target, error) {
 		return t, nil
 	}
 	t.Kind = notebook.TargetContainer
+	if t.Dir = g.dir; t.Dir != "" {
+		return t, nil
+	}
 	var err error
 	t.Dir, err = groupOf(t.PID, g.ID)
 	return t, err
@@ -134,7 +139,7 @@ func groupOf(pid int, id string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("container %.12s: no cgroup of its own was found for process %d", id, pid)
+	return "", fmt.Errorf("container %.12s: process %d is in no cgroup of its own; observe it by its PID", id, pid)
 }
 
 // findProcess is a process and its descendants. A VM's is the VM.
@@ -142,14 +147,14 @@ func findProcess(pid int) (*Target, error) {
 	t := &Target{Kind: notebook.TargetProcess, PID: pid}
 	name := proc.Name(pid)
 	if name == "" {
-		return nil, fmt.Errorf("there is no process %d", pid)
+		return nil, fmt.Errorf("process %d does not exist; name a running one", pid)
 	}
 	t.Name = fmt.Sprintf("%s %d", name, pid)
 	if guest, is := vm(pid); is {
 		t.Name, t.Kind = guest, notebook.TargetVM
 	}
 	if pid == os.Getpid() {
-		return nil, fmt.Errorf("process %d is tare itself", pid)
+		return nil, fmt.Errorf("process %d is tare itself; name another one", pid)
 	}
 	return t.identified()
 }
@@ -175,18 +180,16 @@ func findGroup(name string) (*Target, error) {
 			tried = append(tried, dir)
 			continue
 		}
-		// Of version 1's hierarchies, the one by which the kernel schedules.
-		if !h.V2 && !h.Has("cpu") && hierarchies.V1("cpu") != nil {
-			if at := path.Join(hierarchies.V1("cpu").At, below); exists(at) {
-				dir = at
-			}
+		// Of several hierarchies, the one by which the kernel schedules.
+		if cpu := hierarchies.V1("cpu"); cpu != nil && exists(path.Join(cpu.At, below)) {
+			dir = path.Join(cpu.At, below)
 		}
 		return (&Target{Name: below, Kind: notebook.TargetGroup, Dir: dir}).identified()
 	}
 	if len(tried) == 0 {
-		return nil, fmt.Errorf("%s is the root of the cgroups; name one below it", name)
+		return nil, fmt.Errorf("cgroup %s is the whole host; name one below it", name)
 	}
-	return nil, fmt.Errorf("there is no cgroup %s; /proc/PID/cgroup says in which one a process is", name)
+	return nil, fmt.Errorf("cgroup %s does not exist; /proc/PID/cgroup says in which one a process is", name)
 }
 
 func exists(name string) bool {
@@ -211,6 +214,8 @@ func unitGroups(name string) (found []*Target, err error) {
 				return nil
 			case err != nil:
 				return err
+			case d.IsDir() && container([]string{below}) != "":
+				return fs.SkipDir // its units are not the host's
 			case !d.IsDir() || d.Name() != name || seen[below]:
 				return nil
 			default:
@@ -254,12 +259,29 @@ func podGroups(guests []Guest, name string) (found []*Target, err error) {
 		if err != nil {
 			return nil, err
 		}
-		dirs[path.Dir(dir)] = g.Namespace + "/" + g.Pod
+		if above := path.Dir(dir); onlyOf(guests, above, g) {
+			dirs[above] = g.Namespace + "/" + g.Pod
+		} else {
+			dirs[dir] = g.Namespace + "/" + g.Pod
+		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
 		found = append(found, &Target{Name: dirs[dir], Kind: notebook.TargetPod, Dir: dir})
 	}
 	return found, nil
+}
+
+// onlyOf reports whether all containers below a cgroup are of the pod of one of them.
+func onlyOf(guests []Guest, above string, of Guest) bool {
+	for _, g := range guests {
+		if g.Pod == of.Pod && g.Namespace == of.Namespace || g.Kind == notebook.MemoryVM {
+			continue
+		}
+		if dir, err := groupOf(g.PIDs[0], g.ID); err == nil && strings.HasPrefix(dir, above+"/") {
+			return false
+		}
+	}
+	return true
 }
 
 // podFolders are the folders of a pod's cgroup, by its UID, in the hierarchy by which the kernel schedules. The kubelet names them in one of
@@ -298,7 +320,7 @@ func (t *Target) identified() (*Target, error) {
 			return nil, err
 		}
 		if len(pids) == 0 {
-			return nil, fmt.Errorf("%s (%s) has no process now", t.Name, t.Kind)
+			return nil, fmt.Errorf("%s (%s) has no running process", t.Name, t.Kind)
 		}
 		t.PID = pids[0]
 		return t, nil

@@ -93,7 +93,7 @@ func TestFindAGroup(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if _, err := Find(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "has no process now") {
+	if _, err := Find(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "has no running process") {
 		t.Errorf("an empty group: %v", err)
 	}
 	cmd := sleeper(t)
@@ -114,14 +114,14 @@ func TestFindAGroup(t *testing.T) {
 
 func TestFindNothing(t *testing.T) {
 	for name, want := range map[string]string{
-		"no-such-thing":         `nothing called "no-such-thing" runs on this host: no container, pod, VM or systemd unit`,
-		"4194304":               "there is no process 4194304",
-		"/no/such/group":        "there is no cgroup /no/such/group",
-		"/":                     "is the root of the cgroups",
+		"no-such-thing":         `"no-such-thing": no running container, pod, VM or systemd unit has this name`,
+		"4194304":               "process 4194304 does not exist",
+		"/no/such/group":        "cgroup /no/such/group does not exist",
+		"/":                     "is the whole host",
 		"/sys/fs/cgroup/.":      "cgroup",
 		fmt.Sprint(os.Getpid()): "is tare itself",
-		"no/such-pod":           `nothing called "no/such-pod" runs`,
-		"../../etc":             "runs on this host",
+		"no/such-pod":           `"no/such-pod": no running`,
+		"../../etc":             "no running container",
 	} {
 		if target, err := Find(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v; want %q", name, target, err, want)
@@ -140,6 +140,16 @@ func TestAnnotated(t *testing.T) {
 	} {
 		if name, pod, namespace := annotated([]byte(text)); [3]string{name, pod, namespace} != want {
 			t.Errorf("%s: %s, %s, %s; want %v", text, name, pod, namespace, want)
+		}
+	}
+}
+
+func TestMonitored(t *testing.T) {
+	for line, want := range map[string]string{
+		"[lxc monitor] /var/lib/lxc web\x00": "web", "[lxc monitor] /a b/lxc db": "db", "/usr/bin/lxc-start\x00-F\x00-n\x00web": "web", "lxc-start\x00--name=db\x00": "db", "lxc-start\x00-n": "", "": "",
+	} {
+		if got := monitored(line); got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
 		}
 	}
 }

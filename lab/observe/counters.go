@@ -3,10 +3,8 @@
 package observe
 
 import (
-	"strconv"
 	"time"
 
-	"tare/lab/cgroup"
 	"tare/lab/engine"
 	"tare/lab/measure"
 	"tare/lab/proc"
@@ -17,11 +15,11 @@ import (
 type counters struct {
 	w         *watch
 	began     time.Time
-	throttled time.Duration       // of the target's cgroups, at the beginning
-	used      cpuUse              // of the target at the beginning
-	threads   map[int]threadTimes // at the first look at each
+	at        float64             // seconds until the last look
+	throttled float64             // seconds until the last look
+	first     map[int]threadTimes // at the first look at each thread
 	last      map[int]threadTimes // at the last
-	gone      threadTimes         // of threads that have ended, as far as they were seen
+	wall      map[string]float64  // until the last look
 }
 
 // threadTimes are times of a thread since its beginning, or since a look.
@@ -35,19 +33,9 @@ func (t *threadTimes) add(o threadTimes) {
 	t.ran, t.waited, t.blocked = t.ran+o.ran, t.waited+o.waited, t.blocked+o.blocked
 }
 
-// cpuUse is CPU time.
-type cpuUse struct{ user, system time.Duration }
-
 // counting begins an account from counters.
 func (w *watch) counting(threads []engine.Thread) (account, error) {
-	c := &counters{w: w, began: time.Now(), threads: map[int]threadTimes{}, last: map[int]threadTimes{}}
-	var err error
-	if c.throttled, err = cgroup.Throttled(w.target.PID); err != nil {
-		return nil, err
-	}
-	if c.used, err = c.use(); err != nil {
-		return nil, err
-	}
+	c := &counters{w: w, began: time.Now(), first: map[int]threadTimes{}, last: map[int]threadTimes{}, wall: map[string]float64{}}
 	if err := c.add(threads); err != nil {
 		return nil, err
 	}
@@ -68,7 +56,7 @@ func (c *counters) add(threads []engine.Thread) error {
 		if err != nil {
 			return err
 		}
-		c.threads[th.ID], c.last[th.ID] = t, t
+		c.first[th.ID], c.last[th.ID] = t, t
 	}
 	return nil
 }
@@ -82,56 +70,43 @@ func timesOf(tid int) (t threadTimes, err error) {
 	return t, err
 }
 
-// use is the CPU time of the target's processes and of the children for which they have waited.
-func (c *counters) use() (u cpuUse, err error) {
-	for _, pid := range c.w.pids {
-		own, children, err := proc.Host.Usage("/proc/" + strconv.Itoa(pid))
-		if proc.Ended(err) {
-			continue
-		}
-		if err != nil {
-			return u, err
-		}
-		u.user += own.User + children.User
-		u.system += own.System + children.System
-	}
-	return u, nil
-}
-
 func (c *counters) slice() (map[string]float64, float64, error) {
-	elapsed := time.Since(c.began).Seconds()
-	sum := c.gone
-	for tid := range c.last {
+	at := time.Since(c.began).Seconds()
+	var sum threadTimes // since the last look
+	for tid, before := range c.last {
 		now, err := timesOf(tid)
 		if proc.Ended(err) {
-			c.gone.add(c.last[tid].since(c.threads[tid]))
-			sum.add(c.last[tid].since(c.threads[tid]))
 			delete(c.last, tid)
-			delete(c.threads, tid)
 			continue
 		}
 		if err != nil {
 			return nil, 0, err
 		}
 		c.last[tid] = now
-		sum.add(now.since(c.threads[tid]))
+		sum.add(now.since(before))
 	}
-	throttled, err := cgroup.Throttled(c.w.target.PID)
-	if err != nil { // it has ended
-		throttled = c.throttled
+	throttled := c.w.throttled()
+	wall := measure.Counted(at-c.at, float64(len(c.w.cpus)), sum.ran.Seconds(), sum.waited.Seconds(), throttled-c.throttled, sum.blocked.Seconds())
+	if len(c.last) > 1 { // when one of several threads waited for a core, others of them may have run
+		wall[notebook.WallOther] += wall[notebook.WallCore]
+		delete(wall, notebook.WallCore)
+		c.w.note(notebook.Say("core-waits-untimed"))
 	}
-	wall := measure.Counted(elapsed, float64(len(c.w.cpus)), sum.ran.Seconds(), sum.waited.Seconds(), (throttled - c.throttled).Seconds(), sum.blocked.Seconds())
-	u, err := c.use()
-	if err != nil {
-		return nil, 0, err
+	wall[notebook.WallUser], wall[notebook.WallSystem] = c.w.used.split(wall[notebook.WallUser])
+	all := map[string]float64{}
+	for _, of := range []map[string]float64{c.wall, wall} {
+		for key, seconds := range of {
+			all[key] += seconds
+		}
 	}
-	return measure.Split(wall, (u.user - c.used.user).Seconds(), (u.system - c.used.system).Seconds()), elapsed, nil
+	c.wall, c.at, c.throttled = all, at, throttled
+	return all, at, nil
 }
 
 func (c *counters) end(o *notebook.Observation, names func(int) labels) error {
 	all := gathered{}
 	for tid, now := range c.last {
-		did := now.since(c.threads[tid])
+		did := now.since(c.first[tid])
 		wall := map[string]float64{notebook.WallUser: did.ran.Seconds(), notebook.WallCore: did.waited.Seconds(), notebook.WallBlock: did.blocked.Seconds()}
 		of := names(tid)
 		if of.thread == "" {
@@ -140,9 +115,6 @@ func (c *counters) end(o *notebook.Observation, names func(int) labels) error {
 		all.add(of, 1, wall)
 	}
 	o.Threads = all.list()
-	if throttled, err := cgroup.Throttled(c.w.target.PID); err == nil {
-		o.Figures["throttled_s"] = (throttled - c.throttled).Seconds()
-	}
 	return nil
 }
 

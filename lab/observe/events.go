@@ -30,12 +30,13 @@ type events struct {
 	slices     int
 	count      func() (trace.Cost, error) // what the programs take, while it is counted
 	ranAtCount float64
-	names      map[uint64]string // of cgroups, by inode
+	at         string            // the hierarchy by which the kernel schedules
+	names      map[uint64]string // of its cgroups, by inode
 	own        map[int]bool      // processes that belonged to the target
 }
 
 // tracers are those whose figures an observation has.
-var tracers = []string{notebook.TracerScheduler, notebook.TracerBandwidth, notebook.TracerCPU, notebook.TracerMemory, notebook.TracerIO}
+var tracers = []string{notebook.TracerScheduler, notebook.TracerMemory, notebook.TracerIO}
 
 // countedPart is the part of the time, by its number, in which the programs' own cost is counted.
 const countedPart = parts / 2
@@ -56,7 +57,10 @@ func (w *watch) tracing(threads []engine.Thread) (_ account, why string, err err
 		w.note(notebook.Say("refaults-unseen", "why", why))
 	}
 	e := &events{w: w, kit: kit, own: map[int]bool{}}
-	if e.names, err = cgroup.Below(); err != nil {
+	if e.at, err = cgroup.Scheduled(); err == nil {
+		e.names, err = cgroup.Below()
+	}
+	if err != nil {
 		w.note(notebook.Say("cgroups-unread", "why", err))
 	}
 	e.trace = kit.Attach(trace.Target{Threads: threads, PID: w.target.PID, Cores: float64(len(w.cpus)), CPUs: w.cpus, Word: true, Each: true})
@@ -99,11 +103,7 @@ func (e *events) slice() (map[string]float64, float64, error) {
 	if ran+stolen > 0 {
 		wall[notebook.WallStolen] = running * stolen / (ran + stolen)
 	}
-	if user, system := e.trace.CPUTimes(); user+system > 0 {
-		rest := running - wall[notebook.WallStolen]
-		wall[notebook.WallSystem] = rest * system / (user + system)
-		wall[notebook.WallUser] = rest - wall[notebook.WallSystem]
-	}
+	wall[notebook.WallUser], wall[notebook.WallSystem] = e.w.used.split(running - wall[notebook.WallStolen])
 	if err := e.counting(ran + stolen); err != nil {
 		e.w.note(notebook.Say("cost-uncounted", "why", err))
 	}
@@ -119,7 +119,9 @@ func (e *events) counting(ran float64) (err error) {
 		e.count, err = e.trace.Counting()
 	case e.count != nil:
 		c, cerr := e.count()
-		e.count, err = nil, cerr
+		if e.count, err = nil, cerr; err != nil {
+			return err
+		}
 		e.w.o.Cost = &notebook.ObservedCost{Seconds: c.Seconds, Runs: c.Runs, Of: c.Of.Seconds(), OfRunning: ran - e.ranAtCount}
 	}
 	return err
@@ -144,10 +146,8 @@ func (e *events) end(o *notebook.Observation, names func(int) labels) error {
 	}
 	o.Lost = p.Lost
 	maps.Copy(o.Figures, p.Figures)
-	for _, tracer := range []string{notebook.TracerScheduler, notebook.TracerBandwidth} {
-		if m := p.Missing[tracer]; m != nil {
-			e.w.note(m)
-		}
+	if m := p.Missing[notebook.TracerScheduler]; m != nil {
+		e.w.note(m)
 	}
 	all := gathered{}
 	for _, th := range seen.Threads {
@@ -211,9 +211,9 @@ func (e *events) who(a trace.Ahead) notebook.ObservedAhead {
 	switch {
 	case a.Process == 0:
 		return notebook.ObservedAhead{Kind: notebook.AheadNobody}
-	case a.Process < 0:
+	case a.Process == -1:
 		return notebook.ObservedAhead{Kind: notebook.AheadUnknown}
-	case e.own[a.Process] || a.Group > root && e.isOwn(e.names[a.Group]):
+	case a.Process < 0 || e.own[a.Process] || a.Group > root && e.isOwn(e.names[a.Group]):
 		return notebook.ObservedAhead{Kind: notebook.AheadSelf}
 	case a.Group > root && e.names[a.Group] != "" && e.names[a.Group] != "/":
 		return notebook.ObservedAhead{Kind: notebook.AheadGroup, Name: e.group(e.names[a.Group])}
@@ -238,8 +238,8 @@ func kernelThread(pid int) bool {
 
 // isOwn reports whether a cgroup is the target's or below it.
 func (e *events) isOwn(below string) bool {
-	own := e.names[e.w.target.Inode()]
-	return own != "" && below != "" && (below == own || strings.HasPrefix(below, own+"/"))
+	own, ok := strings.CutPrefix(e.w.target.Dir, e.at)
+	return ok && e.at != "" && own != "" && below != "" && (below == own || strings.HasPrefix(below, own+"/"))
 }
 
 // group names a cgroup: by what runs in it, where an engine knows that.

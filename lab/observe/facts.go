@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
 
 	"tare/lab/dockerapi"
 	"tare/lab/proc"
@@ -105,9 +106,13 @@ func (w *watch) ofDocker(text []byte) {
 	}
 	p := &w.o.Platform
 	p.LogDriver, p.Network = c.HostConfig.LogConfig.Type, c.HostConfig.NetworkMode
+	if len(c.NetworkSettings.Ports) == 0 {
+		return
+	}
+	forwarded := proxied()
 	for _, bindings := range c.NetworkSettings.Ports {
 		for _, b := range bindings {
-			if b.HostPort != "" && !slices.Contains(p.PortProxy, b.HostPort) && proxied(b.HostPort) {
+			if forwarded[b.HostPort] && !slices.Contains(p.PortProxy, b.HostPort) && len(p.PortProxy) < mostPorts {
 				p.PortProxy = append(p.PortProxy, b.HostPort)
 			}
 		}
@@ -115,17 +120,26 @@ func (w *watch) ofDocker(text []byte) {
 	slices.Sort(p.PortProxy)
 }
 
-// proxied reports whether a program of Docker's forwards the host's port.
-func proxied(port string) bool {
+// mostPorts is how many forwarded ports are named.
+const mostPorts = 20
+
+// proxied are the host's ports that programs of Docker's forward.
+func proxied() map[string]bool {
+	ports := map[string]bool{}
 	pids, err := proc.All()
 	if err != nil {
-		return false
+		return ports
 	}
-	return slices.ContainsFunc(pids, func(pid int) bool {
+	for _, pid := range pids {
+		if proc.Name(pid) != "docker-proxy" {
+			continue
+		}
 		args := strings.Split(arguments(pid), "\x00")
-		i := slices.Index(args, "-host-port")
-		return filepath.Base(args[0]) == "docker-proxy" && i > 0 && i+1 < len(args) && args[i+1] == port
-	})
+		if i := slices.Index(args, "-host-port"); i > 0 && i+1 < len(args) {
+			ports[args[i+1]] = true
+		}
+	}
+	return ports
 }
 
 // arguments is the command line of a process, with a zero byte after each argument; empty if it has ended.
@@ -172,8 +186,8 @@ func (w *watch) runtimes() {
 		exe := fmt.Sprintf("/proc/%d/exe", pid)
 		if name, err := os.Readlink(exe); err == nil && filepath.Base(name) == "java" {
 			w.jvm(&r, args)
-		} else if info, err := buildinfo.ReadFile(exe); err == nil {
-			r.Version = strings.TrimPrefix(info.GoVersion, "go")
+		} else if version := goVersion(exe); version != "" {
+			r.Version = version
 			w.golang(&r)
 		} else {
 			continue
@@ -183,6 +197,28 @@ func (w *watch) runtimes() {
 	if workers > 0 {
 		w.o.Runtimes = append(w.o.Runtimes, notebook.ObservedRuntime{Process: proc.Name(nginx), PID: nginx, Runtime: notebook.RuntimeNginx, CPUs: workers, By: notebook.RuntimeByCount})
 	}
+}
+
+// mostProgram is the largest program that is asked for its version of Go, in bytes. The program is the target's, and may be made to harm
+// who reads it.
+const mostProgram = 300 << 20
+
+// goVersion is the version of Go that a program was built with; empty if it is not known, or was not built with Go.
+func goVersion(exe string) string {
+	f, err := os.OpenFile(exe, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	of, err := f.Stat()
+	if err != nil || !of.Mode().IsRegular() || of.Size() > mostProgram {
+		return ""
+	}
+	info, err := buildinfo.Read(io.NewSectionReader(f, 0, of.Size()))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(info.GoVersion, "go")
 }
 
 // byQuota is the number of CPUs of a runtime that looks at the quota, and at least that many.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -29,11 +30,17 @@ type Options struct {
 	Say      func(done time.Duration) // called after each part of the time; may be nil
 }
 
+// ErrEnded is in the error of a target that has ended before anything was seen of it.
+var ErrEnded = errors.New("it has just ended")
+
 // parts is into how many parts the time is divided: the intervals are made of their differences.
 const parts = 20
 
 // least is the shortest time to observe. In less, a CPU quota has too few periods.
 const least = time.Second
+
+// most is the longest: the programs' clock begins again after less than five hours.
+const most = 4 * time.Hour
 
 // mostThreads bounds the threads of a target, as the programs do (bpf/trace.h).
 const mostThreads = 16000
@@ -50,14 +57,19 @@ type watch struct {
 	cpus    []int          // that it may use
 	o       *notebook.Observation
 	of      account
-	memory  *cgroup.Memory // at the beginning
-	guests  []live.Guest   // that run on the host, for their names
+	used    cpuTimes
+	guests  []live.Guest // that run on the host, for their names
+
+	memory        *cgroup.Memory // at the beginning
+	quota         *cgroup.Quota
+	bandwidth     cgroup.Bandwidth // of quota at the beginning
+	lastThrottled float64          // see throttled
 }
 
 // account is a way to see what the target's time goes on.
 type account interface {
 	add(threads []engine.Thread) error                                // further threads of the target
-	slice() (wall map[string]float64, seconds float64, err error)     // since the beginning; running time is in WallUser, or in both, and in WallStolen
+	slice() (wall map[string]float64, seconds float64, err error)     // since the beginning
 	end(o *notebook.Observation, names func(thread int) labels) error // completes the observation
 	close() error
 }
@@ -70,6 +82,9 @@ func Watch(ctx context.Context, target *live.Target, options Options) (_ *notebo
 	if options.For < least {
 		return nil, fmt.Errorf("--for %v: must be at least %v", options.For, least)
 	}
+	if options.For > most {
+		return nil, fmt.Errorf("--for %v: must be at most %v; --watch observes again and again", options.For, most)
+	}
 	w := &watch{target: target, options: options, seen: map[int]string{}}
 	w.o = &notebook.Observation{Format: notebook.ObservationFormat, At: time.Now(), Figures: map[string]float64{}, Threads: []notebook.ObservedThreads{},
 		Ahead: []notebook.ObservedAhead{}, Runtimes: []notebook.ObservedRuntime{}, Said: []*notebook.Message{}}
@@ -79,7 +94,7 @@ func Watch(ctx context.Context, target *live.Target, options Options) (_ *notebo
 		return nil, err
 	}
 	if len(threads) == 0 {
-		return nil, fmt.Errorf("%s has just ended", target.Name)
+		return nil, fmt.Errorf("%s: %w", target.Name, ErrEnded)
 	}
 	if err := w.limits(); err != nil {
 		return nil, err
@@ -88,6 +103,9 @@ func Watch(ctx context.Context, target *live.Target, options Options) (_ *notebo
 		return nil, err
 	}
 	w.facts(ctx)
+	if err := w.used.look(w.pids); err != nil {
+		return nil, err
+	}
 	if w.of, err = w.begin(threads); err != nil {
 		return nil, err
 	}
@@ -160,31 +178,6 @@ func (w *watch) fresh() (threads []engine.Thread, err error) {
 	return threads, nil
 }
 
-// limits notes what the target may use.
-func (w *watch) limits() error {
-	l, err := cgroup.LimitsOf(w.target.PID)
-	if err != nil {
-		return err
-	}
-	if w.cpus, err = notebook.ParseCPUList(l.CPUs); err != nil {
-		return err
-	}
-	online, err := proc.OnlineCPUs()
-	if err != nil {
-		return err
-	}
-	w.o.Target.CPUs, w.o.Target.HostCPUs = l.CPUs, len(online)
-	q, err := cgroup.QuotaOf(w.target.PID)
-	if err != nil {
-		return err
-	}
-	if q != nil {
-		w.o.Quota = &notebook.ObservedQuota{Cgroup: q.Dir, Cores: q.Cores, PeriodS: q.Period.Seconds(), BurstS: q.Burst.Seconds()}
-	}
-	w.memory, err = cgroup.MemoryOf(w.target.PID)
-	return err
-}
-
 // look lets the time pass in parts, and notes the account at the end of each. It ends early with ctx or with the target.
 func (w *watch) look(ctx context.Context) error {
 	began := time.Now()
@@ -194,12 +187,19 @@ func (w *watch) look(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := w.used.look(w.pids); err != nil {
+			return err
+		}
 		wall, seconds, err := w.of.slice()
 		if err != nil {
 			return err
 		}
 		if slice := seconds - at; slice > 0 {
-			w.o.Slices = append(w.o.Slices, notebook.ObservedSlice{Seconds: slice, Wall: between(before, wall, slice)})
+			part, off := between(before, wall, slice)
+			w.o.Slices = append(w.o.Slices, notebook.ObservedSlice{Seconds: slice, Wall: part})
+			if off > mostOff && off*slice > leastOff {
+				w.note(notebook.Say("account-off", "share", off))
+			}
 		}
 		before, at = wall, seconds
 		if w.options.Say != nil {
@@ -226,10 +226,17 @@ func (w *watch) look(ctx context.Context) error {
 	return nil
 }
 
+// What a part of the account may be off, as a share of its seconds and in seconds, before a note says so.
+const (
+	mostOff  = 0.02
+	leastOff = 0.002
+)
+
 // between is what an account grew by. A program of the kernel corrects its account now and then, so a part may fall by a little: then it did
-// not grow, and the others are made to add up to the seconds that passed.
-func between(before, after map[string]float64, seconds float64) map[string]float64 {
-	wall, sum := map[string]float64{}, 0.0
+// not grow, and the others are made to add up to the seconds that passed. off is by which share of the seconds they did not.
+func between(before, after map[string]float64, seconds float64) (wall map[string]float64, off float64) {
+	wall = map[string]float64{}
+	sum := 0.0
 	for key, v := range after {
 		if grew := v - before[key]; grew > 0 {
 			wall[key] = grew
@@ -237,12 +244,12 @@ func between(before, after map[string]float64, seconds float64) map[string]float
 		}
 	}
 	if sum == 0 {
-		return map[string]float64{notebook.WallOther: seconds}
+		return map[string]float64{notebook.WallOther: seconds}, 1
 	}
 	for key := range wall {
 		wall[key] *= seconds / sum
 	}
-	return wall
+	return wall, math.Abs(sum-seconds) / seconds
 }
 
 // await waits until the time has come, and reports whether the target still runs. It returns early if it has ended, or if ctx is done.
@@ -293,18 +300,16 @@ func (w *watch) finish() {
 		w.o.Seconds += s.Seconds
 	}
 	w.o.Target.Processes, w.o.Target.Threads = len(w.pids), len(w.seen)
-	if q := w.o.Quota; q != nil {
-		q.Periods, q.Exhausted, q.LimitedS = w.o.Figures["periods"], w.o.Figures["throttled_periods"], w.o.Figures["throttled_s"]
-	}
+	w.throttled()
 	if w.memory != nil {
-		after := w.memory
-		if now, err := cgroup.MemoryOf(w.target.PID); err == nil && now != nil && now.Dir == after.Dir {
-			after = now
+		now, err := w.memory.Again()
+		if err != nil { // it is gone with the target
+			now = w.memory
 		}
-		w.o.Memory = &notebook.ObservedMemory{Cgroup: after.Dir, Limit: after.Limit, Used: after.Used, Files: after.Files,
-			AtLimit: after.AtLimit - w.memory.AtLimit, Refaults: -1, Killed: max(0, after.Killed-w.memory.Killed)}
-		if after.Refaults >= 0 && w.memory.Refaults >= 0 {
-			w.o.Memory.Refaults = after.Refaults - w.memory.Refaults
+		w.o.Memory = &notebook.ObservedMemory{Cgroup: now.Dir, Limit: now.Limit, Used: now.Used, Files: now.Files,
+			AtLimit: now.AtLimit - w.memory.AtLimit, Refaults: -1, Killed: max(0, now.Killed-w.memory.Killed)}
+		if now.Refaults >= 0 && w.memory.Refaults >= 0 {
+			w.o.Memory.Refaults = now.Refaults - w.memory.Refaults
 		}
 	}
 	if len(w.seen) > mostAble && w.o.Tier == notebook.TierEvents {

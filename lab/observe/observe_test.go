@@ -165,7 +165,13 @@ func serve(t testing.TB, g *group, cpus []int, args ...string) *service {
 			line = append(line, filepath.Join(dir, "cgroup.procs"))
 		}
 	}
-	line = append(append(line, "--", servedPath(t)), args...)
+	line = append(line, "--")
+	if len(cpus) > 0 {
+		taskset, err := exec.LookPath("taskset")
+		require.That(t, err == nil, "taskset (Debian package util-linux)")
+		line = append(line, taskset, "-c", notebook.FormatCPUList(cpus))
+	}
+	line = append(append(line, servedPath(t)), args...)
 	s := &service{t: t, cmd: exec.CommandContext(ctx, "sh", line...)}
 	s.cmd.Stderr = os.Stderr
 	in, err := s.cmd.StdinPipe()
@@ -184,15 +190,6 @@ func serve(t testing.TB, g *group, cpus []int, args ...string) *service {
 		cancel()
 		_ = s.cmd.Wait() // it was killed
 	})
-	if len(cpus) > 0 {
-		var set unix.CPUSet
-		for _, cpu := range cpus {
-			set.Set(cpu)
-		}
-		if err := unix.SchedSetaffinity(s.pid(), &set); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if said, err := s.out.ReadString('\n'); err != nil || said != "ready\n" {
 		t.Fatalf("%q, %v", said, err)
 	}

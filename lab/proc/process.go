@@ -170,7 +170,11 @@ func KillByFD(pidfd int) error {
 func AwaitEnd(ctx context.Context, pidfd int) error {
 	for {
 		// In slices, because poll ignores ctx.
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, 100)
+		slice := 100 * time.Millisecond
+		if deadline, has := ctx.Deadline(); has {
+			slice = min(slice, max(0, time.Until(deadline)))
+		}
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int((slice + time.Millisecond - 1).Milliseconds()))
 		if err != nil && err != unix.EINTR {
 			return err
 		}

@@ -500,7 +500,7 @@ func (t *Trace) Begin() {
 		return
 	}
 	k := t.kit
-	if err := errors.Join(k.put("look", beginAt, clock()), k.put("look", spansAt, uint32(1)), t.gather(0), t.find(0), k.put("look", openAt, uint32(1))); err != nil {
+	if err := errors.Join(k.put("look", beginAt, clock()), k.put("look", spansAt, uint32(1)), t.gather(0), t.room(), t.find(), k.put("look", openAt, uint32(1))); err != nil {
 		t.fails(err)
 	}
 }
@@ -511,6 +511,12 @@ func (t *Trace) End() {
 		return
 	}
 	k := t.kit
+	if t.each() {
+		if err := t.release(); err != nil {
+			t.fails(err)
+			return
+		}
+	}
 	var state [8]uint64
 	if err := errors.Join(k.put("look", endAt, clock()), k.put("look", openAt, uint32(0)), k.get("state", &state), t.gather(1)); err != nil {
 		t.fails(err)

@@ -8,16 +8,17 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"tare/lab/cgroup"
 	"tare/lab/engine"
-	"tare/notebook"
 )
 
 // ThreadTime is what a thread did in a trial, or threads that have ended, in seconds. The seconds add up to the time for which they
@@ -37,7 +38,7 @@ type ThreadTime struct {
 // Ahead is who ran on a core while a thread that was watched was ready to run there.
 type Ahead struct {
 	Group   uint64 // the inode of its cgroup: for the CPU controller in version 1, of version 2's hierarchy otherwise; 0: none of its own
-	Process int    // 0: nobody, the core was waking up; -1: not known
+	Process int    // 0: nobody, the core was waking up; -1: not known; -2: another thread of the target
 	Seconds float64
 	Count   int64
 }
@@ -50,13 +51,13 @@ type Watched struct {
 
 // each and the following mirror the structs of these names in bpf/trace.h and bpf/watched.c.
 type each struct {
-	Took       [kinds]uint64
-	Base, Exec uint64
+	Took [kinds]uint64
+	Base uint64
 }
 
 type past struct {
-	Did     each
-	Threads uint64
+	Did           each
+	Exec, Threads uint64
 }
 
 type someone struct {
@@ -67,11 +68,17 @@ type someone struct {
 
 // seat is what is read here of the struct of that name in bpf/trace.h.
 type seat struct {
-	Since               uint64
+	Since, Ran          uint64
 	ID                  uint32
 	Role, State, Reason uint8
 	Number              uint16
 }
+
+// reserved is the id of a seat that is being made ready.
+const reserved = math.MaxUint32
+
+// unknownOne is the process of those who are ahead and are not known.
+const unknownOne = -1
 
 // States of a seat (bpf/trace.h).
 const (
@@ -115,11 +122,14 @@ func (t *Trace) Watches() bool { return t.running && t.each() }
 func (t *Trace) each() bool { return t.target.Each && t.kit.watch && t.kit.events() }
 
 // Add makes further threads part of the target, such as those of a process that has joined its cgroup.
-func (t *Trace) Add(threads []engine.Thread) error {
+func (t *Trace) Add(threads []engine.Thread) (err error) {
 	if !t.running {
 		return nil
 	}
 	seeds := t.kit.coll.Maps["seeds"]
+	if err := remove(seeds); err != nil { // a number that is free again may be another thread's
+		return err
+	}
 	for _, th := range threads {
 		if err := seeds.Put(uint32(th.ID), t.target.seed(role(th.Role))); err != nil {
 			return fmt.Errorf("the target has too many threads: %w", err)
@@ -128,44 +138,84 @@ func (t *Trace) Add(threads []engine.Thread) error {
 	if err := t.kit.iterate("seed"); err != nil {
 		return err
 	}
-	return t.find(0)
+	return t.find()
 }
 
-// find determines the state of threads that have not been switched (0), or reads their CPU times (1).
-func (t *Trace) find(gather uint32) error {
+// find determines the state of threads that have not been switched.
+func (t *Trace) find() error {
 	if !t.Watches() {
 		return nil
 	}
-	return errors.Join(t.kit.put("look", gatherAt, gather), t.kit.iterate("found"))
+	return t.kit.iterate("found")
+}
+
+// room gives those who are ahead and are not known a place.
+func (t *Trace) room() error {
+	if !t.each() {
+		return nil
+	}
+	return t.kit.coll.Maps["ahead"].Put(someone{Process: unknownOne}, waited{})
+}
+
+// release detaches the programs, so that what they have gathered stays as it is.
+func (t *Trace) release() error {
+	var errs []error
+	t.links = slices.DeleteFunc(t.links, func(c io.Closer) bool {
+		l, is := c.(link.Link)
+		if is {
+			errs = append(errs, l.Close())
+		}
+		return is
+	})
+	return errors.Join(errs...)
 }
 
 // SoFar is the account from Begin until now, in seconds by notebook.Wall…, and how many seconds that is. All running time is in
 // notebook.WallUser.
 func (t *Trace) SoFar() (wall map[string]float64, elapsed float64, err error) {
-	var l look
-	var state [8]uint64
-	now := clock()
-	if err := errors.Join(t.kit.get("look", &l), t.kit.get("state", &state)); err != nil {
+	s, l, state, err := t.snapshot()
+	if err != nil {
 		return nil, 0, err
-	}
-	var all []sums
-	if err := t.kit.coll.Maps["all"].Lookup(uint32(0), &all); err != nil {
-		return nil, 0, fmt.Errorf("reading the programs' sums: %w", err)
-	}
-	s := &span{}
-	for i := range all {
-		s.add(&all[i].Span[(l.Spans-1)%spans])
-	}
-	if l.Open != 0 {
-		l.End = now
 	}
 	reason, err := t.latest()
 	if err != nil {
 		return nil, 0, err
 	}
-	s.last(l, state[0], reason)
+	s.last(l, state, reason)
 	s.settle()
 	return s.wall(), float64(l.End-l.Begin) * nano, nil
+}
+
+// attempts is how often a snapshot is tried that no change of the target's state divides.
+const attempts = 10
+
+// snapshot reads the sums, and the state since the last change of which they do not know.
+func (t *Trace) snapshot() (s *span, l look, state uint64, err error) {
+	for range attempts {
+		var before, after [8]uint64
+		now := clock()
+		if err := errors.Join(t.kit.get("state", &before), t.kit.get("look", &l)); err != nil {
+			return nil, l, 0, err
+		}
+		var all []sums
+		if err := t.kit.coll.Maps["all"].Lookup(uint32(0), &all); err != nil {
+			return nil, l, 0, fmt.Errorf("reading the programs' sums: %w", err)
+		}
+		s = &span{}
+		for i := range all {
+			s.add(&all[i].Span[(l.Spans-1)%spans])
+		}
+		if err := t.kit.get("state", &after); err != nil {
+			return nil, l, 0, err
+		}
+		if l.Open != 0 {
+			l.End = now
+		}
+		if state = before[0]; state == after[0] {
+			break
+		}
+	}
+	return s, l, state, nil
 }
 
 // latest is what the followed thread waits for that began to wait last.
@@ -193,7 +243,7 @@ func (t *Trace) seats() (taken []seat, err error) {
 		return nil, fmt.Errorf("the programs' variable seats: %w", err)
 	}
 	for b := range slices.Chunk(all, seatSize) {
-		if s := readSeat(b); s.ID != 0 && s.Role < roles {
+		if s := readSeat(b); s.ID != 0 && s.ID != reserved && s.Role < roles {
 			taken = append(taken, s)
 		}
 	}
@@ -203,15 +253,12 @@ func (t *Trace) seats() (taken []seat, err error) {
 // readSeat decodes a seat.
 func readSeat(b []byte) seat {
 	n := binary.NativeEndian
-	return seat{Since: n.Uint64(b), ID: n.Uint32(b[40:]), Role: b[52], State: b[53], Reason: b[54], Number: n.Uint16(b[60:])}
+	return seat{Since: n.Uint64(b), Ran: n.Uint64(b[8:]), ID: n.Uint32(b[40:]), Role: b[52], State: b[53], Reason: b[54], Number: n.Uint16(b[60:])}
 }
 
 // Watched reads it, between Begin and Stop.
 func (t *Trace) Watched() (*Watched, error) {
 	now := clock()
-	if err := t.find(1); err != nil {
-		return nil, err
-	}
 	var l look
 	did := make([]each, seats)
 	if err := errors.Join(t.kit.get("look", &l), t.kit.get("eaches", did)); err != nil {
@@ -227,19 +274,22 @@ func (t *Trace) Watched() (*Watched, error) {
 	w := &Watched{}
 	for _, s := range taken {
 		e := did[int(s.Number)%seats]
-		if row := s.row(); row >= 0 {
-			e.Took[row] += uint64(max(0, int64(l.End)-int64(max(s.Since, l.Begin))))
-		}
-		th := e.time()
+		th := e.time(s.Ran - e.Base)
+		lasts := float64(max(0, int64(l.End)-int64(max(s.Since, l.Begin)))) * nano
+		th.add(s.row(), lasts)
 		th.ID, th.Threads = int(s.ID), 1
 		w.Threads = append(w.Threads, th)
 	}
 	var names [2][16]byte
 	var p past
-	for it := t.kit.coll.Maps["ended"].Iterate(); it.Next(&names, &p); {
-		th := p.Did.time()
+	ended := t.kit.coll.Maps["ended"].Iterate()
+	for ended.Next(&names, &p) {
+		th := p.Did.time(p.Exec)
 		th.Process, th.Thread, th.Threads = name(names[0][:]), name(names[1][:]), int(p.Threads)
 		w.Threads = append(w.Threads, th)
+	}
+	if err := ended.Err(); err != nil {
+		return nil, fmt.Errorf("reading what ended threads did: %w", err)
 	}
 	w.Ahead, err = aheadOf(t.kit.coll.Maps["ahead"])
 	return w, err
@@ -250,6 +300,9 @@ func aheadOf(m *ebpf.Map) (all []Ahead, err error) {
 	var n waited
 	it := m.Iterate()
 	for it.Next(&key, &n) {
+		if n.NS == 0 {
+			continue
+		}
 		all = append(all, Ahead{Group: key.Group, Process: int(key.Process), Seconds: float64(n.NS) * nano, Count: int64(n.Count)})
 	}
 	slices.SortFunc(all, func(a, b Ahead) int {
@@ -264,12 +317,13 @@ func name(b []byte) string {
 	return string(b)
 }
 
-// time is what was gathered in seconds.
-func (e each) time() ThreadTime {
+// time is what was gathered in seconds, up to when the thread last left its state. Until it last left a core, it ran for exec ns as the
+// scheduler counts it, which leaves out the time of interrupts and of the machine below.
+func (e each) time(exec uint64) ThreadTime {
 	s := func(kind int) float64 { return float64(e.Took[kind]) * nano }
-	on, exec := s(kindOn), float64(e.Exec)*nano
+	on := s(kindOn)
 	th := ThreadTime{Core: s(kindRunQueue) + s(kindPreempted), Throttled: s(kindThrottled), Waited: map[string]float64{}}
-	th.Ran = math.Min(on, exec)
+	th.Ran = math.Min(on, float64(exec)*nano)
 	th.Stolen = on - th.Ran
 	for r, of := range waits {
 		if n := s(kindOff + r); n > 0 {
@@ -279,12 +333,18 @@ func (e each) time() ThreadTime {
 	return th
 }
 
-// CPUTimes are the user and system times of the target since Attach, in seconds.
-func (t *Trace) CPUTimes() (user, system float64) {
-	of := t.counted
-	of.Tracers = named([]string{notebook.TracerCPU})
-	figures, _, _ := readCounters(of).since(t.before)
-	return figures["user_s"], figures["system_s"]
+// add adds a time in the state of a row.
+func (t *ThreadTime) add(row int, seconds float64) {
+	switch {
+	case row == kindOn:
+		t.Ran += seconds
+	case row == kindRunQueue || row == kindPreempted:
+		t.Core += seconds
+	case row == kindThrottled:
+		t.Throttled += seconds
+	case row >= kindOff && row-kindOff < reasonCount:
+		t.Waited[waits[row-kindOff]] += seconds
+	}
 }
 
 // Cost is what the programs themselves took.

@@ -14,6 +14,12 @@ u8 node_of[MAX_CPUS];    // NUMA node, by CPU
 #define ONE_THROTTLED (1ull << 20)
 #define NUMBERS ((1ull << 30) - 1)
 
+// throttles_threads reports whether the kernel throttles each thread by itself. Older ones throttle a queue with all threads in it.
+static __always_inline _Bool throttles_threads(void)
+{
+	return bpf_core_field_exists(((struct task_struct___throttled *)0)->throttled);
+}
+
 // charge adds a time to wall, in which the given numbers of the guest's threads ran, were ready and were throttled. The share of a core that
 // could have been used and was not is charged to what kept the thread from using it. With sign -1 the time is taken back.
 static __always_inline void charge(struct span *p, u64 time, u64 numbers, u32 reason, int sign)
@@ -34,6 +40,8 @@ static __always_inline void charge(struct span *p, u64 time, u64 numbers, u32 re
 	}
 	u64 run = time * runs / share, rest = time - run;
 	u64 core = rest * ready / (ready + throttled);
+	if (throttled && !throttles_threads()) // the others wait in the same queue, and no event shows it
+		core = 0;
 	p->wall[RUN] += sign * run;
 	p->wall[CORE] += sign * core;
 	p->wall[THROTTLING] += sign * (rest - core);

@@ -133,9 +133,15 @@ int seed(struct bpf_iter__task *ctx)
 	if (!t)
 		return 0;
 	u32 pid = t->pid, *role = bpf_map_lookup_elem(&seeds, &pid);
-	struct seat *a = role && !seat(pid) ? new_seat(pid, *role) : 0;
-	if (!a)
+	if (!role || seat(pid))
 		return 0;
+	struct seat *a = new_seat(pid, *role);
+	if (!a) {
+		struct sums *s = mine();
+		if (s)
+			s->lost++;
+		return 0;
+	}
 	if (look.events) {
 		a->delayed = t->sched_info.run_delay;
 		if (look.each)

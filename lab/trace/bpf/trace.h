@@ -18,7 +18,8 @@ typedef __u8 u8;
 
 // Only those fields of the kernel's structures that are read here. CO-RE ignores what follows ___ in a name.
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct inode { u16 i_mode; unsigned long i_ino; };
+struct super_block { unsigned s_dev; };
+struct inode { u16 i_mode; unsigned long i_ino; struct super_block *i_sb; };
 struct address_space { struct inode *host; };
 struct folio { struct address_space *mapping; unsigned long index; };
 struct file { struct inode *f_inode; };
@@ -44,6 +45,7 @@ struct task_struct {
 	struct css_set *cgroups;
 	struct task_group *sched_task_group;
 	unsigned in_memstall : 1;
+	unsigned flags;
 	unsigned long nvcsw, nivcsw;
 	struct task_delay_info *delays;
 	struct signal_struct *signal;
@@ -113,6 +115,7 @@ struct seat {
 
 // Each thread of the guest has a seat. It is found by the thread's id, which is cheaper than the kernel's storage for tasks. Few ids share a place.
 #define SEATS 16384
+#define RESERVED 0xffffffff // the id of a seat that is being made ready
 #define PLACES 4
 struct seat seats[SEATS];
 
@@ -187,11 +190,10 @@ struct look {
 	u64 synced; // when offset was determined, by the run queues' clock
 } look __attribute__((aligned(64)));
 
-// What one thread did, in ns, by the rows of spread; and its CPU time as the scheduler itself counts it, without the time in which an
-// interrupt or the machine below had its core. Gathered only if look.each.
+// What one thread did, in ns, by the rows of spread. Gathered only if look.each.
 struct each {
 	u64 took[KINDS];
-	u64 base, exec; // exec: since base
+	u64 base; // the CPU time that the scheduler had counted when it began
 };
 struct each eaches[SEATS];
 
@@ -208,7 +210,7 @@ static __always_inline struct seat *new_seat(u32 id, u32 role)
 {
 	for (int i = 0; i < PLACES; i++) {
 		struct seat *a = place(id, i);
-		if (__sync_val_compare_and_swap(&a->id, 0, id))
+		if (__sync_val_compare_and_swap(&a->id, 0, RESERVED))
 			continue;
 		a->since = a->ran = a->delayed = a->call = 0;
 		a->cpu = a->state = a->reason = a->known = a->assumed = a->again = 0;
@@ -219,6 +221,7 @@ static __always_inline struct seat *new_seat(u32 id, u32 role)
 			__builtin_memset(each(a), 0, sizeof(struct each));
 		if (i)
 			place(id, 0)->shared = 1;
+		__sync_lock_test_and_set(&a->id, id); // from here on others find it
 		return a;
 	}
 	return 0;

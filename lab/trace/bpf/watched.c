@@ -13,7 +13,9 @@ struct {
 } stints SEC(".maps");
 
 // Behind whom the guest's threads waited for a core: the time in which they could have run and that one did. Beyond the map's room it
-// counts for an unknown one.
+// counts for UNKNOWN_ONE, which has a place from the beginning.
+#define UNKNOWN_ONE ((u32)-1)
+#define ITSELF ((u32)-2) // a thread of the guest
 struct someone { u64 group; u32 process, _; };
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -28,9 +30,35 @@ static __always_inline void left_core(struct stints *all, struct task_struct *t,
 {
 	struct stint *s = &all->of[all->next++ & (STINTS - 1)];
 	s->since = all->since;
+	struct seat *a = seat(t->pid);
+	if (a && a->role < ROLES) {
+		s->process = ITSELF;
+		s->group = 0;
+		all->since = now;
+		return;
+	}
 	s->process = t->tgid;
 	s->group = look.unified ? BPF_CORE_READ(t, cgroups, dfl_cgrp, kn, id) : BPF_CORE_READ(t, sched_task_group, css.cgroup, kn, id);
 	all->since = now;
+}
+
+// was_ahead adds a time to someone's.
+static __always_inline void was_ahead(struct someone *key, u64 ns)
+{
+	struct waited *w = bpf_map_lookup_elem(&ahead, key);
+	if (!w) {
+		struct waited none = {};
+		bpf_map_update_elem(&ahead, key, &none, BPF_NOEXIST);
+		w = bpf_map_lookup_elem(&ahead, key);
+	}
+	if (!w) {
+		struct someone other = {0, UNKNOWN_ONE, 0};
+		w = bpf_map_lookup_elem(&ahead, &other);
+	}
+	if (w) {
+		__sync_fetch_and_add(&w->ns, ns);
+		__sync_fetch_and_add(&w->count, 1);
+	}
 }
 
 // was_behind charges a wait for this core to those who ran on it in that time.
@@ -45,21 +73,11 @@ static __always_inline void was_behind(struct stints *all, u64 from, u64 now)
 			key.group = s->group;
 			key.process = s->process;
 		} else {
-			key.process = -1;
+			key.process = UNKNOWN_ONE;
 			since = from;
 		}
-		if (until > since) {
-			struct waited *w = bpf_map_lookup_elem(&ahead, &key);
-			struct waited first = {until - since, 1};
-			if (w) {
-				__sync_fetch_and_add(&w->ns, first.ns);
-				__sync_fetch_and_add(&w->count, 1);
-			} else if (bpf_map_update_elem(&ahead, &key, &first, BPF_NOEXIST)) {
-				struct sums *lost = mine();
-				if (lost)
-					lost->lost++;
-			}
-		}
+		if (until > since)
+			was_ahead(&key, until - since);
 		until = since;
 		if (until <= from)
 			return;
@@ -68,7 +86,7 @@ static __always_inline void was_behind(struct stints *all, u64 from, u64 now)
 
 // What threads that have ended did, by the names of their process and of their own.
 struct names { char process[16], thread[16]; };
-struct past { struct each did; u64 threads; };
+struct past { struct each did; u64 exec, threads; };
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -98,7 +116,7 @@ static __always_inline void ends(struct sums *s, struct seat *a, struct task_str
 	for (int i = 0; i < KINDS; i++)
 		__sync_fetch_and_add(&p->did.took[i], e->took[i]);
 	__sync_fetch_and_add(&p->did.took[ON], last);
-	__sync_fetch_and_add(&p->did.exec, t->se.sum_exec_runtime - e->base);
+	__sync_fetch_and_add(&p->exec, t->se.sum_exec_runtime - e->base);
 	__sync_fetch_and_add(&p->threads, 1);
 }
 
@@ -115,7 +133,8 @@ int BPF_PROG(watched, _Bool preempt, struct task_struct *prev, struct task_struc
 	if (!look.open)
 		return 0;
 	struct seat *a = seat(next->pid);
-	if (a && a->role < ROLES && a->state != THROTTLED) {
+	_Bool stopped = !throttles_threads() && *(volatile u64 *)&state[0] >> 20 & 1023; // then the whole queue is throttled
+	if (a && a->role < ROLES && a->state != THROTTLED && !stopped) {
 		u64 queued = next->sched_info.last_queued; // on this core, by its clock
 		if (queued && queued < now)
 			was_behind(all, queued, now);
@@ -129,8 +148,11 @@ int BPF_PROG(watched, _Bool preempt, struct task_struct *prev, struct task_struc
 	return 0;
 }
 
-// found records the state of the existing threads whose state is not known yet, because they have not been switched; or, if look.gather,
-// reads the CPU time that the scheduler has counted for each.
+// The four bytes of a seat from role to file_reason, which are exchanged together.
+union four { u32 all; struct { u8 role, state, reason, file_reason; }; };
+
+// found records the state of the existing threads whose state is not known yet, because they have not been switched. A thread that is switched
+// in that moment keeps the state that switched gave it.
 SEC("iter/task")
 int found(struct bpf_iter__task *ctx)
 {
@@ -139,32 +161,31 @@ int found(struct bpf_iter__task *ctx)
 	if (!t || !s)
 		return 0;
 	struct seat *a = seat(t->pid);
-	if (!a || a->role >= ROLES)
-		return 0;
-	if (look.gather) {
-		each(a)->exec = t->se.sum_exec_runtime - each(a)->base;
-		return 0;
-	}
-	if (a->state != UNKNOWN)
+	if (!a || a->role >= ROLES || a->state != UNKNOWN)
 		return 0;
 	u64 delta = 0, now = bpf_ktime_get_ns();
+	union four old = {.all = *(volatile u32 *)&a->role}, new = old;
+	if (old.state != UNKNOWN)
+		return 0;
 	a->since = now;
 	a->ran = t->se.sum_exec_runtime;
 	a->delayed = t->sched_info.run_delay;
 	if (t->on_cpu) {
-		a->state = RUNS;
+		new.state = RUNS;
 		delta = ONE_RUNS;
 	} else if (t->__state) {
-		a->reason = reason(t, a, 0);
-		a->state = WAITS;
+		new.reason = reason(t, a, 0);
+		new.file_reason = a->file_reason;
+		old.file_reason = a->file_reason;
+		new.state = WAITS;
 	} else if (is_throttled(t)) {
-		a->state = THROTTLED;
+		new.state = THROTTLED;
 		delta = ONE_THROTTLED;
 	} else {
-		a->state = READY;
+		new.state = READY;
 		delta = ONE_READY;
 	}
-	if (delta && look.follow >> a->role & 1)
+	if (__sync_val_compare_and_swap((u32 *)&a->role, old.all, new.all) == old.all && delta && look.follow >> old.role & 1)
 		account(s, span(s), now, delta, OTHER, 0);
 	return 0;
 }
@@ -172,7 +193,7 @@ int found(struct bpf_iter__task *ctx)
 // The places in files whose pages a thread of the guest itself had to take from the cache, because its memory limit was reached: the file, and
 // the page's number in units of NEAR pages, because pages are read in groups of different sizes.
 #define NEAR 16
-struct place_in { u64 file, at; };
+struct place_in { u64 file, at; u32 device, _; };
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
@@ -180,13 +201,23 @@ struct {
 	__type(value, u8);
 } taken SEC(".maps");
 
-// uncached notes a page that a thread of the guest takes from the cache.
+// place_of says where a page of the cache lies.
+static __always_inline struct place_in place_of(struct folio *folio)
+{
+	struct inode *file = folio->mapping->host;
+	return (struct place_in){file->i_ino, folio->index / NEAR, file->i_sb->s_dev, 0};
+}
+
+#define RECLAIMS 0x800 // PF_MEMALLOC: the thread makes pages free
+
+// uncached notes a page that a thread of the guest takes from the cache because it needs room. (It also does so when it removes a file.)
 SEC("tp_btf/mm_filemap_delete_from_page_cache")
 int BPF_PROG(uncached, struct folio *folio)
 {
-	if (!look.open || !seat((u32)bpf_get_current_pid_tgid()))
+	struct task_struct *t = (struct task_struct *)bpf_get_current_task_btf();
+	if (!look.open || !(t->flags & RECLAIMS) || !seat(t->pid))
 		return 0;
-	struct place_in key = {folio->mapping->host->i_ino, folio->index / NEAR};
+	struct place_in key = place_of(folio);
 	u8 one = 1;
 	bpf_map_update_elem(&taken, &key, &one, BPF_ANY);
 	return 0;
@@ -199,7 +230,7 @@ int BPF_PROG(cached, struct folio *folio)
 	struct seat *a = seat((u32)bpf_get_current_pid_tgid());
 	if (!a)
 		return 0;
-	struct place_in key = {folio->mapping->host->i_ino, folio->index / NEAR};
+	struct place_in key = place_of(folio);
 	a->again = bpf_map_lookup_elem(&taken, &key) != 0;
 	a->again_call = call_of((struct task_struct *)bpf_get_current_task_btf(), 0);
 	return 0;
