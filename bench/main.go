@@ -4,6 +4,7 @@
 //
 //   - reading: the time and memory to read a large folder, with their limits;
 //   - tracers: the tracers, no tracing, and bpftrace;
+//   - observing: what tare observe costs what it observes;
 //   - ruler: the ruler, C, and hyperfine;
 //   - start: the start of a container by Tare, and by `crun run` or `runc run`;
 //   - ceiling: the requests a second that Tare can make with an engine that does nothing;
@@ -64,7 +65,7 @@ func run(ctx context.Context) (err error) {
 		name  string
 		run   func(ctx context.Context, dir string) error
 		asked bool // only if named: it takes long, or compares with nothing
-	}{{"reading", reading, false}, {"tracers", tracers, false}, {"ruler", rulers, false}, {"start", starts, false}, {"ceiling", ceiling, false}, {"itself", itself, false},
+	}{{"reading", reading, false}, {"tracers", tracers, false}, {"observing", observing, false}, {"ruler", rulers, false}, {"start", starts, false}, {"ceiling", ceiling, false}, {"itself", itself, false},
 		{"turns", turns, false}, {"memory", memories, false}, {"alike", alike, true}, {"injected", injected, true}}
 	only := os.Args[1:] // the named comparisons; none: all but the long ones
 	var names []string

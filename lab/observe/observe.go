@@ -27,6 +27,7 @@ import (
 type Options struct {
 	For      time.Duration
 	Counters bool                     // only what the kernel counts anyway, which costs the target less
+	Began    func()                   // called when the observation has begun; may be nil
 	Say      func(done time.Duration) // called after each part of the time; may be nil
 }
 
@@ -110,6 +111,9 @@ func Watch(ctx context.Context, target *live.Target, options Options) (_ *notebo
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.of.close()) }()
+	if options.Began != nil {
+		options.Began()
+	}
 	if err := w.look(ctx); err != nil {
 		return nil, err
 	}
