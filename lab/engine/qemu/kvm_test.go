@@ -64,20 +64,28 @@ func TestKVM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, k := range []engine.Kind{qemu.VM, qemu.VMCN, qemu.MicroVM} {
-		t.Run(k.String(), func(t *testing.T) {
+	for i, c := range []struct {
+		kind    engine.Kind
+		machine string
+	}{{qemu.VM, ""}, {qemu.VMCN, ""}, {qemu.MicroVM, ""}, {qemu.VM, "cache=none cpu=qemu64"}} {
+		k := c.kind
+		t.Run(k.String()+" "+c.machine, func(t *testing.T) {
 			t.Parallel()
 			if k.Platform == notebook.VMCN {
 				require.Program(t, "crun")
 			}
-			testKVM(t, k, init, kernel, accelerator, cpus[i%len(cpus)])
+			machine, err := notebook.ParseMachine(c.machine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			testKVM(t, k, machine, init, kernel, accelerator, cpus[i%len(cpus)])
 		})
 	}
 }
 
-func testKVM(t *testing.T, k engine.Kind, init string, kernel qemu.Kernel, accelerator string, cpu int) {
+func testKVM(t *testing.T, k engine.Kind, machine notebook.Machine, init string, kernel qemu.Kernel, accelerator string, cpu int) {
 	d, s := lab(t, k, init, 0, 0)
-	d.Kernel = kernel
+	d.Kernel, s.Machine = kernel, machine.Text()
 	s.Accelerator, s.Provisioning, s.CPUs, s.Instance.Cores, s.Instance.Memory = accelerator, notebook.Pinned, []int{cpu}, 1, 192<<20
 	ctx, cancel := context.WithTimeout(context.Background(), kvmTime)
 	defer cancel()
