@@ -63,9 +63,9 @@ type Bandwidth struct {
 	Throttled          time.Duration // added over CPUs
 }
 
-// Counted returns it; zeros if the group is gone.
+// Counted returns it. It fails if the group is gone.
 func (q *Quota) Counted() (b Bandwidth, err error) {
-	err = host.parse(q.Dir, "cpu.stat", func(text string) error {
+	err = host.parsePresent(q.Dir, "cpu.stat", func(text string) error {
 		n, err := pairs(text)
 		if err != nil {
 			return err

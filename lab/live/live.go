@@ -67,7 +67,8 @@ func Now(ctx context.Context) (guests []Guest, pids []int, err error) {
 		}
 		containers[id].PIDs = append(containers[id].PIDs, pid)
 	}
-	for _, g := range more(pids, containers) {
+	folders := shims(pids)
+	for _, g := range more(pids, folders, guests, containers) {
 		containers[g.ID] = g
 	}
 	if len(containers) > 0 {
@@ -76,7 +77,7 @@ func Now(ctx context.Context) (guests []Guest, pids []int, err error) {
 				g.Name = name
 			}
 		}
-		nameByShims(containers, pids)
+		nameByShims(containers, folders)
 	}
 	for _, g := range containers {
 		guests = append(guests, *g)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -61,9 +62,12 @@ func isRoots(pid int) bool {
 }
 
 // nameByShims names the containers of containerd that no engine has named, and says of which pods they are.
-func nameByShims(containers map[string]*Guest, pids []int) {
-	for _, folder := range shims(pids) {
+func nameByShims(containers map[string]*Guest, folders []string) {
+	for _, folder := range folders {
 		for id, g := range containers {
+			if g.dir != "" {
+				continue // it has a name of its own
+			}
 			text, err := readBounded(filepath.Join(folder, id, "config.json"), mostConfigured)
 			if err != nil {
 				continue
@@ -81,9 +85,9 @@ func nameByShims(containers map[string]*Guest, pids []int) {
 
 // more finds containers that the names of their cgroups do not show: those of containerd with names of their own, by their shims, and those of
 // LXC, by their monitors. known are those that were found.
-func more(pids []int, known map[string]*Guest) (found []*Guest) {
+func more(pids []int, folders []string, guests []Guest, known map[string]*Guest) (found []*Guest) {
 	first := map[string]int{} // by id: the container's first process
-	for _, folder := range shims(pids) {
+	for _, folder := range folders {
 		entries, err := os.ReadDir(folder)
 		if err != nil {
 			continue
@@ -95,19 +99,21 @@ func more(pids []int, known map[string]*Guest) (found []*Guest) {
 			}
 		}
 	}
-	for _, pid := range pids {
-		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if name := monitored(string(line)); err == nil && name != "" && isRoots(pid) {
-			for _, child := range pids {
-				if parent, err := proc.Parent(child); err == nil && parent == pid {
-					first[name] = child
-					break
-				}
-			}
+	inits(pids, first)
+	taken := map[int]bool{} // by another guest
+	for _, g := range guests {
+		for _, pid := range g.PIDs {
+			taken[pid] = true
 		}
 	}
-	for id, pid := range first {
-		if known[id] != nil || !slices.Contains(pids, pid) {
+	for _, g := range known {
+		for _, pid := range g.PIDs {
+			taken[pid] = true
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(first)) {
+		pid := first[id]
+		if known[id] != nil || taken[pid] || !slices.Contains(pids, pid) {
 			continue
 		}
 		dir, err := cgroup.Of(pid, "cpu")
@@ -118,9 +124,36 @@ func more(pids []int, known map[string]*Guest) (found []*Guest) {
 		if err != nil || !slices.Contains(inside, pid) || slices.Contains(inside, os.Getpid()) {
 			continue // it has no cgroup of its own
 		}
+		inside = slices.DeleteFunc(inside, func(pid int) bool { return taken[pid] })
+		for _, pid := range inside {
+			taken[pid] = true
+		}
 		found = append(found, &Guest{Guest: memory.Guest{Name: id, Kind: notebook.MemoryContainer, PIDs: inside}, ID: id, dir: dir})
 	}
 	return found
+}
+
+// inits finds the first processes of LXC's containers, by their names: they are the children of monitors outside of containers.
+func inits(pids []int, first map[string]int) {
+	monitors := map[int]string{}
+	for _, pid := range pids {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		name := monitored(string(line))
+		if err != nil || name == "" || !isRoots(pid) {
+			continue
+		}
+		if paths, err := cgroup.Paths(pid); err == nil && container(paths) == "" {
+			monitors[pid] = name
+		}
+	}
+	if len(monitors) == 0 {
+		return
+	}
+	for _, pid := range pids {
+		if parent, err := proc.Parent(pid); err == nil && monitors[parent] != "" {
+			first[monitors[parent]] = pid
+		}
+	}
 }
 
 // monitored is the name of the container that an LXC monitor with this command line keeps: "[lxc monitor] /var/lib/lxc NAME", or the arguments

@@ -259,7 +259,7 @@ func podGroups(guests []Guest, name string) (found []*Target, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if above := path.Dir(dir); onlyOf(guests, above, g) {
+		if above := path.Dir(dir); exists(path.Join(path.Dir(above), "cgroup.procs")) && onlyOf(guests, above, g) {
 			dirs[above] = g.Namespace + "/" + g.Pod
 		} else {
 			dirs[dir] = g.Namespace + "/" + g.Pod
@@ -271,17 +271,16 @@ func podGroups(guests []Guest, name string) (found []*Target, err error) {
 	return found, nil
 }
 
-// onlyOf reports whether all containers below a cgroup are of the pod of one of them.
+// onlyOf reports whether all processes in a cgroup are of the pod of one guest.
 func onlyOf(guests []Guest, above string, of Guest) bool {
+	var ofPod []int
 	for _, g := range guests {
-		if g.Pod == of.Pod && g.Namespace == of.Namespace || g.Kind == notebook.MemoryVM {
-			continue
-		}
-		if dir, err := groupOf(g.PIDs[0], g.ID); err == nil && strings.HasPrefix(dir, above+"/") {
-			return false
+		if g.Pod == of.Pod && g.Namespace == of.Namespace {
+			ofPod = append(ofPod, g.PIDs...)
 		}
 	}
-	return true
+	pids, err := cgroup.Procs(above)
+	return err == nil && !slices.ContainsFunc(pids, func(pid int) bool { return !slices.Contains(ofPod, pid) })
 }
 
 // podFolders are the folders of a pod's cgroup, by its UID, in the hierarchy by which the kernel schedules. The kubelet names them in one of

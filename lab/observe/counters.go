@@ -34,7 +34,11 @@ func (t *threadTimes) add(o threadTimes) {
 }
 
 // counting begins an account from counters.
-func (w *watch) counting(threads []engine.Thread) (account, error) {
+func (w *watch) counting() (account, error) {
+	threads, err := w.all()
+	if err != nil {
+		return nil, err
+	}
 	c := &counters{w: w, began: time.Now(), first: map[int]threadTimes{}, last: map[int]threadTimes{}, wall: map[string]float64{}}
 	if err := c.add(threads); err != nil {
 		return nil, err

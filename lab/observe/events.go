@@ -42,7 +42,7 @@ var tracers = []string{notebook.TracerScheduler, notebook.TracerMemory, notebook
 const countedPart = parts / 2
 
 // tracing begins an account from events. why says why the host has none.
-func (w *watch) tracing(threads []engine.Thread) (_ account, why string, err error) {
+func (w *watch) tracing() (_ account, why string, err error) {
 	kit, err := trace.OpenToWatch(tracers)
 	if err != nil {
 		return nil, "", err
@@ -62,6 +62,11 @@ func (w *watch) tracing(threads []engine.Thread) (_ account, why string, err err
 	}
 	if err != nil {
 		w.note(notebook.Say("cgroups-unread", "why", err))
+	}
+	threads, err := w.all()
+	if err != nil {
+		kit.Close()
+		return nil, "", err
 	}
 	e.trace = kit.Attach(trace.Target{Threads: threads, PID: w.target.PID, Cores: float64(len(w.cpus)), CPUs: w.cpus, Word: true, Each: true})
 	e.trace.Begin()

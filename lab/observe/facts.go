@@ -18,6 +18,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
+	"tare/lab/cgroup"
 	"tare/lab/dockerapi"
 	"tare/lab/proc"
 	"tare/notebook"
@@ -224,7 +225,7 @@ func goVersion(exe string) string {
 // byQuota is the number of CPUs of a runtime that looks at the quota, and at least that many.
 func (w *watch) byQuota(r *notebook.ObservedRuntime, least int) {
 	r.CPUs, r.By = len(w.cpus), notebook.RuntimeByAffinity
-	if q := w.o.Quota; q != nil {
+	if q, err := cgroup.QuotaOf(r.PID); err == nil && q != nil {
 		if n := max(least, int(math.Ceil(q.Cores))); n < r.CPUs {
 			r.CPUs, r.By = n, notebook.RuntimeByQuota
 		}

@@ -3,8 +3,11 @@
 package observe
 
 import (
+	"cmp"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"tare/lab/cgroup"
 	"tare/lab/proc"
@@ -25,8 +28,8 @@ func (w *watch) limits() error {
 		if err != nil && !w.over(pid) {
 			return err
 		}
-		if q != nil && (w.quota == nil || q.Cores < w.quota.Cores) {
-			w.quota = q
+		if q != nil && !slices.ContainsFunc(w.quotas, func(o limited) bool { return o.Dir == q.Dir }) {
+			w.quotas = append(w.quotas, limited{Quota: q})
 		}
 		m, err := cgroup.MemoryOf(pid)
 		if err != nil && !w.over(pid) {
@@ -36,17 +39,51 @@ func (w *watch) limits() error {
 			w.memory = m
 		}
 	}
-	if w.target.Dir == "" && w.memory != nil && w.memory.Limit == 0 {
-		w.memory = nil // a cgroup that a process shares with others says nothing about it
+	if m := w.memory; m != nil && m.Limit == 0 && (w.target.Dir == "" || !strings.Contains(m.Dir+"/", "/"+path.Base(w.target.Dir)+"/")) {
+		w.memory = nil // others are in that cgroup too
 	}
-	if q := w.quota; q != nil {
-		w.o.Quota = &notebook.ObservedQuota{Cgroup: q.Dir, Cores: q.Cores, PeriodS: q.Period.Seconds(), BurstS: q.Burst.Seconds()}
+	w.lastMemory = w.memory
+	return nil
+}
+
+// limited is a CPU limit, and what the kernel counted of it.
+type limited struct {
+	*cgroup.Quota
+	first, last cgroup.Bandwidth // when the observation began, and at the last look
+}
+
+// baseline reads what the kernel has counted until the observation begins.
+func (w *watch) baseline() error {
+	for i := range w.quotas {
+		q := &w.quotas[i]
 		var err error
-		if w.bandwidth, err = q.Counted(); err != nil {
+		if q.first, err = q.Counted(); err != nil {
 			return err
 		}
+		q.last = q.first
+	}
+	if w.memory != nil {
+		m, err := w.memory.Again()
+		if err != nil {
+			return err
+		}
+		w.memory, w.lastMemory = m, m
 	}
 	return nil
+}
+
+// recount reads it again. A cgroup that is gone keeps its last numbers.
+func (w *watch) recount() {
+	for i := range w.quotas {
+		if now, err := w.quotas[i].Counted(); err == nil {
+			w.quotas[i].last = now
+		}
+	}
+	if w.memory != nil {
+		if now, err := w.memory.Again(); err == nil {
+			w.lastMemory = now
+		}
+	}
 }
 
 // filled is which part of its limit a cgroup uses.
@@ -98,19 +135,24 @@ func (w *watch) allowed() error {
 	return nil
 }
 
-// throttled is for how long the CPU limit has held the target back since the beginning, in seconds added over CPUs.
-func (w *watch) throttled() float64 {
-	if w.quota == nil {
-		return 0
+// throttled is for how long CPU limits have held the target back since the beginning, in seconds added over CPUs.
+func (w *watch) throttled() (sum float64) {
+	for _, q := range w.quotas {
+		sum += (q.last.Throttled - q.first.Throttled).Seconds()
 	}
-	now, err := w.quota.Counted()
-	if err != nil || now.Throttled < w.bandwidth.Throttled { // the group is gone
-		return w.lastThrottled
+	return sum
+}
+
+// tightest notes the CPU limit that held the target back for the longest time or, if none did, the smallest.
+func (w *watch) tightest() {
+	if len(w.quotas) == 0 {
+		return
 	}
-	w.lastThrottled = (now.Throttled - w.bandwidth.Throttled).Seconds()
-	w.o.Quota.Periods, w.o.Quota.Exhausted = float64(now.Periods-w.bandwidth.Periods), float64(now.Exhausted-w.bandwidth.Exhausted)
-	w.o.Quota.LimitedS = w.lastThrottled
-	return w.lastThrottled
+	q := slices.MaxFunc(w.quotas, func(a, b limited) int {
+		return cmp.Or(cmp.Compare(a.last.Throttled-a.first.Throttled, b.last.Throttled-b.first.Throttled), cmp.Compare(b.Cores, a.Cores))
+	})
+	w.o.Quota = &notebook.ObservedQuota{Cgroup: q.Dir, Cores: q.Cores, PeriodS: q.Period.Seconds(), BurstS: q.Burst.Seconds(),
+		Periods: float64(q.last.Periods - q.first.Periods), Exhausted: float64(q.last.Exhausted - q.first.Exhausted), LimitedS: (q.last.Throttled - q.first.Throttled).Seconds()}
 }
 
 // cpuTimes are the user and system times of the target's processes since the beginning, as far as they were looked at.
@@ -123,14 +165,13 @@ type cpuTimes struct {
 func (c *cpuTimes) look(pids []int) error {
 	now := map[int]proc.Usage{}
 	for _, pid := range pids {
-		own, children, err := proc.Host.Usage(fmt.Sprintf("/proc/%d", pid))
+		own, _, err := proc.Host.Usage(fmt.Sprintf("/proc/%d", pid)) // without children, most of which were looked at themselves
 		if proc.Ended(err) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		own.Add(children)
 		now[pid] = own
 		if c.last != nil { // one that is new has used all of it since
 			before := c.last[pid]

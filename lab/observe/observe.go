@@ -61,10 +61,8 @@ type watch struct {
 	used    cpuTimes
 	guests  []live.Guest // that run on the host, for their names
 
-	memory        *cgroup.Memory // at the beginning
-	quota         *cgroup.Quota
-	bandwidth     cgroup.Bandwidth // of quota at the beginning
-	lastThrottled float64          // see throttled
+	memory, lastMemory *cgroup.Memory // when the observation began, and at the last look
+	quotas             []limited
 }
 
 // account is a way to see what the target's time goes on.
@@ -90,12 +88,13 @@ func Watch(ctx context.Context, target *live.Target, options Options) (_ *notebo
 	w.o = &notebook.Observation{Format: notebook.ObservationFormat, At: time.Now(), Figures: map[string]float64{}, Threads: []notebook.ObservedThreads{},
 		Ahead: []notebook.ObservedAhead{}, Runtimes: []notebook.ObservedRuntime{}, Said: []*notebook.Message{}}
 	w.o.Target = notebook.ObservedTarget{Name: target.Name, Kind: target.Kind, ID: target.ID, Cgroup: target.Dir}
-	threads, err := w.fresh()
-	if err != nil {
+	if threads, err := w.fresh(); err != nil {
 		return nil, err
-	}
-	if len(threads) == 0 {
+	} else if len(threads) == 0 {
 		return nil, fmt.Errorf("%s: %w", target.Name, ErrEnded)
+	}
+	if target.Dir != "" && !slices.Contains(w.pids, target.PID) {
+		target.PID = w.pids[0]
 	}
 	if err := w.limits(); err != nil {
 		return nil, err
@@ -104,13 +103,13 @@ func Watch(ctx context.Context, target *live.Target, options Options) (_ *notebo
 		return nil, err
 	}
 	w.facts(ctx)
-	if err := w.used.look(w.pids); err != nil {
-		return nil, err
-	}
-	if w.of, err = w.begin(threads); err != nil {
+	if w.of, err = w.begin(); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.of.close()) }()
+	if err := w.baseline(); err != nil {
+		return nil, err
+	}
 	if options.Began != nil {
 		options.Began()
 	}
@@ -125,16 +124,29 @@ func Watch(ctx context.Context, target *live.Target, options Options) (_ *notebo
 }
 
 // begin begins with the account that the host supports: from events, unless only counters are wanted or the host has no more.
-func (w *watch) begin(threads []engine.Thread) (account, error) {
+func (w *watch) begin() (account, error) {
 	if w.options.Counters {
-		return w.counting(threads)
+		return w.counting()
 	}
-	a, why, err := w.tracing(threads)
+	a, why, err := w.tracing()
 	if err != nil || a != nil {
 		return a, err
 	}
 	w.note(notebook.Say("observed-by-counters", "why", why))
-	return w.counting(threads)
+	return w.counting()
+}
+
+// all are the target's threads now. What was read before took its time.
+func (w *watch) all() ([]engine.Thread, error) {
+	w.seen = map[int]string{}
+	threads, err := w.fresh()
+	if err == nil && len(threads) == 0 {
+		err = fmt.Errorf("%s: %w", w.target.Name, ErrEnded)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return threads, w.used.look(w.pids)
 }
 
 // note adds what could not be seen, once.
@@ -194,6 +206,7 @@ func (w *watch) look(ctx context.Context) error {
 		if err := w.used.look(w.pids); err != nil {
 			return err
 		}
+		w.recount()
 		wall, seconds, err := w.of.slice()
 		if err != nil {
 			return err
@@ -213,13 +226,14 @@ func (w *watch) look(ctx context.Context) error {
 		case !alive:
 			w.o.Ended = true
 			return nil
-		case ctx.Err() != nil:
-			w.o.Cut = true
-			return nil
 		}
 		threads, err := w.fresh()
 		if err != nil {
 			return err
+		}
+		if ctx.Err() != nil {
+			w.o.Cut = true
+			return nil
 		}
 		if len(threads) > 0 {
 			if err := w.of.add(threads); err != nil {
@@ -304,12 +318,8 @@ func (w *watch) finish() {
 		w.o.Seconds += s.Seconds
 	}
 	w.o.Target.Processes, w.o.Target.Threads = len(w.pids), len(w.seen)
-	w.throttled()
-	if w.memory != nil {
-		now, err := w.memory.Again()
-		if err != nil { // it is gone with the target
-			now = w.memory
-		}
+	w.tightest()
+	if now := w.lastMemory; now != nil {
 		w.o.Memory = &notebook.ObservedMemory{Cgroup: now.Dir, Limit: now.Limit, Used: now.Used, Files: now.Files,
 			AtLimit: now.AtLimit - w.memory.AtLimit, Refaults: -1, Killed: max(0, now.Killed-w.memory.Killed)}
 		if now.Refaults >= 0 && w.memory.Refaults >= 0 {

@@ -48,9 +48,9 @@ func role(name string) uint32 {
 
 // look mirrors the struct of that name in bpf/trace.h.
 type look struct {
-	Zero                                                                                   uint64
-	Cores, Follow, Stacks, Events, Gather, Seeded, Open, Spans, Main, Dying, Each, Unified uint32
-	Begin, End, Died, Offset, Synced                                                       uint64
+	Zero                                                                                                uint64
+	Cores, Follow, Stacks, Events, Gather, Seeded, Open, Spans, Main, Dying, Each, Unified, Queues, Pad uint32
+	Begin, End, Died, Offset, Synced                                                                    uint64
 }
 
 // The number of seats, and the size of each in bytes (bpf/trace.h).
@@ -64,8 +64,8 @@ const (
 	gatherAt = 24
 	openAt   = 32
 	spansAt  = 36
-	beginAt  = 56
-	endAt    = 64
+	beginAt  = 64
+	endAt    = 72
 )
 
 // clock reads the clock that the programs use, in nanoseconds.

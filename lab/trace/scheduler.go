@@ -158,6 +158,9 @@ func (s *span) last(l look, state uint64, reason int) {
 	if share := min(able, uint64(l.Cores)); runs < share {
 		run = time * runs / share
 		core := (time - run) * ready / (ready + throttled)
+		if throttled > 0 && l.Queues != 0 { // as the programs do
+			core = 0
+		}
 		s.Wall[wallCore] += core
 		s.Wall[wallThrottled] += time - run - core
 	}

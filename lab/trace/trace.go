@@ -284,6 +284,9 @@ func loadPrograms(spec *ebpf.CollectionSpec, names []string) (*ebpf.Collection, 
 	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool {
 		return !slices.Contains(names, name) && !slices.Contains(following, name)
 	})
+	maps.DeleteFunc(spec.Maps, func(name string, _ *ebpf.MapSpec) bool { // those of programs that are not loaded
+		return slices.Contains([]string{"stints", "ahead", "ended"}, name) && !slices.Contains(names, "watched") || name == "taken" && !slices.Contains(names, "cached")
+	})
 	return ebpf.NewCollection(spec)
 }
 

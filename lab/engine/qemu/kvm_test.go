@@ -65,11 +65,11 @@ func TestKVM(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, c := range []struct {
-		kind    engine.Kind
-		machine string
-	}{{qemu.VM, ""}, {qemu.VMCN, ""}, {qemu.MicroVM, ""}, {qemu.VM, "cache=none cpu=qemu64"}} {
+		kind          engine.Kind
+		name, machine string
+	}{{qemu.VM, "", ""}, {qemu.VMCN, "", ""}, {qemu.MicroVM, "", ""}, {qemu.VM, "-confined", "cache=none confined"}} {
 		k := c.kind
-		t.Run(k.String()+" "+c.machine, func(t *testing.T) {
+		t.Run(k.String()+c.name, func(t *testing.T) {
 			t.Parallel()
 			if k.Platform == notebook.VMCN {
 				require.Program(t, "crun")

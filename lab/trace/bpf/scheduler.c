@@ -14,12 +14,6 @@ u8 node_of[MAX_CPUS];    // NUMA node, by CPU
 #define ONE_THROTTLED (1ull << 20)
 #define NUMBERS ((1ull << 30) - 1)
 
-// throttles_threads reports whether the kernel throttles each thread by itself. Older ones throttle a queue with all threads in it.
-static __always_inline _Bool throttles_threads(void)
-{
-	return bpf_core_field_exists(((struct task_struct___throttled *)0)->throttled);
-}
-
 // charge adds a time to wall, in which the given numbers of the guest's threads ran, were ready and were throttled. The share of a core that
 // could have been used and was not is charged to what kept the thread from using it. With sign -1 the time is taken back.
 static __always_inline void charge(struct span *p, u64 time, u64 numbers, u32 reason, int sign)
@@ -321,6 +315,8 @@ static __always_inline u64 enters(struct sums *s, struct span *p, struct seat *b
 				b->reason = reason(t, b, 0);
 			u32 r = b->reason;
 			*why = r;
+			if (b->again && (r == MEMORY || r == BLOCK))
+				b->again = 0;
 			if (r < REASONS) {
 				MASK(r, 7);
 				spent(p, b, OFF + r, off - ready);

@@ -148,6 +148,7 @@ int seed(struct bpf_iter__task *ctx)
 			each(a)->base = t->se.sum_exec_runtime;
 	} else
 		based(a, t);
+	look.queues = !throttles_threads();
 	look.seeded++;
 	return 0;
 }

@@ -129,9 +129,11 @@ static __always_inline struct seat *place(u32 id, u32 i)
 // seat returns the seat of a thread; 0 if the thread is not one of the guest's.
 static __always_inline struct seat *seat(u32 id)
 {
+	if (!id)
+		return 0; // idle
 	struct seat *a = place(id, 0);
 	if (a->id == id)
-		return id ? a : 0;
+		return a;
 	if (!a->shared)
 		return 0;
 	for (int i = 1; i < PLACES; i++) {
@@ -184,6 +186,8 @@ struct look {
 	u32 dying; // the process has ended, and its ruler has not run since
 	u32 each;  // gather what each thread did, and behind whom it waited
 	u32 unified; // cgroups are told apart by their place in version 2
+	u32 queues; // the kernel throttles whole queues, not threads
+	u32 _;
 	u64 begin, end;
 	u64 died;   // when the trial's process ended
 	u64 offset; // from the run queues' clock to CLOCK_MONOTONIC
@@ -225,6 +229,12 @@ static __always_inline struct seat *new_seat(u32 id, u32 role)
 		return a;
 	}
 	return 0;
+}
+
+// throttles_threads reports whether the kernel throttles each thread by itself. Older ones throttle a queue with all threads in it.
+static __always_inline _Bool throttles_threads(void)
+{
+	return bpf_core_field_exists(((struct task_struct___throttled *)0)->throttled);
 }
 
 #define TWO(n) n, n

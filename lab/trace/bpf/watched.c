@@ -231,7 +231,7 @@ int BPF_PROG(cached, struct folio *folio)
 	if (!a)
 		return 0;
 	struct place_in key = place_of(folio);
-	a->again = bpf_map_lookup_elem(&taken, &key) != 0;
+	a->again |= bpf_map_lookup_elem(&taken, &key) != 0; // until it has waited
 	a->again_call = call_of((struct task_struct *)bpf_get_current_task_btf(), 0);
 	return 0;
 }
