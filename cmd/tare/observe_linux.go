@@ -23,10 +23,10 @@ func observeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "observe CONTAINER|POD|VM|UNIT|PID|CGROUP",
 		Short: "Show what slows something that runs: its CPU limit, its neighbours, memory, disks",
-		Long: `Observes one target that runs on this host, no matter who started it, and does not reconfigure it. The target is a container by
-its name or ID (Docker, Podman, CRI-O, containerd, LXC), a Kubernetes pod by NAME or NAMESPACE/NAME, a VM by the name of the QEMU
-guest, a systemd unit, a process with its descendants by its PID, or a cgroup by its path. --compose and --service name a running
-service of a Compose file.
+		Long: `Observes one target that runs on this host, no matter who started it, and does not reconfigure it. The target is a container, by
+its name or ID (Docker, Podman, CRI-O, containerd, LXC), or a Kubernetes pod, by NAME or NAMESPACE/NAME. It can also be a VM, by the
+name of the QEMU guest, a systemd unit, a process with its descendants, by its PID, or a cgroup, by its path. --compose and
+--service name a running service of a Compose file.
 
 Tare divides the time into running, throttled, run-queue wait, waiting for memory and for disks, and other waits. The parts add up to
 the time. It names who had the CPUs while the target waited. Intervals show how much the shares differed between twenty parts of the
