@@ -57,6 +57,9 @@ func TestObservedInEachEngine(t *testing.T) {
 		t.Run(strings.ReplaceAll(c.platform, ":", "-"), func(t *testing.T) {
 			h := newHost(t)
 			need(t, has(c.program), c.program)
+			if c.kind == notebook.TargetPod {
+				startPods(t)
+			}
 			mark := fmt.Sprint("busy", os.Getpid()) // an argument that no other process has
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
@@ -85,6 +88,38 @@ func TestObservedInEachEngine(t *testing.T) {
 			}
 		})
 	}
+}
+
+// startPods starts a containerd of the test's own, which makes pods, and has CONTAINERD_ADDRESS name it.
+func startPods(t *testing.T) {
+	t.Helper()
+	for _, tool := range []string{"ctr", "runc", "gcc", "/usr/lib/cni/ptp"} {
+		need(t, has(tool), tool)
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "tare-pods-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := func(what string) error {
+		out, err := exec.Command("../../scripts/containerd", what, dir).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("scripts/containerd %s: %w: %s", what, err, out)
+		}
+		return nil
+	}
+	t.Cleanup(func() {
+		if err := script("stop"); err != nil {
+			t.Error(err)
+			return // its mounts may still be there
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := script("start"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CONTAINERD_ADDRESS", filepath.Join(dir, "containerd.sock"))
 }
 
 // nameOf waits until a process with the mark runs in a guest, and returns the guest's name: of a pod the pod's, of a cgroup its path.
