@@ -23,17 +23,17 @@ func observeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "observe CONTAINER|POD|VM|UNIT|PID|CGROUP",
 		Short: "Show what slows something that runs: its CPU limit, its neighbours, memory, disks",
-		Long: `Observes one target that runs on this host, no matter who started it, and does not reconfigure it. The target is a container, by
-its name or ID (Docker, Podman, CRI-O, containerd, LXC), or a Kubernetes pod, by NAME or NAMESPACE/NAME. It can also be a VM, by the
-name of the QEMU guest, a systemd unit, a process with its descendants, by its PID, or a cgroup, by its path. --compose and
---service name a running service of a Compose file.
+		Long: `Observes one target that runs on this host, no matter who started it, and does not reconfigure it. The target is a
+container, by its name or ID (Docker, Podman, CRI-O, containerd, LXC), or a Kubernetes pod, by NAME or NAMESPACE/NAME.
+It can also be a VM, by the name of the QEMU guest, a systemd unit, a process with its descendants, by its PID, or a
+cgroup, by its path. --compose and --service name a running service of a Compose file.
 
-Tare divides the time into running, throttled, run-queue wait, waiting for memory and for disks, and other waits. The parts add up to
-the time. It names who had the CPUs while the target waited. Intervals show how much the shares differed between twenty parts of the
-time. They do not predict another hour.
+Tare divides the time into running, throttled, run-queue wait, waiting for memory and for disks, and other waits. The
+parts add up to the time. It names who had the CPUs while the target waited. Intervals show how much the shares
+differed between twenty parts of the time. They do not predict another hour.
 
-BPF programs run at every context switch on the host. --counters only reads what the kernel counts anyway: it costs less, and does
-not say who had the CPUs or for what all threads waited.`,
+BPF programs run at every context switch on the host. --counters only reads what the kernel counts anyway: it costs
+less, and does not say who had the CPUs or for what all threads waited.`,
 		Example: "  sudo tare observe web --for 60s\n  sudo tare observe --compose compose.yaml --service web\n  sudo tare observe nginx.service --watch\n  sudo tare observe 4711 --for 10s --format json",
 		Args: func(c *cobra.Command, args []string) error {
 			switch compose := o.compose != "" || o.service != ""; {

@@ -132,7 +132,7 @@ func (h *testHost) nameOf(ctx context.Context, ended chan error, kind, mark stri
 		}
 		for _, g := range guests {
 			switch {
-			case kind == notebook.TargetVM && g.Kind == notebook.MemoryVM && h.busy(g.PIDs[0]):
+			case kind == notebook.TargetVM && g.Kind == notebook.MemoryVM && named(g.PIDs[0], h.state) && h.busy(g.PIDs[0]): // other tests have VMs too
 				return g.Name
 			case !slices.ContainsFunc(g.PIDs, func(pid int) bool { return named(pid, mark) }):
 			case kind == notebook.TargetPod && g.Pod != "":
