@@ -20,7 +20,7 @@ func TestMinorOf(t *testing.T) {
 	}
 }
 
-// This program was built with Go; a shell was not; a folder is no program.
+// This program was built with Go; a shell was not, and a folder is not a program at all.
 func TestGoVersion(t *testing.T) {
 	if got, want := goVersion("/proc/self/exe"), strings.TrimPrefix(runtime.Version(), "go"); got != want {
 		t.Errorf("%q, want %q", got, want)
