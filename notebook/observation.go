@@ -30,6 +30,7 @@ type Observation struct {
 	Target  ObservedTarget `json:"target"`
 	Ended   bool           `json:"ended,omitempty"`       // the target ended before the time was over
 	Cut     bool           `json:"interrupted,omitempty"` // a user interrupted the observation
+	Stopped int            `json:"stopped,omitempty"`     // processes that a signal or a debugger had stopped at the end
 
 	Tier    int               `json:"tier"`    // TierEvents: from every switch of its threads; TierCounters: from what the kernel counts anyway
 	Slices  []ObservedSlice   `json:"slices"`  // parts of the time, as long as each other, in order; the last may be shorter
@@ -140,6 +141,9 @@ type ObservedRuntime struct {
 	Version string `json:"version,omitempty"`
 	CPUs    int    `json:"cpus"` // 0: not known
 	By      string `json:"by"`   // what says so: RuntimeBy…
+
+	Limit   float64 `json:"limit,omitempty"`    // the CPU limit in force on the process, in cores; 0: none
+	PeriodS float64 `json:"period_s,omitempty"` // its period
 }
 
 // What says for how many CPUs a runtime runs.

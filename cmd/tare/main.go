@@ -145,6 +145,8 @@ func flagError(c *cobra.Command, err error) error {
 			allowed = "a whole number"
 		case "duration":
 			allowed = "a time such as 90s, 10m or 1h30m"
+		case "bool":
+			allowed = "true or false"
 		}
 		err = fmt.Errorf("--%s %q: must be %s", f.Name, bad.GetValue(), allowed)
 	}

@@ -37,8 +37,10 @@ less, and does not say who had the CPUs or for what all threads waited.`,
 		Example: "  sudo tare observe web --for 60s\n  sudo tare observe --compose compose.yaml --service web\n  sudo tare observe nginx.service --watch\n  sudo tare observe 4711 --for 10s --format json",
 		Args: func(c *cobra.Command, args []string) error {
 			switch compose := o.compose != "" || o.service != ""; {
-			case compose && (o.compose == "" || o.service == ""):
-				return errors.New("observe: --compose or --service is missing; give both")
+			case compose && o.compose == "":
+				return errors.New("--service needs --compose FILE")
+			case compose && o.service == "":
+				return errors.New("--compose needs --service NAME")
 			case compose && len(args) > 0:
 				return fmt.Errorf("observe %q: --compose and --service name a target already; leave out one of the two", args[0])
 			case !compose && len(args) != 1:
@@ -85,7 +87,10 @@ func (o *observing) run(ctx context.Context, args []string) error {
 		if err := o.show(observed.From(seen)); err != nil {
 			return err
 		}
-		if !o.watch || seen.Ended || seen.Cut {
+		switch {
+		case seen.Cut && !o.watch:
+			return exit(interrupted)
+		case !o.watch || seen.Ended || seen.Cut: // an interrupt is how --watch ends
 			return nil
 		}
 	}

@@ -239,7 +239,7 @@ func TestWithDockerObserved(t *testing.T) {
 		t.Error(text)
 	}
 	for want, args := range map[string][]string{
-		"--compose or --service is missing; give both":                            {"--compose", file},
+		"--compose needs --service NAME":                                          {"--compose", file},
 		"--service db: is not running; must be one of web":                        {"--compose", file, "--service", "db"},
 		`"tare-no-such-thing": no running container`:                              {"tare-no-such-thing"},
 		"--for 10ms: must be at least 1s":                                         {name, "--for", "10ms"},

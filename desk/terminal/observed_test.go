@@ -45,8 +45,8 @@ func TestObservation(t *testing.T) {
 			o.Quota = &notebook.ObservedQuota{Cgroup: "/sys/fs/cgroup/docker/0a", Cores: 1, PeriodS: 0.1, BurstS: 0.05, Periods: 600, Exhausted: 298, LimitedS: 30}
 			o.Runtimes = []notebook.ObservedRuntime{
 				{Process: "java", PID: 4711, Runtime: notebook.RuntimeJVM, CPUs: 1, By: notebook.RuntimeByQuota},
-				{Process: "api", PID: 4712, Runtime: notebook.RuntimeGo, Version: "1.22.1", CPUs: 2, By: notebook.RuntimeByAffinity},
-				{Process: "nginx", PID: 4713, Runtime: notebook.RuntimeNginx, CPUs: 4, By: notebook.RuntimeByCount},
+				{Process: "api", PID: 4712, Runtime: notebook.RuntimeGo, Version: "1.22.1", CPUs: 2, By: notebook.RuntimeByAffinity, Limit: 1, PeriodS: 0.1},
+				{Process: "nginx", PID: 4713, Runtime: notebook.RuntimeNginx, CPUs: 4, By: notebook.RuntimeByCount, Limit: 1, PeriodS: 0.1},
 			}
 			o.Threads = []notebook.ObservedThreads{
 				{Process: "java", Thread: "worker-*", Threads: 4, Wall: map[string]float64{notebook.WallUser: 30.5, notebook.WallThrottled: 55, notebook.WallCore: 1.2}},

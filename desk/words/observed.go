@@ -3,6 +3,7 @@ package words
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"tare/desk/observed"
 	"tare/notebook"
@@ -74,6 +75,9 @@ func Observed(a *observed.Answer) string {
 	s += fmt.Sprintf(": %s in %s at the end; CPUs %s of the host's %d", Count(t.Threads, "thread"), processes(t.Processes), t.CPUs, t.HostCPUs)
 	if q := a.Quota; q != nil {
 		s += fmt.Sprintf("; CPU limit %s", cores(q.Cores))
+		if a.Target.Cgroup != "" && strings.HasPrefix(q.Cgroup, a.Target.Cgroup+"/") {
+			s += " on a part of it"
+		}
 	}
 	return s
 }
@@ -93,6 +97,12 @@ func ObservedFindings(a *observed.Answer) (all []string) {
 	running := a.Of(notebook.WallUser).Share.Value + a.Of(notebook.WallSystem).Share.Value
 	idle := a.Idling()
 	switch {
+	case len(a.Slices) < fewestParts && len(a.Held) == 0:
+		all = append(all, "It was observed too briefly to say what held it back.")
+	case len(a.Held) == 0 && a.Stopped > 0:
+		all = append(all, Capital(processes(a.Stopped))+" of it stood still at the end, stopped by a signal (SIGSTOP) or by a debugger.")
+	case len(a.Held) == 0 && a.Tier == notebook.TierCounters && queued(a) >= observed.Worth*a.Seconds:
+		all = append(all, fmt.Sprintf("Its threads waited for a CPU for %s, summed over them. The counters do not say whether others of its threads ran then; without --counters Tare does.", Duration(queued(a))))
 	case len(a.Held) == 0 && a.Tier == notebook.TierCounters:
 		all = append(all, "The counters show no shortage. It ran for "+Percent(running, 0)+" of the time; for what it waited in the rest they do not say.")
 	case len(a.Held) == 0 && idle >= 0.5:
@@ -103,6 +113,17 @@ func ObservedFindings(a *observed.Answer) (all []string) {
 		all = append(all, "No shortage was found: none took 1 % of the time with an interval above zero.")
 	}
 	return all
+}
+
+// fewestParts is how many parts of the time an answer needs at least.
+const fewestParts = 5
+
+// queued is for how long the target's threads waited for a CPU, summed over them.
+func queued(a *observed.Answer) (sum float64) {
+	for _, t := range a.Threads {
+		sum += t.Wall[notebook.WallCore]
+	}
+	return sum
 }
 
 // held is the sentence for one thing that held the target back.
@@ -221,7 +242,7 @@ func ObservedFacts(a *observed.Answer) (all []string) {
 		all = append(all, line+".")
 	}
 	for _, r := range a.Runtimes {
-		all = append(all, runtimeFact(a, r))
+		all = append(all, runtimeFact(r))
 	}
 	if m := a.Memory; m != nil && m.Limit > 0 && float64(m.Used) >= near*float64(m.Limit) {
 		all = append(all, fmt.Sprintf("Memory: %s of %s used, %s of that by cached files; use reached the limit %s.", Bytes(m.Used), Bytes(m.Limit), Bytes(m.Files), times(m.AtLimit)))
@@ -263,14 +284,14 @@ var runtimeReasons = map[string]string{
 }
 
 // runtimeFact says for how many CPUs a runtime runs, and how that goes with the limit.
-func runtimeFact(a *observed.Answer, r notebook.ObservedRuntime) string {
+func runtimeFact(r notebook.ObservedRuntime) string {
 	name := r.Runtime
 	if r.Version != "" {
 		name += " " + Plain(r.Version)
 	}
 	text := fmt.Sprintf("%s (PID %d, %s) uses up to %s (%s)", Plain(r.Process), r.PID, name, Count(r.CPUs, "CPU"), runtimeReasons[r.By])
-	if q := a.Quota; q != nil && r.CPUs > 0 && float64(r.CPUs) >= math.Ceil(q.Cores)+1 {
-		text += fmt.Sprintf(". If all are busy, they spend the limit in %s of each period of %s", Duration(q.Cores*q.PeriodS/float64(r.CPUs)), Duration(q.PeriodS))
+	if r.Limit > 0 && r.CPUs > 0 && float64(r.CPUs) >= math.Ceil(r.Limit)+1 {
+		text += fmt.Sprintf(". If all are busy, they spend the limit in %s of each period of %s", Duration(r.Limit*r.PeriodS/float64(r.CPUs)), Duration(r.PeriodS))
 	}
 	return text + "."
 }
@@ -285,7 +306,7 @@ func ObservedCost(a *observed.Answer) string {
 		return "Source: every context switch. What the observation costs was not counted."
 	}
 	text := fmt.Sprintf("Source: every context switch. Over the whole host Tare's BPF programs used %s of one CPU", Percent(c.Seconds/c.Of, 2))
-	if c.OfRunning > 0 {
+	if c.OfRunning > c.Seconds {
 		text += fmt.Sprintf(", as much as %s of the target's CPU time", Percent(c.Seconds/c.OfRunning, 1))
 	}
 	return text + fmt.Sprintf(": they ran %s times for %s each in %s.", Thousands(c.Runs), Duration(c.Seconds/float64(c.Runs)), Duration(c.Of))

@@ -149,6 +149,14 @@ func findProcess(pid int) (*Target, error) {
 	if name == "" {
 		return nil, fmt.Errorf("process %d does not exist; name a running one", pid)
 	}
+	if status, err := proc.Host.Read(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
+		if of := proc.Field(status, "Tgid"); of != strconv.Itoa(pid) {
+			return nil, fmt.Errorf("%d is a thread of process %s; name that", pid, of)
+		}
+	}
+	if over, err := proc.Zombie(pid); err == nil && over {
+		return nil, fmt.Errorf("process %d has ended, and its parent has not waited for it yet", pid)
+	}
 	t.Name = fmt.Sprintf("%s %d", name, pid)
 	if guest, is := vm(pid); is {
 		t.Name, t.Kind = guest, notebook.TargetVM

@@ -44,6 +44,7 @@ func (w *watch) counting() (account, error) {
 		return nil, err
 	}
 	w.o.Tier = notebook.TierCounters
+	w.note(notebook.Say("short-threads-unseen"))
 	on, err := proc.Setting("/proc/sys/kernel/task_delayacct")
 	if err != nil || on == "0" {
 		w.note(notebook.Say("disk-waits-uncounted"))

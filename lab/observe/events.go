@@ -223,6 +223,9 @@ func (e *events) who(a trace.Ahead) notebook.ObservedAhead {
 	case a.Group > root && e.names[a.Group] != "" && e.names[a.Group] != "/":
 		return notebook.ObservedAhead{Kind: notebook.AheadGroup, Name: e.group(e.names[a.Group])}
 	}
+	if a.Process == os.Getpid() {
+		return notebook.ObservedAhead{Kind: notebook.AheadProcess, Name: "tare, which observes"}
+	}
 	name := proc.Name(a.Process)
 	kind := notebook.AheadProcess
 	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", a.Process)); err != nil && exe == "" && kernelThread(a.Process) {

@@ -193,11 +193,20 @@ func (w *watch) runtimes() {
 		} else {
 			continue
 		}
-		w.o.Runtimes = append(w.o.Runtimes, r)
+		w.o.Runtimes = append(w.o.Runtimes, limitedRuntime(r))
 	}
 	if workers > 0 {
-		w.o.Runtimes = append(w.o.Runtimes, notebook.ObservedRuntime{Process: proc.Name(nginx), PID: nginx, Runtime: notebook.RuntimeNginx, CPUs: workers, By: notebook.RuntimeByCount})
+		r := notebook.ObservedRuntime{Process: proc.Name(nginx), PID: nginx, Runtime: notebook.RuntimeNginx, CPUs: workers, By: notebook.RuntimeByCount}
+		w.o.Runtimes = append(w.o.Runtimes, limitedRuntime(r))
 	}
+}
+
+// limitedRuntime adds the CPU limit of the process.
+func limitedRuntime(r notebook.ObservedRuntime) notebook.ObservedRuntime {
+	if q, err := cgroup.QuotaOf(r.PID); err == nil && q != nil {
+		r.Limit, r.PeriodS = q.Cores, q.Period.Seconds()
+	}
+	return r
 }
 
 // mostProgram is the largest program that is asked for its version of Go, in bytes. The program is the target's, and may be made to harm

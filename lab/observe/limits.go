@@ -28,6 +28,9 @@ func (w *watch) limits() error {
 		if err != nil && !w.over(pid) {
 			return err
 		}
+		if w.target.Dir == "" && pid != w.target.PID {
+			continue // of a process, its own limit counts, not one of its descendants'
+		}
 		if q != nil && !slices.ContainsFunc(w.quotas, func(o limited) bool { return o.Dir == q.Dir }) {
 			w.quotas = append(w.quotas, limited{Quota: q})
 		}

@@ -63,6 +63,7 @@ type watch struct {
 
 	memory, lastMemory *cgroup.Memory // when the observation began, and at the last look
 	quotas             []limited
+	off                float64 // see mostOff: of the part that was off most
 }
 
 // account is a way to see what the target's time goes on.
@@ -215,7 +216,7 @@ func (w *watch) look(ctx context.Context) error {
 			part, off := between(before, wall, slice)
 			w.o.Slices = append(w.o.Slices, notebook.ObservedSlice{Seconds: slice, Wall: part})
 			if off > mostOff && off*slice > leastOff {
-				w.note(notebook.Say("account-off", "share", off))
+				w.off = max(w.off, off)
 			}
 		}
 		before, at = wall, seconds
@@ -319,6 +320,14 @@ func (w *watch) finish() {
 	}
 	w.o.Target.Processes, w.o.Target.Threads = len(w.pids), len(w.seen)
 	w.tightest()
+	if w.off > 0 {
+		w.note(notebook.Say("account-off", "share", w.off))
+	}
+	for _, pid := range w.pids[:min(len(w.pids), mostAsked)] {
+		if stopped, err := proc.Stopped(pid); err == nil && stopped {
+			w.o.Stopped++
+		}
+	}
 	if now := w.lastMemory; now != nil {
 		w.o.Memory = &notebook.ObservedMemory{Cgroup: now.Dir, Limit: now.Limit, Used: now.Used, Files: now.Files,
 			AtLimit: now.AtLimit - w.memory.AtLimit, Refaults: -1, Killed: max(0, now.Killed-w.memory.Killed)}

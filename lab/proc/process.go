@@ -91,6 +91,13 @@ func (t Tree) Ending(dir string) (bool, error) {
 	return err == nil && of[0]&exiting != 0, err
 }
 
+// Stopped reports whether a signal or a debugger has stopped a process.
+func Stopped(pid int) (bool, error) {
+	status, err := Host.Read(fmt.Sprintf("/proc/%d/status", pid))
+	state := Field(status, "State")
+	return strings.HasPrefix(state, "T") || strings.HasPrefix(state, "t"), err
+}
+
 // Zombie reports whether all threads of a process have ended, and it is only listed until its parent has waited for it; it does so, too, if it
 // is not listed any more.
 func Zombie(pid int) (bool, error) {
