@@ -21,9 +21,9 @@ const observingTrips = 10_000
 
 // observing measures what `tare observe` costs two processes that only wake each other, wherever the scheduler puts them.
 func observing(ctx context.Context, dir string) error {
-	program := filepath.Join(dir, "pingpong")
-	if said, err := exec.CommandContext(ctx, "cc", "-O2", "-static", "-o", program, "workloads/pingpong/pingpong.c").CombinedOutput(); err != nil {
-		return fmt.Errorf("cc pingpong.c: %w: %s", err, said)
+	program, err := pingpong(ctx, dir)
+	if err != nil {
+		return err
 	}
 	answer := filepath.Join(dir, "answer")
 	return comparison{

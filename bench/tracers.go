@@ -37,10 +37,10 @@ var theirs []byte
 
 // tracers measures what tracing costs two processes that only wake each other, next to bpftrace, which does a part of the same. They are plain
 // processes, not guests, because the comparison is about the tracers.
-func tracers(ctx context.Context, dir string) (err error) {
-	program := filepath.Join(dir, "pingpong")
-	if said, err := exec.CommandContext(ctx, "cc", "-O2", "-static", "-o", program, "workloads/pingpong/pingpong.c").CombinedOutput(); err != nil {
-		return fmt.Errorf("cc pingpong.c: %w: %s", err, said)
+func tracers(ctx context.Context, dir string) error {
+	program, err := pingpong(ctx, dir)
+	if err != nil {
+		return err
 	}
 	// The tracers follow the children of the threads that they know, but Go may start a new thread at any time.
 	runtime.LockOSThread()
@@ -85,6 +85,15 @@ func tracers(ctx context.Context, dir string) (err error) {
 		broken = errors.Join(broken, err)
 	}
 	return broken
+}
+
+// pingpong compiles the program that passes a number to and fro.
+func pingpong(ctx context.Context, dir string) (program string, err error) {
+	program = filepath.Join(dir, "pingpong")
+	if said, err := exec.CommandContext(ctx, "cc", "-O2", "-static", "-o", program, "workloads/pingpong/pingpong.c").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("cc pingpong.c: %w: %s", err, said)
+	}
+	return program, nil
 }
 
 // traced runs once while the kit's tracers are attached, and checks that the named tracer saw the switches.

@@ -195,7 +195,7 @@ func (b *book) versus() (all []*Account) {
 			if a.Overhead.Value < 0 {
 				a = b.account(p, v, Against{Provisioning: x.Provisioning})
 			}
-			if a.Significant() && !a.NearZero() {
+			if a.Divisible() {
 				all = append(all, a)
 			}
 		}
@@ -233,7 +233,7 @@ func (b *book) account(r, base *data.Row, against Against) *Account {
 	if base != nil && len(xs) > 0 {
 		b.overhead(a, xs, ys)
 		a.Doubtful = b.doubtful(a)
-		if a.Significant() && !a.NearZero() && !a.Sized() {
+		if a.Divisible() && !a.Sized() {
 			a.Doubts = append(a.Doubts, JustSignificant{})
 		}
 	}

@@ -107,6 +107,9 @@ const (
 	cancelling = 2
 )
 
+// Divisible says whether there is an overhead that can be divided: shares of it say something, and its causes.
+func (a *Account) Divisible() bool { return a.Significant() && !a.NearZero() }
+
 // NearZero says whether the overhead is significant and next to nothing, while its parts are not. Then there are no shares, and no cause.
 func (a *Account) NearZero() bool {
 	if !a.Significant() || !(math.Abs(a.Times.Value-1) < nearZero) {
@@ -161,7 +164,7 @@ const (
 
 // Causes are the parts on the overhead's side that a sentence names as its causes, the largest first.
 func (a *Account) Causes() []*Part {
-	if !a.Significant() || a.NearZero() {
+	if !a.Divisible() {
 		return nil
 	}
 	var all []*Part
@@ -183,7 +186,7 @@ func (a *Account) Causes() []*Part {
 
 // Offset is the largest part on the other side that may be named and is worth a word; nil where there is none.
 func (a *Account) Offset() *Part {
-	if !a.Significant() || a.NearZero() {
+	if !a.Divisible() {
 		return nil
 	}
 	var most *Part

@@ -29,8 +29,8 @@ type Answer struct {
 // waits for beyond that, requests or time, may be what it is there for.
 var holds = []string{notebook.WallStolen, notebook.WallThrottled, notebook.WallCore, notebook.WallMemory, notebook.WallBlock}
 
-// Idle are the waits that may be what a server is there for.
-var Idle = []string{notebook.WallNetwork, notebook.WallFutex, notebook.WallSleep, notebook.WallOther}
+// idle are the waits that may be what a server is there for.
+var idle = []string{notebook.WallNetwork, notebook.WallFutex, notebook.WallSleep, notebook.WallOther}
 
 // Worth is the least share of the time that is said to hold a target back.
 const Worth = 0.01
@@ -84,7 +84,7 @@ func (a *Answer) Of(key string) Share {
 
 // Idling is which part of the time all threads waited for what they may be there for.
 func (a *Answer) Idling() (sum float64) {
-	for _, key := range Idle {
+	for _, key := range idle {
 		sum += a.Of(key).Share.Value
 	}
 	return sum

@@ -96,7 +96,7 @@ func (t *text) parts(a *explain.Account) {
 	}
 	all := part{label: "overhead over " + words.Against(a), size: a.Overhead.Value}
 	all.seconds, all.half = amount(a.Overhead, decimals, by)
-	if a.Significant() && !a.NearZero() {
+	if a.Divisible() {
 		all.share = words.Percent(1, 0)
 	}
 	t.bars([]string{name, "95 %", "of it", "95 %"}, append(parts, all))

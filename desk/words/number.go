@@ -10,12 +10,12 @@ import (
 	"tare/stats"
 )
 
-// Count says how many of something there are: "1 trial", "3 trials", "12,000 trials".
+// Count says how many of something there are: "1 trial", "3 trials", "12,000 trials", "2 processes".
 func Count[N int | int64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	if strings.HasSuffix(what, "ch") {
+	if strings.HasSuffix(what, "ch") || strings.HasSuffix(what, "ss") {
 		what += "e"
 	}
 	return Thousands(n) + " " + what + "s"

@@ -72,7 +72,7 @@ func Observed(a *observed.Answer) string {
 	case a.Cut:
 		s += " until interrupted"
 	}
-	s += fmt.Sprintf(": %s in %s at the end; CPUs %s of the host's %d", Count(t.Threads, "thread"), processes(t.Processes), t.CPUs, t.HostCPUs)
+	s += fmt.Sprintf(": %s in %s at the end; CPUs %s of the host's %d", Count(t.Threads, "thread"), Count(t.Processes, "process"), t.CPUs, t.HostCPUs)
 	if q := a.Quota; q != nil {
 		s += fmt.Sprintf("; CPU limit %s", cores(q.Cores))
 		if a.Target.Cgroup != "" && strings.HasPrefix(q.Cgroup, a.Target.Cgroup+"/") {
@@ -82,37 +82,36 @@ func Observed(a *observed.Answer) string {
 	return s
 }
 
-func processes(n int) string {
-	if n == 1 {
-		return "1 process"
-	}
-	return Thousands(n) + " processes"
-}
-
 // ObservedFindings say what held the target back, most first; or that nothing did.
 func ObservedFindings(a *observed.Answer) (all []string) {
 	for _, s := range a.Held {
 		all = append(all, held(a, s))
 	}
+	if len(all) == 0 {
+		all = append(all, notHeld(a))
+	}
+	return all
+}
+
+// notHeld says what is known of a target that nothing was found to hold back.
+func notHeld(a *observed.Answer) string {
 	running := a.Of(notebook.WallUser).Share.Value + a.Of(notebook.WallSystem).Share.Value
 	idle := a.Idling()
 	switch {
-	case len(a.Slices) < fewestParts && len(a.Held) == 0:
-		all = append(all, "It was observed too briefly to say what held it back.")
-	case len(a.Held) == 0 && a.Stopped > 0:
-		all = append(all, Capital(processes(a.Stopped))+" of it stood still at the end, stopped by a signal (SIGSTOP) or by a debugger.")
-	case len(a.Held) == 0 && a.Tier == notebook.TierCounters && queued(a) >= observed.Worth*a.Seconds:
-		all = append(all, fmt.Sprintf("Its threads waited for a CPU for %s, summed over them. The counters do not say whether others of its threads ran then; without --counters Tare does.", Duration(queued(a))))
-	case len(a.Held) == 0 && a.Tier == notebook.TierCounters:
-		all = append(all, "The counters show no shortage. It ran for "+Percent(running, 0)+" of the time; for what it waited in the rest they do not say.")
-	case len(a.Held) == 0 && idle >= 0.5:
-		all = append(all, "No shortage was found. For "+Percent(idle, 0)+" of the time all its threads waited for requests, timers, locks or other events: more cores or memory, or a higher limit, would gain it nothing then.")
-	case len(a.Held) == 0 && running >= 0.5:
-		all = append(all, "No shortage was found: it ran for "+Percent(running, 0)+" of the time.")
-	case len(a.Held) == 0:
-		all = append(all, "No shortage was found: none took 1 % of the time with an interval above zero.")
+	case len(a.Slices) < fewestParts:
+		return "It was observed too briefly to say what held it back."
+	case a.Stopped > 0:
+		return Capital(Count(a.Stopped, "process")) + " of it stood still at the end, stopped by a signal (SIGSTOP) or by a debugger."
+	case a.Tier == notebook.TierCounters && queued(a) >= observed.Worth*a.Seconds:
+		return fmt.Sprintf("Its threads waited for a CPU for %s, summed over them. The counters do not say whether others of its threads ran then; without --counters Tare does.", Duration(queued(a)))
+	case a.Tier == notebook.TierCounters:
+		return "The counters show no shortage. It ran for " + Percent(running, 0) + " of the time; for what it waited in the rest they do not say."
+	case idle >= 0.5:
+		return "No shortage was found. For " + Percent(idle, 0) + " of the time all its threads waited for requests, timers, locks or other events: more cores or memory, or a higher limit, would gain it nothing then."
+	case running >= 0.5:
+		return "No shortage was found: it ran for " + Percent(running, 0) + " of the time."
 	}
-	return all
+	return "No shortage was found: none took 1 % of the time with an interval above zero."
 }
 
 // fewestParts is how many parts of the time an answer needs at least.
@@ -248,7 +247,7 @@ func ObservedFacts(a *observed.Answer) (all []string) {
 		all = append(all, fmt.Sprintf("Memory: %s of %s used, %s of that by cached files; use reached the limit %s.", Bytes(m.Used), Bytes(m.Limit), Bytes(m.Files), times(m.AtLimit)))
 	}
 	if m := a.Memory; m != nil && m.Killed > 0 {
-		all = append(all, fmt.Sprintf("The OOM killer killed %s.", processes(int(m.Killed))))
+		all = append(all, fmt.Sprintf("The OOM killer killed %s.", Count(m.Killed, "process")))
 	}
 	p := a.Platform
 	if p.SharedCore != "" {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -71,11 +70,8 @@ func (q *Quota) Counted() (b Bandwidth, err error) {
 			return err
 		}
 		b.Periods, b.Exhausted = n["nr_periods"], n["nr_throttled"]
-		b.Throttled = time.Duration(n["throttled_time"])
-		if us, is := n["throttled_usec"]; is {
-			b.Throttled = time.Duration(us) * time.Microsecond
-		}
-		return nil
+		b.Throttled, err = parseThrottled(text)
+		return err
 	})
 	if err != nil {
 		return b, fmt.Errorf("cgroup: CPU quota: %w", err)
@@ -216,51 +212,40 @@ func pairs(text string) (map[string]int64, error) {
 	return n, nil
 }
 
-// Scheduled returns the folder of the hierarchy by which the kernel schedules, for the CPU controller in version 1, or of version 2; "" if there
-// is none.
-func Scheduled() (at string, err error) {
+// Scheduled returns the hierarchy by which the kernel schedules: that of the CPU controller in version 1, or version 2's; one that is nowhere
+// mounted if there is none.
+func Scheduled() (Hierarchy, error) {
 	hierarchies, err := Mounted()
 	if err != nil {
-		return "", fmt.Errorf("cgroup: hierarchies: %w", err)
+		return Hierarchy{}, fmt.Errorf("cgroup: hierarchies: %w", err)
 	}
 	if h := hierarchies.V1("cpu"); h != nil {
-		return h.At, nil
+		return *h, nil
 	}
 	for _, h := range hierarchies {
 		if h.V2 {
-			return h.At, nil
+			return h, nil
 		}
 	}
-	return "", nil
+	return Hierarchy{}, nil
 }
 
 // Below returns the paths of all cgroups of the hierarchy by which the kernel schedules, by their inodes. A path begins at the root of the
 // hierarchy.
 func Below() (map[uint64]string, error) {
-	at, err := Scheduled()
-	if err != nil || at == "" {
+	h, err := Scheduled()
+	if err != nil || h.At == "" {
 		return nil, err
 	}
-	return inodes(at)
+	return inodes(h.At)
 }
 
 // inodes lists the folders at and below dir, by their inodes.
 func inodes(dir string) (map[uint64]string, error) {
 	all := map[uint64]string{}
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if gone(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if !d.IsDir() {
-			return nil
-		}
+	err := each(dir, func(name string) error {
 		var st unix.Stat_t
-		if err := unix.Stat(name, &st); gone(err) {
-			return nil
-		} else if err != nil {
+		if err := unix.Stat(name, &st); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		all[st.Ino] = "/" + strings.TrimPrefix(strings.TrimPrefix(name, dir), "/")

@@ -25,18 +25,9 @@ const retryPause = 5 * time.Millisecond
 // Procs lists the processes in a cgroup and in those below it, each once, in ascending order. A missing cgroup has none.
 func Procs(dir string) ([]int, error) {
 	var pids []int
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if gone(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if !d.IsDir() {
-			return nil
-		}
+	err := each(dir, func(path string) error {
 		b, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
-		if gone(err) || errors.Is(err, unix.EOPNOTSUPP) { // a group of threads: their processes are listed in a group above
+		if errors.Is(err, unix.EOPNOTSUPP) { // a group of threads: their processes are listed in a group above
 			return nil
 		}
 		if err != nil {
@@ -56,6 +47,19 @@ func Procs(dir string) ([]int, error) {
 	}
 	slices.Sort(pids)
 	return slices.Compact(pids), nil
+}
+
+// each calls visit with the folder of a cgroup and of each below it. It leaves out one that goes away, of which visit returns the error.
+func each(dir string, visit func(path string) error) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			err = visit(path)
+		}
+		if gone(err) {
+			return nil
+		}
+		return err
+	})
 }
 
 // gone reports that a cgroup went away between being listed and being read.

@@ -43,6 +43,9 @@ func Inspect(ctx context.Context) (notebook.Host, error) {
 	return h, nil
 }
 
+// CPUs are the host's online CPUs, with their cores, sockets and nodes.
+func CPUs() ([]notebook.CPU, error) { return system{proc.Host}.cpus() }
+
 func (s system) inspect() (notebook.Host, error) {
 	h := notebook.Host{Arch: s.arch()}
 	var err error

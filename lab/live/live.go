@@ -60,7 +60,7 @@ func Now(ctx context.Context) (guests []Guest, pids []int, err error) {
 			continue
 		}
 		if containers[id] == nil {
-			containers[id] = &Guest{Guest: memory.Guest{Name: id[:min(len(id), 12)], Kind: notebook.MemoryContainer}, ID: id}
+			containers[id] = &Guest{Guest: memory.Guest{Name: short(id), Kind: notebook.MemoryContainer}, ID: id}
 			if len(id) < 64 { // LXC's containers have only names
 				containers[id].Name = id
 			}
@@ -87,6 +87,9 @@ func Now(ctx context.Context) (guests []Guest, pids []int, err error) {
 	})
 	return guests, pids, nil
 }
+
+// short is an id as engines print it.
+func short(id string) string { return id[:min(len(id), 12)] }
 
 // inContainer matches the cgroups of containers. Those of OCI engines contain the container's id, those of LXC its name.
 var inContainer = regexp.MustCompile(`(?:^|/)(?:(?:docker-|libpod-|crio-|cri-containerd-|nerdctl-)?([0-9a-f]{64})(?:\.scope)?|lxc\.payload\.([^/]+)|lxc/([^/]+))(?:/|$)`)

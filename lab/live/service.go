@@ -38,7 +38,10 @@ func FindService(ctx context.Context, file, service string) (*Target, error) {
 	case len(ids) == 1:
 		return Find(ctx, ids[0])
 	case len(ids) > 1:
-		return nil, fmt.Errorf("--service %s: %d containers run it (%s); must be one; observe one by its ID", service, len(ids), strings.Join(shortened(ids), ", "))
+		for i, id := range ids {
+			ids[i] = short(id)
+		}
+		return nil, fmt.Errorf("--service %s: %d containers run it (%s); must be one; observe one by its ID", service, len(ids), strings.Join(ids, ", "))
 	case len(services) == 0:
 		return nil, fmt.Errorf("--compose %s: no running container belongs to this file; `docker compose -f %[1]s up -d` starts them", file)
 	}
@@ -69,12 +72,4 @@ func composed(list []byte, file, service string) (ids, services []string) {
 	}
 	slices.Sort(services)
 	return ids, services
-}
-
-// shortened are ids as engines print them.
-func shortened(ids []string) (short []string) {
-	for _, id := range ids {
-		short = append(short, id[:min(len(id), 12)])
-	}
-	return short
 }

@@ -174,7 +174,7 @@ func findGroup(name string) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	var tried []string
+	tried := false
 	for _, h := range hierarchies {
 		below := name
 		if rest, ok := strings.CutPrefix(name, h.At); ok && (rest == "" || rest[0] == '/') {
@@ -184,20 +184,24 @@ func findGroup(name string) (*Target, error) {
 		if below == "/" {
 			continue // the whole host is not a target
 		}
-		if _, err := os.Stat(path.Join(dir, "cgroup.procs")); err != nil {
-			tried = append(tried, dir)
+		if !exists(path.Join(dir, "cgroup.procs")) {
+			tried = true
 			continue
 		}
-		// Of several hierarchies, the one by which the kernel schedules.
-		if cpu := hierarchies.V1("cpu"); cpu != nil && exists(path.Join(cpu.At, below)) {
-			dir = path.Join(cpu.At, below)
-		}
-		return (&Target{Name: below, Kind: notebook.TargetGroup, Dir: dir}).identified()
+		return (&Target{Name: below, Kind: notebook.TargetGroup, Dir: scheduled(hierarchies, below, dir)}).identified()
 	}
-	if len(tried) == 0 {
+	if !tried {
 		return nil, fmt.Errorf("cgroup %s is the whole host; name one below it", name)
 	}
 	return nil, fmt.Errorf("cgroup %s does not exist; /proc/PID/cgroup says in which one a process is", name)
+}
+
+// scheduled is the folder of a group in version 1's hierarchy of the CPU controller or, if it has none there, dir.
+func scheduled(hierarchies cgroup.Hierarchies, below, dir string) string {
+	if cpu := hierarchies.V1("cpu"); cpu != nil && exists(path.Join(cpu.At, below)) {
+		return path.Join(cpu.At, below)
+	}
+	return dir
 }
 
 func exists(name string) bool {
@@ -228,10 +232,7 @@ func unitGroups(name string) (found []*Target, err error) {
 				return nil
 			default:
 				seen[below] = true
-				if h := hierarchies.V1("cpu"); h != nil && exists(path.Join(h.At, below)) {
-					dir = path.Join(h.At, below)
-				}
-				found = append(found, &Target{Name: name, Kind: notebook.TargetUnit, Dir: dir})
+				found = append(found, &Target{Name: name, Kind: notebook.TargetUnit, Dir: scheduled(hierarchies, below, dir)})
 				return fs.SkipDir
 			}
 		}); err != nil {
@@ -294,19 +295,13 @@ func onlyOf(guests []Guest, above string, of Guest) bool {
 // podFolders are the folders of a pod's cgroup, by its UID, in the hierarchy by which the kernel schedules. The kubelet names them in one of
 // two ways.
 func podFolders(uid string) (dirs []string) {
-	hierarchies, err := cgroup.Mounted()
+	hierarchy, err := cgroup.Scheduled()
 	if err != nil {
 		return nil
 	}
-	top := ""
-	for _, h := range hierarchies {
-		if h.V2 && top == "" || !h.V2 && h.Has("cpu") {
-			top = h.At
-		}
-	}
 	systemd := "pod" + strings.ReplaceAll(uid, "-", "_") + ".slice"
 	for _, pattern := range []string{"kubepods*/pod" + uid, "kubepods*/*/pod" + uid, "kubepods*/*-" + systemd, "kubepods*/*/*-" + systemd} {
-		found, err := filepath.Glob(path.Join(top, pattern))
+		found, err := filepath.Glob(path.Join(hierarchy.At, pattern))
 		if err == nil { // a UID that is a pattern finds nothing
 			dirs = append(dirs, found...)
 		}
@@ -338,9 +333,6 @@ func (t *Target) identified() (*Target, error) {
 	}
 	return t, nil
 }
-
-// Inode tells the target's cgroup from others; 0 if it has none.
-func (t *Target) Inode() uint64 { return t.inode }
 
 // Processes are the target's processes now, without this one and those that have ended; none if all have, even if others took its name or
 // number.
@@ -390,7 +382,7 @@ func Describe(guests []Guest, below string) string {
 				return g.Name
 			}
 		}
-		return id[:min(len(id), 12)]
+		return short(id)
 	}
 	return cmp.Or(below, "/")
 }

@@ -57,7 +57,8 @@ func (w *watch) tracing() (_ account, why string, err error) {
 		w.note(notebook.Say("refaults-unseen", "why", why))
 	}
 	e := &events{w: w, kit: kit, own: map[int]bool{}}
-	if e.at, err = cgroup.Scheduled(); err == nil {
+	h, err := cgroup.Scheduled()
+	if e.at = h.At; err == nil {
 		e.names, err = cgroup.Below()
 	}
 	if err != nil {
@@ -214,21 +215,21 @@ const root = 1
 // who is someone who had a core, without times.
 func (e *events) who(a trace.Ahead) notebook.ObservedAhead {
 	switch {
-	case a.Process == 0:
+	case a.Process == trace.Nobody:
 		return notebook.ObservedAhead{Kind: notebook.AheadNobody}
-	case a.Process == -1:
+	case a.Process == trace.Unknown:
 		return notebook.ObservedAhead{Kind: notebook.AheadUnknown}
-	case a.Process < 0 || e.own[a.Process] || a.Group > root && e.isOwn(e.names[a.Group]):
+	case a.Process == trace.Itself || e.own[a.Process] || a.Group > root && e.isOwn(e.names[a.Group]):
 		return notebook.ObservedAhead{Kind: notebook.AheadSelf}
 	case a.Group > root && e.names[a.Group] != "" && e.names[a.Group] != "/":
-		return notebook.ObservedAhead{Kind: notebook.AheadGroup, Name: e.group(e.names[a.Group])}
+		return notebook.ObservedAhead{Kind: notebook.AheadGroup, Name: live.Describe(e.w.guests, e.names[a.Group])}
 	}
 	if a.Process == os.Getpid() {
 		return notebook.ObservedAhead{Kind: notebook.AheadProcess, Name: "tare, which observes"}
 	}
 	name := proc.Name(a.Process)
 	kind := notebook.AheadProcess
-	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", a.Process)); err != nil && exe == "" && kernelThread(a.Process) {
+	if _, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", a.Process)); err != nil && kernelThread(a.Process) {
 		kind = notebook.AheadKernel
 		name = unnumbered(name)
 	} else {
@@ -248,11 +249,6 @@ func kernelThread(pid int) bool {
 func (e *events) isOwn(below string) bool {
 	own, ok := strings.CutPrefix(e.w.target.Dir, e.at)
 	return ok && e.at != "" && own != "" && below != "" && (below == own || strings.HasPrefix(below, own+"/"))
-}
-
-// group names a cgroup: by what runs in it, where an engine knows that.
-func (e *events) group(below string) string {
-	return live.Describe(e.w.guests, below)
 }
 
 var isVCPU = regexp.MustCompile(`^CPU [0-9]+/`)

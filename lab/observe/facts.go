@@ -20,15 +20,15 @@ import (
 
 	"tare/lab/cgroup"
 	"tare/lab/dockerapi"
+	"tare/lab/host"
 	"tare/lab/proc"
 	"tare/notebook"
 )
 
-// Bounds of what is read of a process, in bytes, and of how many processes are looked at for their runtimes.
+// Bounds of what is read of a process, in bytes.
 const (
 	mostArguments = 256 << 10
 	mostMounts    = 4 << 20
-	mostLooked    = 64
 )
 
 // facts notes what of the target's platform may cost time. What cannot be read is missing; it never keeps the observation from going on.
@@ -71,23 +71,22 @@ func rootOf(pid int) string {
 
 // sharedCores lists the CPUs outside of the target's CPU set that share a core with one inside.
 func (w *watch) sharedCores() string {
-	var outside []int
-	for _, cpu := range w.cpus {
-		text, err := proc.Host.Read(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu))
-		if err != nil {
-			return ""
-		}
-		siblings, err := notebook.ParseCPUList(text)
-		if err != nil {
-			return ""
-		}
-		for _, s := range siblings {
-			if !slices.Contains(w.cpus, s) && !slices.Contains(outside, s) {
-				outside = append(outside, s)
-			}
+	all, err := host.CPUs()
+	if err != nil {
+		return ""
+	}
+	cores := map[int]bool{}
+	for _, cpu := range all {
+		if slices.Contains(w.cpus, cpu.ID) {
+			cores[cpu.Core] = true
 		}
 	}
-	slices.Sort(outside)
+	var outside []int
+	for _, cpu := range all {
+		if cores[cpu.Core] && !slices.Contains(w.cpus, cpu.ID) {
+			outside = append(outside, cpu.ID)
+		}
+	}
 	return notebook.FormatCPUList(outside)
 }
 
@@ -173,17 +172,14 @@ func variable(pid int, name string) string {
 // runtimes notes for how many CPUs the target's processes run.
 func (w *watch) runtimes() {
 	workers, nginx := 0, 0
-	for i, pid := range w.pids {
-		if i == mostLooked {
-			break
-		}
+	for _, pid := range w.pids[:min(len(w.pids), mostAsked)] {
 		args := arguments(pid)
 		if strings.HasPrefix(args, "nginx: worker process") {
 			workers++
 			nginx = pid
 			continue
 		}
-		r := notebook.ObservedRuntime{Process: proc.Name(pid), PID: pid}
+		r := runtimeOf(pid)
 		exe := fmt.Sprintf("/proc/%d/exe", pid)
 		if name, err := os.Readlink(exe); err == nil && filepath.Base(name) == "java" {
 			w.jvm(&r, args)
@@ -193,17 +189,19 @@ func (w *watch) runtimes() {
 		} else {
 			continue
 		}
-		w.o.Runtimes = append(w.o.Runtimes, limitedRuntime(r))
+		w.o.Runtimes = append(w.o.Runtimes, r)
 	}
 	if workers > 0 {
-		r := notebook.ObservedRuntime{Process: proc.Name(nginx), PID: nginx, Runtime: notebook.RuntimeNginx, CPUs: workers, By: notebook.RuntimeByCount}
-		w.o.Runtimes = append(w.o.Runtimes, limitedRuntime(r))
+		r := runtimeOf(nginx)
+		r.Runtime, r.CPUs, r.By = notebook.RuntimeNginx, workers, notebook.RuntimeByCount
+		w.o.Runtimes = append(w.o.Runtimes, r)
 	}
 }
 
-// limitedRuntime adds the CPU limit of the process.
-func limitedRuntime(r notebook.ObservedRuntime) notebook.ObservedRuntime {
-	if q, err := cgroup.QuotaOf(r.PID); err == nil && q != nil {
+// runtimeOf begins the description of a process's runtime, with the CPU limit of the process.
+func runtimeOf(pid int) notebook.ObservedRuntime {
+	r := notebook.ObservedRuntime{Process: proc.Name(pid), PID: pid}
+	if q, err := cgroup.QuotaOf(pid); err == nil && q != nil {
 		r.Limit, r.PeriodS = q.Cores, q.Period.Seconds()
 	}
 	return r
@@ -234,10 +232,8 @@ func goVersion(exe string) string {
 // byQuota is the number of CPUs of a runtime that looks at the quota, and at least that many.
 func (w *watch) byQuota(r *notebook.ObservedRuntime, least int) {
 	r.CPUs, r.By = len(w.cpus), notebook.RuntimeByAffinity
-	if q, err := cgroup.QuotaOf(r.PID); err == nil && q != nil {
-		if n := max(least, int(math.Ceil(q.Cores))); n < r.CPUs {
-			r.CPUs, r.By = n, notebook.RuntimeByQuota
-		}
+	if n := max(least, int(math.Ceil(r.Limit))); r.Limit > 0 && n < r.CPUs {
+		r.CPUs, r.By = n, notebook.RuntimeByQuota
 	}
 }
 

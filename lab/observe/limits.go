@@ -17,19 +17,20 @@ import (
 // mostAsked is how many of the target's processes are asked for their limits.
 const mostAsked = 64
 
-// limits notes what the target may use. A pod or a unit may have several cgroups: of their CPU limits the smallest counts, of their memory
-// limits the one that is nearest to be reached.
+// limits notes what the target may use. A pod or a unit may have several cgroups: of their memory limits the one counts that is nearest to be
+// reached. Of a process its own limits count, not those of its descendants.
 func (w *watch) limits() error {
 	if err := w.allowed(); err != nil {
 		return err
 	}
-	for _, pid := range w.pids[:min(len(w.pids), mostAsked)] {
+	pids := w.pids[:min(len(w.pids), mostAsked)]
+	if w.target.Dir == "" {
+		pids = []int{w.target.PID}
+	}
+	for _, pid := range pids {
 		q, err := cgroup.QuotaOf(pid)
 		if err != nil && !w.over(pid) {
 			return err
-		}
-		if w.target.Dir == "" && pid != w.target.PID {
-			continue // of a process, its own limit counts, not one of its descendants'
 		}
 		if q != nil && !slices.ContainsFunc(w.quotas, func(o limited) bool { return o.Dir == q.Dir }) {
 			w.quotas = append(w.quotas, limited{Quota: q})

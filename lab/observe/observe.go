@@ -85,14 +85,12 @@ func Watch(ctx context.Context, target *live.Target, options Options) (_ *notebo
 	if options.For > most {
 		return nil, fmt.Errorf("--for %v: must be at most %v; --watch observes again and again", options.For, most)
 	}
-	w := &watch{target: target, options: options, seen: map[int]string{}}
+	w := &watch{target: target, options: options}
 	w.o = &notebook.Observation{Format: notebook.ObservationFormat, At: time.Now(), Figures: map[string]float64{}, Threads: []notebook.ObservedThreads{},
 		Ahead: []notebook.ObservedAhead{}, Runtimes: []notebook.ObservedRuntime{}, Said: []*notebook.Message{}}
 	w.o.Target = notebook.ObservedTarget{Name: target.Name, Kind: target.Kind, ID: target.ID, Cgroup: target.Dir}
-	if threads, err := w.fresh(); err != nil {
+	if _, err := w.all(); err != nil {
 		return nil, err
-	} else if len(threads) == 0 {
-		return nil, fmt.Errorf("%s: %w", target.Name, ErrEnded)
 	}
 	if target.Dir != "" && !slices.Contains(w.pids, target.PID) {
 		target.PID = w.pids[0]
@@ -137,9 +135,9 @@ func (w *watch) begin() (account, error) {
 	return w.counting()
 }
 
-// all are the target's threads now. What was read before took its time.
+// all are the target's threads now, from when on its CPU times count.
 func (w *watch) all() ([]engine.Thread, error) {
-	w.seen = map[int]string{}
+	w.seen, w.used = map[int]string{}, cpuTimes{}
 	threads, err := w.fresh()
 	if err == nil && len(threads) == 0 {
 		err = fmt.Errorf("%s: %w", w.target.Name, ErrEnded)
@@ -223,8 +221,7 @@ func (w *watch) look(ctx context.Context) error {
 		if w.options.Say != nil {
 			w.options.Say(time.Since(began))
 		}
-		switch {
-		case !alive:
+		if !alive {
 			w.o.Ended = true
 			return nil
 		}

@@ -91,26 +91,32 @@ func (t Tree) Ending(dir string) (bool, error) {
 	return err == nil && of[0]&exiting != 0, err
 }
 
+// state is what a process's first thread does, by the letter of proc_pid_stat(5), field 3.
+func state(pid int) (string, error) {
+	text, err := Host.Read(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", err
+	}
+	_, rest, _ := strings.Cut(text[max(0, strings.LastIndexByte(text, ')')):], " ")
+	letter, _, _ := strings.Cut(rest, " ")
+	return letter, nil
+}
+
 // Stopped reports whether a signal or a debugger has stopped a process.
 func Stopped(pid int) (bool, error) {
-	status, err := Host.Read(fmt.Sprintf("/proc/%d/status", pid))
-	state := Field(status, "State")
-	return strings.HasPrefix(state, "T") || strings.HasPrefix(state, "t"), err
+	is, err := state(pid)
+	return is == "T" || is == "t", err
 }
 
 // Zombie reports whether all threads of a process have ended, and it is only listed until its parent has waited for it; it does so, too, if it
 // is not listed any more.
 func Zombie(pid int) (bool, error) {
-	text, err := Host.Read(fmt.Sprintf("/proc/%d/stat", pid))
+	is, err := state(pid)
 	if Ended(err) {
 		return true, nil
 	}
-	if err != nil {
+	if err != nil || is != "Z" && is != "X" {
 		return false, err
-	}
-	_, rest, _ := strings.Cut(text[max(0, strings.LastIndexByte(text, ')')):], " ")
-	if !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X") {
-		return false, nil
 	}
 	tids, err := Threads(pid) // the first thread may end before the others
 	return len(tids) <= 1, err

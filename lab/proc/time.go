@@ -155,16 +155,12 @@ func Demanded(pids []int) (d Demand, err error) {
 			return d, err
 		}
 		for _, tid := range tids {
-			text, err := Host.Read(fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, tid))
+			ran, waited, err := Host.runAndWait(fmt.Sprintf("/proc/%d/task/%d", pid, tid))
 			if Ended(err) {
 				continue
 			}
 			if err != nil {
 				return d, err
-			}
-			ran, waited, err := parseSchedstat(text)
-			if err != nil {
-				return d, fmt.Errorf("/proc/%d/task/%d/schedstat: %w", pid, tid, err)
 			}
 			status, err := Host.Read(fmt.Sprintf("/proc/%d/task/%d/status", pid, tid))
 			if Ended(err) {
@@ -194,7 +190,12 @@ func Demanded(pids []int) (d Demand, err error) {
 
 // RunAndWait is how long a thread has run and how long it has waited for a core while it was ready (/proc/TID/schedstat).
 func (t Tree) RunAndWait(tid int) (ran, waited time.Duration, err error) {
-	file := fmt.Sprintf("/proc/%d/task/%[1]d/schedstat", tid)
+	return t.runAndWait(fmt.Sprintf("/proc/%d/task/%[1]d", tid))
+}
+
+// runAndWait does so for the thread with this folder in /proc.
+func (t Tree) runAndWait(dir string) (ran, waited time.Duration, err error) {
+	file := dir + "/schedstat"
 	text, err := t.Read(file)
 	if err != nil {
 		return 0, 0, err

@@ -27,6 +27,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 
+	"tare/lab/cgroup"
 	"tare/lab/engine"
 	"tare/lab/symbols"
 	"tare/notebook"
@@ -448,11 +449,11 @@ func (t *Trace) prepare() error {
 	}
 	if t.each() {
 		l.Each = 1
-		unified, err := unifiedGroups()
+		h, err := cgroup.Scheduled()
 		if err != nil {
 			return err
 		}
-		if unified {
+		if h.V2 {
 			l.Unified = 1
 		}
 	}

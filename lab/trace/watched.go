@@ -17,7 +17,6 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
-	"tare/lab/cgroup"
 	"tare/lab/engine"
 )
 
@@ -38,7 +37,7 @@ type ThreadTime struct {
 // Ahead is who ran on a core while a thread that was watched was ready to run there.
 type Ahead struct {
 	Group   uint64 // the inode of its cgroup: for the CPU controller in version 1, of version 2's hierarchy otherwise; 0: none of its own
-	Process int    // 0: nobody, the core was waking up; -1: not known; -2: another thread of the target
+	Process int    // or Nobody, Unknown, Itself
 	Seconds float64
 	Count   int64
 }
@@ -77,8 +76,12 @@ type seat struct {
 // reserved is the id of a seat that is being made ready.
 const reserved = math.MaxUint32
 
-// unknownOne is the process of those who are ahead and are not known.
-const unknownOne = -1
+// Processes of Ahead that are none.
+const (
+	Nobody  = 0  // the core was idle, and waking up
+	Unknown = -1 // not known
+	Itself  = -2 // another thread of the target
+)
 
 // States of a seat (bpf/trace.h).
 const (
@@ -107,12 +110,6 @@ func (s seat) row() int {
 		}
 	}
 	return -1
-}
-
-// unifiedGroups reports whether the kernel schedules by the cgroups of version 2.
-func unifiedGroups() (bool, error) {
-	all, err := cgroup.Mounted()
-	return all.V1("cpu") == nil, err
 }
 
 // Watches reports whether each switch of the target's threads is seen, which what Watched and SoFar return is made of.
@@ -154,7 +151,7 @@ func (t *Trace) room() error {
 	if !t.each() {
 		return nil
 	}
-	return t.kit.coll.Maps["ahead"].Put(someone{Process: unknownOne}, waited{})
+	return t.kit.coll.Maps["ahead"].Put(someone{Process: Unknown}, waited{})
 }
 
 // release detaches the programs, so that what they have gathered stays as it is.

@@ -29,17 +29,15 @@ struct {
 static __always_inline void left_core(struct stints *all, struct task_struct *t, u64 now)
 {
 	struct stint *s = &all->of[all->next++ & (STINTS - 1)];
-	s->since = all->since;
 	struct seat *a = seat(t->pid);
-	if (a && a->role < ROLES) {
-		s->process = ITSELF;
-		s->group = 0;
-		all->since = now;
+	s->since = all->since;
+	all->since = now;
+	s->process = ITSELF;
+	s->group = 0;
+	if (a && a->role < ROLES)
 		return;
-	}
 	s->process = t->tgid;
 	s->group = look.unified ? BPF_CORE_READ(t, cgroups, dfl_cgrp, kn, id) : BPF_CORE_READ(t, sched_task_group, css.cgroup, kn, id);
-	all->since = now;
 }
 
 // was_ahead adds a time to someone's.
@@ -161,7 +159,7 @@ int found(struct bpf_iter__task *ctx)
 	if (!t || !s)
 		return 0;
 	struct seat *a = seat(t->pid);
-	if (!a || a->role >= ROLES || a->state != UNKNOWN)
+	if (!a || a->role >= ROLES)
 		return 0;
 	u64 delta = 0, now = bpf_ktime_get_ns();
 	union four old = {.all = *(volatile u32 *)&a->role}, new = old;
@@ -210,7 +208,7 @@ static __always_inline struct place_in place_of(struct folio *folio)
 
 #define RECLAIMS 0x800 // PF_MEMALLOC: the thread makes pages free
 
-// uncached notes a page that a thread of the guest takes from the cache because it needs room. (It also does so when it removes a file.)
+// uncached notes a page that a thread of the guest takes from the cache because it needs room, not one of a file that it removes.
 SEC("tp_btf/mm_filemap_delete_from_page_cache")
 int BPF_PROG(uncached, struct folio *folio)
 {
