@@ -12,7 +12,8 @@
 //   - turns: interleaved trials, and one guest after the other;
 //   - memory: a scan of a process's memory, and simple loops over it;
 //   - alike, only if named: how often Tare calls bare metal different from itself;
-//   - injected, only if named: whether Tare finds a cost of one per cent.
+//   - injected, only if named: whether Tare finds a cost of one per cent;
+//   - predictions, only if named: what tare observe predicts for other CPU limits, and what is measured under them.
 //
 // It prints every comparison, even if another one fails. A limit is missed only where the interval of the ratio lies beyond it.
 // `make bench` runs it as root; `scripts/bench tracers start` runs only those two.
@@ -66,7 +67,7 @@ func run(ctx context.Context) (err error) {
 		run   func(ctx context.Context, dir string) error
 		asked bool // only if named: it takes long, or compares with nothing
 	}{{"reading", reading, false}, {"tracers", tracers, false}, {"observing", observing, false}, {"ruler", rulers, false}, {"start", starts, false}, {"ceiling", ceiling, false}, {"itself", itself, false},
-		{"turns", turns, false}, {"memory", memories, false}, {"alike", alike, true}, {"injected", injected, true}}
+		{"turns", turns, false}, {"memory", memories, false}, {"alike", alike, true}, {"injected", injected, true}, {"predictions", predictions, true}}
 	only := os.Args[1:] // the named comparisons; none: all but the long ones
 	var names []string
 	for _, c := range all {

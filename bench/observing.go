@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"tare/lab/live"
@@ -26,13 +28,96 @@ func observing(ctx context.Context, dir string) error {
 		return err
 	}
 	answer := filepath.Join(dir, "answer")
-	return comparison{
+	trips := comparison{
 		"A number passed to and fro between two processes, on any CPU (a trip), while they are observed",
 		[]way{
 			{"not observed", 0, func() (float64, error) { return gated(ctx, program, answer, nil) }},
 			{"tare observe: events", eventsLimit, func() (float64, error) { return gated(ctx, program, answer, watched(ctx, false)) }},
 			{"tare observe --counters", countersLimit, func() (float64, error) { return gated(ctx, program, answer, watched(ctx, true)) }},
 		}, 4 * time.Minute}.run()
+	return errors.Join(trips, observingService(ctx, dir))
+}
+
+// observingService measures what it costs a service that answers requests at a fixed rate.
+func observingService(ctx context.Context, dir string) (err error) {
+	g, err := newLimitedGroup()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.remove()) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends nginx
+	url, err := startNginx(ctx, dir, g, 10_000, "off")
+	if err != nil {
+		return err
+	}
+	target, err := live.Find(ctx, g.dir)
+	if err != nil {
+		return err
+	}
+	return comparison{
+		"nginx at 500 requests a second (the mean response time), while it is observed",
+		[]way{
+			{"not observed", 0, func() (float64, error) { return steady(ctx, url) }},
+			{"tare observe: events", eventsLimit, func() (float64, error) { return whileObserved(ctx, target, false, url) }},
+			{"tare observe --counters", countersLimit, func() (float64, error) { return whileObserved(ctx, target, true, url) }},
+		}, 6 * time.Minute}.run()
+}
+
+// whileObserved does what steady does while a target is observed.
+func whileObserved(ctx context.Context, target *live.Target, counters bool, url string) (float64, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var seen *notebook.Observation
+	began, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		var err error
+		seen, err = observe.Watch(ctx, target, observe.Options{For: time.Minute, Counters: counters, Began: func() { close(began) }})
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return 0, fmt.Errorf("the observation ended before it began: %w", err)
+	case <-began:
+	}
+	took, err := steady(ctx, url)
+	cancel()
+	if err := errors.Join(err, <-ended); err != nil {
+		return 0, err
+	}
+	if !counters && (seen.Requests == nil || seen.Requests.N < steadyRequests/2) {
+		return 0, fmt.Errorf("it saw %+v", seen.Requests)
+	}
+	return took, nil
+}
+
+// The load of steady.
+const (
+	steadyRequests = 1000
+	steadyEvery    = 2 * time.Millisecond
+)
+
+// steady sends requests at a fixed rate and returns their mean response time in seconds.
+func steady(ctx context.Context, url string) (float64, error) {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}, Timeout: time.Minute}
+	defer client.CloseIdleConnections()
+	took, failed := make([]float64, steadyRequests), make([]error, steadyRequests)
+	var all sync.WaitGroup
+	begin := time.Now().Add(10 * time.Millisecond)
+	for i := range took {
+		due := begin.Add(steadyEvery * time.Duration(i))
+		time.Sleep(time.Until(due))
+		all.Go(func() {
+			failed[i] = get(ctx, client, url)
+			took[i] = time.Since(due).Seconds()
+		})
+	}
+	all.Wait()
+	sum := 0.0
+	for _, s := range took {
+		sum += s
+	}
+	return sum / steadyRequests, errors.Join(failed...)
 }
 
 // gated starts the two processes, lets prepare begin to observe them, and returns how long a trip took. prepare's function ends the observation.

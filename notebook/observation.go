@@ -43,6 +43,9 @@ type Observation struct {
 	Platform ObservedPlatform   `json:"platform"`
 	Runtimes []ObservedRuntime  `json:"runtimes"`
 
+	Requests *Requests       `json:"requests,omitempty"` // absent if none were seen
+	Replay   *ObservedReplay `json:"replay,omitempty"`   // absent if nothing could be predicted; Said has why
+
 	Cost *ObservedCost `json:"cost,omitempty"` // of the observation; absent if no program was loaded into the kernel
 	Lost int64         `json:"lost,omitempty"` // events that the programs had no room or time for
 	Said []*Message    `json:"notes"`          // what could not be seen, and why
@@ -96,6 +99,7 @@ type ObservedAhead struct {
 // ObservedQuota is the CPU quota in force: of the target's cgroup, or of one above.
 type ObservedQuota struct {
 	Cgroup    string  `json:"cgroup"`
+	Version   int     `json:"cgroup_version"` // 1 or 2
 	Cores     float64 `json:"cores"`
 	PeriodS   float64 `json:"period_s"`
 	BurstS    float64 `json:"burst_s"` // that it may save up
@@ -161,4 +165,61 @@ type ObservedCost struct {
 	Runs      int64   `json:"runs"`            // of programs
 	Of        float64 `json:"of_seconds"`      // of the clock
 	OfRunning float64 `json:"running_seconds"` // of the target's running time in them
+}
+
+// ObservedReplay is what a replay of the target's timeline predicts for other limits and CPUs.
+type ObservedReplay struct {
+	Of      string        `json:"of"`      // what is timed: ReplayedRequests or ReplayedWakes
+	N       int           `json:"n"`       // how many
+	Seconds float64       `json:"seconds"` // of the timeline, from the beginning of the observation
+	Seen    ObservedTimes `json:"seen"`    // as they were measured
+	Checked ObservedTimes `json:"checked"` // as the replay has them without any change
+
+	Changes []ObservedChange `json:"changes"`
+}
+
+// RequestQueued is a key of Requests beside the keys Wall…: the request had come, and the thread that took it worked for others or had not been
+// told yet.
+const RequestQueued = "queued"
+
+// Requests is what the time of requests went on, from when they came to a socket until the last byte of the answer was given to the kernel.
+// Each account is in seconds by key, is a mean over requests, and adds up to their mean time. A wait that a thread of the target ended counts
+// as what that thread did meanwhile. WallUser is all running time.
+type Requests struct {
+	N      int                `json:"n"`
+	Mean   map[string]float64 `json:"mean"`          // of all
+	P50    map[string]float64 `json:"p50"`           // of those from the 45th to the 55th percentile
+	P99    map[string]float64 `json:"p99,omitempty"` // of those from the 98.5th to the 99.5th; absent with fewer than 500 requests
+	Median float64            `json:"median_s"`
+	Tail   float64            `json:"p99_s"`
+}
+
+// What an ObservedReplay times.
+const (
+	ReplayedRequests = "requests" // from when a request reaches a TCP socket on which the target serves until the last byte of its answer is given to the kernel
+	ReplayedWakes    = "wakes"    // from when a timer or the network wakes a thread until it waits for one of these again
+)
+
+// ObservedChange is a change of the target's platform, and what is predicted for it.
+type ObservedChange struct {
+	Limit   float64       `json:"limit"` // cores; 0: no CPU limit
+	PeriodS float64       `json:"period_s,omitempty"`
+	BurstS  float64       `json:"burst_s,omitempty"`
+	CPUs    int           `json:"cpus"` // that it may use
+	Times   ObservedTimes `json:"times"`
+}
+
+// ObservedTimes are times of requests, and what kept them waiting. ThrottledS and QueuedS of what was measured are absent: the account has them.
+type ObservedTimes struct {
+	Mean       ObservedTime `json:"mean"`
+	P99        ObservedTime `json:"p99"`
+	ThrottledS float64      `json:"throttled_s,omitempty"` // CPUs that stood still because of the limit, added over CPUs
+	QueuedS    float64      `json:"queued_s,omitempty"`    // threads that were ready without a CPU, and not throttled, added over threads
+}
+
+// ObservedTime is a time in seconds with a 95 % interval: that of another time as long as the observed one.
+type ObservedTime struct {
+	Seconds float64 `json:"seconds"`
+	Low     float64 `json:"low"`
+	High    float64 `json:"high"`
 }

@@ -20,7 +20,7 @@ func Percentile(values []float64, p float64) Estimate {
 		return e
 	}
 	s := slices.Sorted(slices.Values(values))
-	e.Value, e.Low, e.High = quantile(s, p), math.Inf(-1), math.Inf(1)
+	e.Value, e.Low, e.High = Quantile(s, p), math.Inf(-1), math.Inf(1)
 	// below(k): the chance that at most k values lie below the quantile.
 	logN, _ := math.Lgamma(float64(n + 1))
 	below := 0.0
@@ -58,7 +58,7 @@ func Anytime(values []float64, p, alpha float64) Estimate {
 		return e
 	}
 	s := slices.Sorted(slices.Values(values))
-	e.Value, e.Low, e.High = quantile(s, p), math.Inf(-1), math.Inf(1)
+	e.Value, e.Low, e.High = Quantile(s, p), math.Inf(-1), math.Inf(1)
 	least, each := math.Log(2/alpha), Resemblance(values)
 	beyond := func(share float64) (k int, ok bool) {
 		k = sort.Search(n+1, func(k int) bool { return more(float64(k)/each, float64(n)/each, share) >= least })
@@ -134,8 +134,8 @@ func ranks(values []float64) []float64 {
 	return r
 }
 
-// quantile is the p-quantile of sorted values, Hyndman and Fan's type 7.
-func quantile(sorted []float64, p float64) float64 {
+// Quantile is the p-quantile of sorted values, Hyndman and Fan's type 7.
+func Quantile(sorted []float64, p float64) float64 {
 	at := p * float64(len(sorted)-1)
 	i := int(at)
 	v := sorted[i]

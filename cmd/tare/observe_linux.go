@@ -33,9 +33,15 @@ parts add up to the time. It names who had the CPUs while the target waited. Int
 differed between twenty parts of the time. They do not predict another hour.
 
 BPF programs run at every context switch on the host. --counters only reads what the kernel counts anyway: it costs
-less, and does not say who had the CPUs or for what all threads waited.`,
+less, and does not say who had the CPUs or for what all threads waited.
+
+Tare records when each thread ran, what woke it, and when requests came and were answered. It replays that under other
+CPU limits, periods and CPU sets, and predicts the mean and the 99th percentile. --if adds a change to those it tries.`,
 		Example: "  sudo tare observe web --for 60s\n  sudo tare observe --compose compose.yaml --service web\n  sudo tare observe nginx.service --watch\n  sudo tare observe 4711 --for 10s --format json",
 		Args: func(c *cobra.Command, args []string) error {
+			if len(o.changes) > 0 && o.counters {
+				return errors.New("--if and --counters: counters predict nothing; leave out one of the two")
+			}
 			switch compose := o.compose != "" || o.service != ""; {
 			case compose && o.compose == "":
 				return errors.New("--service needs --compose FILE")
@@ -55,6 +61,7 @@ less, and does not say who had the CPUs or for what all threads waited.`,
 	f.DurationVar(&o.time, "for", time.Minute, "observe for this `TIME`, from 1s to 4h")
 	f.BoolVar(&o.watch, "watch", false, "repeat until interrupted or the target ends, each time for --for")
 	f.BoolVar(&o.counters, "counters", false, "only read the kernel's counters: no BPF, less detail")
+	f.StringArrayVar(&o.changes, "if", nil, "predict this `CHANGE` too: limit, period, burst, cpus, as in\nlimit=2,period=10ms,burst=5ms,cpus=1; limit=none is no limit")
 	f.StringVar(&o.compose, "compose", "", "Compose `FILE` of a service that is up; with --service")
 	f.StringVar(&o.service, "service", "", "the `NAME` of the service in the Compose file")
 	return c
@@ -66,6 +73,7 @@ type observing struct {
 	time             time.Duration
 	watch, counters  bool
 	compose, service string
+	changes          []string
 }
 
 func (o *observing) run(ctx context.Context, args []string) error {
@@ -106,6 +114,13 @@ func (o *observing) find(ctx context.Context, args []string) (*live.Target, erro
 // once observes for the time, and shows on a terminal how much is left.
 func (o *observing) once(ctx context.Context, target *live.Target) (*notebook.Observation, error) {
 	options := observe.Options{For: o.time, Counters: o.counters}
+	for _, text := range o.changes {
+		c, err := observe.ParseChange(text)
+		if err != nil {
+			return nil, fmt.Errorf("--if %w", err)
+		}
+		options.If = append(options.If, c)
+	}
 	if term.IsTerminal(int(os.Stderr.Fd())) {
 		options.Say = func(done time.Duration) {
 			fmt.Fprintf(os.Stderr, "\r\x1b[Kobserving %s: %v left", plain(target.Name), max(0, o.time-done).Round(time.Second))

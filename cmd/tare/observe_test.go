@@ -243,6 +243,9 @@ func TestWithDockerObserved(t *testing.T) {
 		"--service db: is not running; must be one of web":                        {"--compose", file, "--service", "db"},
 		`"tare-no-such-thing": no running container`:                              {"tare-no-such-thing"},
 		"--for 10ms: must be at least 1s":                                         {name, "--for", "10ms"},
+		"--if \"limit=0\": limit=0: must be from 0.01 to 1024 cores, or none":     {name, "--if", "limit=0"},
+		"--if \"cores=2\": \"cores\": must be limit, period, burst or cpus":       {name, "--if", "cores=2"},
+		"--if and --counters: counters predict nothing; leave out one of the two": {name, "--if", "limit=2", "--counters"},
 		"observe: 0 targets; must be one container, pod, VM, unit, PID or cgroup": {},
 	} {
 		if _, errs, status := h.run(append([]string{"observe"}, args...)...); status == 0 || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {

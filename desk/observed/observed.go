@@ -21,8 +21,9 @@ type Share struct {
 // Answer is what an observation says.
 type Answer struct {
 	*notebook.Observation
-	Account []Share `json:"account"` // all that occurred, in the order of notebook.ObservedWalls; the shares add up to 1
-	Held    []Share `json:"held"`    // what held the target back, most first; none if nothing did
+	Account []Share `json:"account"`          // all that occurred, in the order of notebook.ObservedWalls; the shares add up to 1
+	Held    []Share `json:"held"`             // what held the target back, most first; none if nothing did
+	Advice  *Advice `json:"advice,omitempty"` // absent if nothing was replayed
 }
 
 // holds are what can hold a target back, if it would do something: it is ready, or it waits for what the host has too little of. What it
@@ -48,6 +49,7 @@ func From(o *notebook.Observation) *Answer {
 			a.Held = append(a.Held, s)
 		}
 	}
+	a.Advice = advice(o)
 	slices.SortStableFunc(a.Held, func(x, y Share) int { return cmp.Compare(y.Seconds, x.Seconds) })
 	return a
 }

@@ -54,3 +54,37 @@ func TestOnePart(t *testing.T) {
 		t.Errorf("%+v", a.Account)
 	}
 }
+
+// The advice is the change that cuts the 99th percentile most, or one that is as good and asks less of the host; and none whose interval reaches
+// what was measured.
+func TestAdvice(t *testing.T) {
+	change := func(limit, period float64, cpus int, p99, high float64) notebook.ObservedChange {
+		return notebook.ObservedChange{Limit: limit, PeriodS: period, CPUs: cpus, Times: notebook.ObservedTimes{P99: notebook.ObservedTime{Seconds: p99, High: high}}}
+	}
+	none, twice, short, set := change(0, 0, 2, 0.060, 0.07), change(2, 0.1, 2, 0.062, 0.07), change(1, 0.01, 2, 0.065, 0.07), change(0, 0, 1, 0.12, 0.13)
+	for name, c := range map[string]struct {
+		changes []notebook.ObservedChange
+		want    int // of the changes; -1: none
+	}{
+		"the one that asks least":  {[]notebook.ObservedChange{none, twice, short, set}, 2},
+		"more than as good":        {[]notebook.ObservedChange{none, twice, change(1, 0.01, 2, 0.08, 0.085), set}, 1},
+		"an interval that reaches": {[]notebook.ObservedChange{change(2, 0.1, 2, 0.06, 0.11)}, -1},
+		"too little":               {[]notebook.ObservedChange{change(2, 0.1, 2, 0.095, 0.099)}, -1},
+		"worse":                    {[]notebook.ObservedChange{set}, -1},
+		"CPUs of its own, as many": {[]notebook.ObservedChange{none, change(0, 0, 1, 0.061, 0.07)}, 1},
+	} {
+		o := &notebook.Observation{Quota: &notebook.ObservedQuota{Cores: 1, PeriodS: 0.1}, Replay: &notebook.ObservedReplay{Seen: notebook.ObservedTimes{P99: notebook.ObservedTime{Seconds: 0.1}}, Changes: c.changes}}
+		a := observed.From(o).Advice
+		switch {
+		case a == nil:
+			t.Errorf("%s: no advice", name)
+		case c.want < 0 && a.Change != nil:
+			t.Errorf("%s: %+v", name, a.Change)
+		case c.want >= 0 && (a.Change == nil || *a.Change != c.changes[c.want]):
+			t.Errorf("%s: %+v", name, a.Change)
+		}
+	}
+	if a := observed.From(&notebook.Observation{}).Advice; a != nil {
+		t.Errorf("nothing was replayed: %+v", a)
+	}
+}

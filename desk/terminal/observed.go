@@ -22,6 +22,13 @@ func Observation(w io.Writer, a *observed.Answer, on Screen) error {
 	for _, f := range words.ObservedFindings(a) {
 		t.wrap("", f)
 	}
+	if advice := words.ObservedAdvice(a); advice != "" {
+		t.wrap("", advice)
+	}
+	if command := words.ObservedCommand(a); command != "" {
+		t.wrap("", words.ToApplyIt)
+		t.line("  " + command)
+	}
 	t.line("")
 	var parts []part
 	for _, s := range a.Account {
@@ -36,6 +43,8 @@ func Observation(w io.Writer, a *observed.Answer, on Screen) error {
 	parts = append(parts, part{label: words.InAll, seconds: words.Number(a.Seconds, secondsDecimals(a.Seconds)), share: words.Percent(1, 0)})
 	t.bars([]string{"s", "", words.OfTheTime, "95 %"}, parts)
 	t.threads(a)
+	t.requests(a)
+	t.changes(a)
 	t.list(words.ItsPlatform, words.ObservedFacts(a))
 	t.list("Notes", append([]string{words.ObservedCost(a)}, words.ObservedNotes(a)...))
 	return t.flush(w)
@@ -83,4 +92,66 @@ func (t *text) threads(a *observed.Answer) {
 	if more := len(a.Threads) - mostThreads; more > 0 {
 		t.wrap("  ", words.MoreThreads(more))
 	}
+}
+
+// requests says what the time of requests went on: of all, of those near the median, and of those near the 99th percentile.
+func (t *text) requests(a *observed.Answer) {
+	r := a.Requests
+	if r == nil {
+		return
+	}
+	t.line("")
+	t.wrap("", words.RequestsOf(r))
+	cols := []column{{head: words.PartOf}, {head: words.MeanTime, right: true, gap: 2}, {head: words.MedianTime, right: true, gap: 2}}
+	of := []map[string]float64{r.Mean, r.P50}
+	if r.P99 != nil {
+		cols, of = append(cols, column{head: words.TailTime, right: true, gap: 2}), append(of, r.P99)
+	}
+	sums := make([]float64, len(of))
+	for _, key := range words.RequestKeys {
+		shown := false
+		for i, account := range of {
+			sums[i] += account[key]
+			shown = shown || account[key] > 0
+		}
+		if !shown {
+			continue
+		}
+		cols[0].cells = append(cols[0].cells, "  "+words.RequestPart(key))
+		for i, account := range of {
+			cols[i+1].cells = append(cols[i+1].cells, words.RequestTime(account[key]))
+		}
+	}
+	cols[0].cells = append(cols[0].cells, "  "+words.InAll)
+	for i, sum := range sums {
+		cols[i+1].cells = append(cols[i+1].cells, words.Duration(sum))
+	}
+	t.grid(cols, func(int) bool { return false })
+}
+
+// changes lists what was replayed, and what is predicted.
+func (t *text) changes(a *observed.Answer) {
+	r := a.Replay
+	if r == nil || len(r.Changes) == 0 {
+		return
+	}
+	t.line("")
+	t.wrap("", words.Replayed(r))
+	cols := []column{{head: words.ChangeTo}, {head: words.MeanTime, right: true, gap: 2}, {head: words.Interval95, right: true, gap: 2}, {head: words.TailTime, right: true, gap: 2},
+		{head: words.Interval95, right: true, gap: 2}, {head: words.WouldThrottle, right: true, gap: 2}, {head: words.WouldQueue, right: true, gap: 2}}
+	row := func(name string, of notebook.ObservedTimes, waits bool) {
+		throttled, queued := "", ""
+		if waits {
+			throttled, queued = words.Number(of.ThrottledS, secondsDecimals(a.Seconds))+" s", words.Number(of.QueuedS, secondsDecimals(a.Seconds))+" s"
+		}
+		for i, cell := range []string{"  " + name, words.ObservedTime(of.Mean), words.ObservedTimeBounds(of.Mean), words.ObservedTime(of.P99), words.ObservedTimeBounds(of.P99), throttled, queued} {
+			cols[i].cells = append(cols[i].cells, cell)
+		}
+	}
+	row(words.AsMeasured, r.Seen, false)
+	row(words.AsReplayed, r.Checked, true)
+	for _, c := range r.Changes {
+		row(words.ObservedChange(a, c), c.Times, true)
+	}
+	t.grid(cols, func(int) bool { return false })
 }

@@ -26,6 +26,18 @@ func slicesOf(shares map[string]float64) (all []notebook.ObservedSlice) {
 	return all
 }
 
+// times are predicted times with intervals.
+func times(mean, p99 float64) notebook.ObservedTimes {
+	of := func(s float64) notebook.ObservedTime {
+		return notebook.ObservedTime{Seconds: s, Low: 0.93 * s, High: 1.06 * s}
+	}
+	return notebook.ObservedTimes{Mean: of(mean), P99: of(p99), ThrottledS: 1.25, QueuedS: 3.5}
+}
+
+func replayed(changes []notebook.ObservedChange) *notebook.ObservedReplay {
+	return &notebook.ObservedReplay{Of: notebook.ReplayedRequests, N: 1234, Seconds: 60, Seen: times(0.0701, 0.0895), Checked: times(0.0692, 0.088), Changes: changes}
+}
+
 // What people read of a target that is held back, in each way, and of one that is idle.
 func TestObservation(t *testing.T) {
 	const mib = 1 << 20
@@ -53,6 +65,32 @@ func TestObservation(t *testing.T) {
 				{Process: "java", Thread: "java", Threads: 1, Wall: map[string]float64{notebook.WallUser: 5.5, notebook.WallThrottled: 2}},
 				{Threads: 100, Wall: map[string]float64{notebook.WallUser: 0.1}},
 			}
+		},
+		"observed-replayed.txt": func(o *notebook.Observation) {
+			o.Slices = slicesOf(map[string]float64{notebook.WallUser: 0.34, notebook.WallThrottled: 0.25})
+			o.Quota = &notebook.ObservedQuota{Cgroup: "/sys/fs/cgroup/cpu/docker/0a", Version: 1, Cores: 1, PeriodS: 0.1, Periods: 600, Exhausted: 298, LimitedS: 30}
+			o.Requests = &notebook.Requests{N: 1234, Median: 0.061, Tail: 0.0895,
+				Mean: map[string]float64{notebook.RequestQueued: 0.004, notebook.WallUser: 0.05, notebook.WallThrottled: 0.012, notebook.WallCore: 0.0021, notebook.WallNetwork: 0.002},
+				P50:  map[string]float64{notebook.WallUser: 0.05, notebook.WallCore: 0.002, notebook.WallNetwork: 0.009},
+				P99:  map[string]float64{notebook.RequestQueued: 0.0105, notebook.WallUser: 0.051, notebook.WallThrottled: 0.026, notebook.WallCore: 0.002}}
+			o.Replay = replayed([]notebook.ObservedChange{
+				{CPUs: 2, Times: times(0.055, 0.062)},
+				{Limit: 2, PeriodS: 0.1, CPUs: 2, Times: times(0.056, 0.064)},
+				{Limit: 1, PeriodS: 0.1, BurstS: 0.1, CPUs: 2, Times: times(0.057, 0.066)},
+				{Limit: 1, PeriodS: 0.01, CPUs: 2, Times: times(0.08, 0.121)},
+				{CPUs: 1, Times: times(0.12, 0.124)},
+			})
+		},
+		"observed-no-gain.txt": func(o *notebook.Observation) {
+			o.Quota = &notebook.ObservedQuota{Cgroup: "/sys/fs/cgroup/docker/0a", Version: 2, Cores: 1, PeriodS: 0.1, Periods: 600}
+			o.Replay = replayed([]notebook.ObservedChange{{CPUs: 2, Times: times(0.07, 0.0891)}, {CPUs: 1, Times: times(0.12, 0.124)}})
+			o.Replay.Of = notebook.ReplayedWakes
+			o.Requests = &notebook.Requests{N: 12, Median: 0.061, Tail: 0.0895, Mean: map[string]float64{notebook.WallUser: 0.05}, P50: map[string]float64{notebook.WallUser: 0.05}}
+			o.Said = []*notebook.Message{notebook.Say("timeline-full", "seconds", 41.52)}
+		},
+		"observed-unreplayed.txt": func(o *notebook.Observation) {
+			o.Said = []*notebook.Message{notebook.Say("replay-off", "mean", 0.0501, "replayed_mean", 0.0512, "p99", 0.0895, "replayed_p99", 0.121), notebook.Say("replay-too-few", "n", 12, "least", 50), notebook.Say("replay-of-vm"),
+				notebook.Say("requests-unseen", "why", "the kernel does not load its programs")}
 		},
 		"observed-starved.txt": func(o *notebook.Observation) {
 			o.Slices = slicesOf(map[string]float64{notebook.WallUser: 0.18, notebook.WallCore: 0.72, notebook.WallStolen: 0.015})

@@ -15,10 +15,11 @@ import (
 
 // Quota is a CPU quota.
 type Quota struct {
-	Dir    string // the cgroup that has it
-	Cores  float64
-	Period time.Duration
-	Burst  time.Duration // unused time that may be saved up
+	Dir     string // the cgroup that has it
+	Version int    // of cgroups
+	Cores   float64
+	Period  time.Duration
+	Burst   time.Duration // unused time that may be saved up
 }
 
 // QuotaOf returns the smallest CPU quota in force on process pid, of its own cgroup or one above; nil if none is.
@@ -43,7 +44,7 @@ func (s system) quotaOf(pid string) (least *Quota, err error) {
 		if cores == 0 || least != nil && least.Cores <= cores {
 			continue
 		}
-		q := &Quota{Dir: dir, Cores: cores}
+		q := &Quota{Dir: dir, Version: g.Version, Cores: cores}
 		period, burst := "cpu.cfs_period_us", "cpu.cfs_burst_us"
 		if g.Version == 2 {
 			period, burst = "cpu.max", "cpu.max.burst"

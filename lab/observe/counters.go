@@ -123,4 +123,7 @@ func (c *counters) end(o *notebook.Observation, names func(int) labels) error {
 	return nil
 }
 
+// whatIf predicts nothing: counters do not say when.
+func (c *counters) whatIf(*notebook.Observation) error { return nil }
+
 func (c *counters) close() error { return nil }

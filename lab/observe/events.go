@@ -11,6 +11,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"tare/lab/cgroup"
 	"tare/lab/engine"
@@ -33,6 +36,8 @@ type events struct {
 	at         string            // the hierarchy by which the kernel schedules
 	names      map[uint64]string // of its cgroups, by inode
 	own        map[int]bool      // processes that belonged to the target
+
+	timeline timeline // for a replay
 }
 
 // tracers are those whose figures an observation has.
@@ -70,7 +75,16 @@ func (w *watch) tracing() (_ account, why string, err error) {
 		return nil, "", err
 	}
 	e.trace = kit.Attach(trace.Target{Threads: threads, PID: w.target.PID, Cores: float64(len(w.cpus)), CPUs: w.cpus, Word: true, Each: true})
+	if namespace, ports, err := proc.Listening(w.pids); err != nil {
+		w.note(notebook.Say("requests-unseen", "why", err))
+	} else if why := kit.Missing()[trace.Answering]; why != "" && len(ports) > 0 {
+		w.note(notebook.Say("requests-unseen", "why", why))
+	} else if err := e.trace.Serves(namespace, ports); err != nil {
+		e.close()
+		return nil, "", err
+	}
 	e.trace.Begin()
+	e.timeline.began = now()
 	if !e.trace.Watches() {
 		p, err := e.trace.Stop()
 		kit.Close()
@@ -114,7 +128,7 @@ func (e *events) slice() (map[string]float64, float64, error) {
 		e.w.note(notebook.Say("cost-uncounted", "why", err))
 	}
 	e.slices++
-	return wall, seconds, nil
+	return wall, seconds, e.read()
 }
 
 // counting counts what the programs take in one part of the time.
@@ -135,6 +149,12 @@ func (e *events) counting(ran float64) (err error) {
 
 func (e *events) end(o *notebook.Observation, names func(int) labels) error {
 	e.trace.End()
+	if err := e.read(); err != nil {
+		return err
+	}
+	if debugWork != nil {
+		debugWork(e)
+	}
 	seen, err := e.trace.Watched()
 	if err != nil {
 		return err
@@ -272,4 +292,12 @@ func vmThreads(pids []int) (map[int]string, error) {
 		return nil, nil
 	}
 	return roles, nil
+}
+
+var debugWork func(*events)
+
+func now() time.Duration {
+	var ts unix.Timespec
+	unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
+	return time.Duration(ts.Nano())
 }

@@ -27,6 +27,7 @@ import (
 type Options struct {
 	For      time.Duration
 	Counters bool                     // only what the kernel counts anyway, which costs the target less
+	If       []Change                 // changes to predict besides the usual ones
 	Began    func()                   // called when the observation has begun; may be nil
 	Say      func(done time.Duration) // called after each part of the time; may be nil
 }
@@ -71,6 +72,7 @@ type account interface {
 	add(threads []engine.Thread) error                                // further threads of the target
 	slice() (wall map[string]float64, seconds float64, err error)     // since the beginning
 	end(o *notebook.Observation, names func(thread int) labels) error // completes the observation
+	whatIf(o *notebook.Observation) error                             // predicts from it, when the target is no longer traced
 	close() error
 }
 
@@ -119,6 +121,9 @@ func Watch(ctx context.Context, target *live.Target, options Options) (_ *notebo
 		return nil, err
 	}
 	w.finish()
+	if err := w.of.whatIf(w.o); err != nil {
+		return nil, err
+	}
 	return w.o, nil
 }
 

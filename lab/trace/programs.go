@@ -49,7 +49,7 @@ func role(name string) uint32 {
 // look mirrors the struct of that name in bpf/trace.h.
 type look struct {
 	Zero                                                                                                uint64
-	Cores, Follow, Stacks, Events, Gather, Seeded, Open, Spans, Main, Dying, Each, Unified, Queues, Pad uint32
+	Cores, Follow, Stacks, Events, Gather, Seeded, Open, Spans, Main, Dying, Each, Unified, Queues, Net uint32
 	Begin, End, Died, Offset, Synced                                                                    uint64
 }
 
@@ -64,6 +64,7 @@ const (
 	gatherAt = 24
 	openAt   = 32
 	spansAt  = 36
+	netAt    = 60
 	beginAt  = 64
 	endAt    = 72
 )

@@ -26,6 +26,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/ringbuf"
 
 	"tare/lab/cgroup"
 	"tare/lab/engine"
@@ -106,7 +107,7 @@ func Inside(names []string) []string {
 }
 
 // watching are the programs that look at each thread and behind whom it waits.
-var watching = []string{"watched", "found"}
+var watching = []string{"watched", "found", "waking", "begins"}
 
 // refaulting are those that tell a wait for a page which had been taken from the cache from other waits for disks.
 var refaulting = []string{"uncached", "cached"}
@@ -136,6 +137,7 @@ type Kit struct {
 	symbols *symbols.Table // read when first needed
 	watch   bool           // the programs of watching are loaded
 	refault bool           // and those of refaulting
+	serve   bool           // and those of answering
 }
 
 // Open makes the named tracers ready. Missing says what this host does not support, and so does the record of each trial. Open fails if a
@@ -151,7 +153,7 @@ func open(names []string, watch bool) (*Kit, error) {
 			return nil, fmt.Errorf("unknown tracer %q; must be one of %s", n, strings.Join(notebook.TracerNames, ", "))
 		}
 	}
-	k := &Kit{tracers: named(names), missing: map[string]string{}, loaded: map[string][]string{}, watch: watch, refault: watch}
+	k := &Kit{tracers: named(names), missing: map[string]string{}, loaded: map[string][]string{}, watch: watch, refault: watch, serve: watch}
 	for _, t := range k.tracers {
 		if t.open != nil {
 			if err := t.open(t); err != nil {
@@ -183,7 +185,7 @@ func (k *Kit) load() {
 	if why := k.loadAll(); why != "" {
 		k.Close()
 		clear(k.loaded)
-		k.watch, k.refault = false, false
+		k.watch, k.refault, k.serve = false, false, false
 		for _, t := range k.tracers {
 			if t.programs != nil {
 				k.missing[t.name] = why
@@ -239,6 +241,9 @@ func (k *Kit) wanted() (all []string) {
 	}
 	if k.watch && k.events() {
 		all = append(all, watching...)
+		if k.serve {
+			all = append(all, answering...)
+		}
 		if k.refault {
 			all = append(all, refaulting...)
 		}
@@ -255,7 +260,19 @@ func (k *Kit) loadWatching(spec *ebpf.CollectionSpec) {
 	if err == nil {
 		return
 	}
+	// Each of the two may be what it refuses.
+	k.serve = false
+	why := refusal("the tracepoints of sockets (Linux 6.3 or later)", err)
+	if err := loads(spec, k.wanted()); err == nil {
+		k.missing[Answering] = why
+		return
+	}
 	k.refault, k.missing[Refaulting] = false, refusal("the page cache's tracepoints", err)
+	k.serve = true
+	if err := loads(spec, k.wanted()); err == nil {
+		return
+	}
+	k.serve, k.missing[Answering] = false, why
 	if err := loads(spec, k.wanted()); err != nil {
 		k.watch, k.missing[Watching] = false, refusal(onThreads, err)
 	}
@@ -285,8 +302,11 @@ func loadPrograms(spec *ebpf.CollectionSpec, names []string) (*ebpf.Collection, 
 	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool {
 		return !slices.Contains(names, name) && !slices.Contains(following, name)
 	})
+	if m := spec.Maps["timeline"]; m != nil {
+		m.MaxEntries = timelineBytes
+	}
 	maps.DeleteFunc(spec.Maps, func(name string, _ *ebpf.MapSpec) bool { // those of programs that are not loaded
-		return slices.Contains([]string{"stints", "ahead", "ended"}, name) && !slices.Contains(names, "watched") || name == "taken" && !slices.Contains(names, "cached")
+		return slices.Contains([]string{"stints", "ahead", "ended", "timeline"}, name) && !slices.Contains(names, "watched") || name == "taken" && !slices.Contains(names, "cached")
 	})
 	return ebpf.NewCollection(spec)
 }
@@ -326,11 +346,12 @@ type Trace struct {
 	before  counters
 	reads   map[string]reading // by tracer
 	links   []io.Closer
-	word    bool   // the trial is from Begin to End
-	state   uint64 // state of the guest's threads when End was called
-	running bool   // the programs are attached
-	stuck   error  // why programs could neither be attached nor detached again
-	look    look   // what the programs recorded of the trial, after its end
+	notes   *ringbuf.Reader // nil: there is no timeline
+	word    bool            // the trial is from Begin to End
+	state   uint64          // state of the guest's threads when End was called
+	running bool            // the programs are attached
+	stuck   error           // why programs could neither be attached nor detached again
+	look    look            // what the programs recorded of the trial, after its end
 	span    span
 	ranOn   [roles]int // CPUs on which threads of each role ran
 }
@@ -407,7 +428,13 @@ func (t *Trace) attach() error {
 	if k.events() {
 		switching := []string{"switched"}
 		if t.each() {
-			switching = []string{"watched", "switched"} // they run in this order
+			if err := t.openTimeline(); err != nil {
+				return err
+			}
+			switching = []string{"waking", "begins", "watched", "switched"} // those of a switch run in this order
+			if k.serve {
+				switching = append(switching, answering...)
+			}
 			if k.refault {
 				switching = append(switching, refaulting...)
 			}

@@ -28,6 +28,17 @@ static double now(clockid_t clock)
 
 static double start;
 
+/* How long requests took, since they were last asked for. */
+static double *took;
+static int requests, room;
+
+static void note(double seconds)
+{
+	if (requests == room && !(took = realloc(took, (room = 2 * room + 64) * sizeof *took)))
+		exit(1);
+	took[requests++] = seconds;
+}
+
 /* over answers a question, and reports whether the input has ended. */
 static int over(double waited)
 {
@@ -37,7 +48,13 @@ static int over(double waited)
 		return 0;
 	if (read(0, &byte, 1) <= 0)
 		return 1;
-	printf("%.6f %.6f %.6f\n", now(CLOCK_MONOTONIC) - start, now(CLOCK_PROCESS_CPUTIME_ID), waited);
+	if (byte == '!') {
+		for (int i = 0; i < requests; i++)
+			printf("%.6f ", took[i]);
+		requests = 0;
+		puts("");
+	} else
+		printf("%.6f %.6f %.6f\n", now(CLOCK_MONOTONIC) - start, now(CLOCK_PROCESS_CPUTIME_ID), waited);
 	fflush(stdout);
 	return 0;
 }
@@ -75,7 +92,8 @@ static void burst(int threads, double ms, double period)
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, 0);
 		pthread_barrier_wait(&begin);
 		pthread_barrier_wait(&end);
-		waited += now(CLOCK_MONOTONIC) - due;
+		note(now(CLOCK_MONOTONIC) - due);
+		waited += took[requests - 1];
 	}
 }
 

@@ -57,6 +57,11 @@ struct task_struct {
 struct task_struct___throttled { _Bool throttled; }; // Linux 6.18: each thread is throttled on its own
 struct pt_regs___x86 { unsigned long orig_ax, di; };
 struct pt_regs___arm { u64 regs[31]; int syscallno; };
+struct ns_common { unsigned inum; };
+struct net { struct ns_common ns; };
+typedef struct { struct net *net; } possible_net_t;
+struct sock_common { u16 skc_num; unsigned char skc_state; possible_net_t skc_net; };
+struct sock { struct sock_common __sk_common; u16 sk_protocol; };
 struct bpf_iter_meta { u64 seq_num; };
 struct bpf_iter__task { struct bpf_iter_meta *meta; struct task_struct *task; };
 #pragma clang attribute pop
@@ -187,7 +192,7 @@ struct look {
 	u32 each;  // gather what each thread did, and behind whom it waited
 	u32 unified; // cgroups are told apart by their place in version 2
 	u32 queues; // the kernel throttles whole queues, not threads
-	u32 _;
+	u32 net; // the network namespace of the target's services; 0: it has none
 	u64 begin, end;
 	u64 died;   // when the trial's process ended
 	u64 offset; // from the run queues' clock to CLOCK_MONOTONIC

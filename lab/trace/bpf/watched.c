@@ -37,6 +37,8 @@ static __always_inline void left_core(struct stints *all, struct task_struct *t,
 	if (a && a->role < ROLES)
 		return;
 	s->process = t->tgid;
+	if (look.open && t->pid && now - s->since >= OTHERS_LEAST)
+		note(now + look.offset, now - s->since, t->pid, OTHERS, 0);
 	s->group = look.unified ? BPF_CORE_READ(t, cgroups, dfl_cgrp, kn, id) : BPF_CORE_READ(t, sched_task_group, css.cgroup, kn, id);
 }
 
@@ -130,13 +132,18 @@ int BPF_PROG(watched, _Bool preempt, struct task_struct *prev, struct task_struc
 	left_core(all, prev, now);
 	if (!look.open)
 		return 0;
-	struct seat *a = seat(next->pid);
+	struct seat *a = seat(prev->pid);
+	if (a && a->role < ROLES)
+		note_leaving(prev, now + look.offset, preempt, prev_state);
+	a = seat(next->pid);
 	_Bool stopped = !throttles_threads() && *(volatile u64 *)&state[0] >> 20 & 1023; // then the whole queue is throttled
 	if (a && a->role < ROLES && a->state != THROTTLED && !stopped) {
 		u64 queued = next->sched_info.last_queued; // on this core, by its clock
 		if (queued && queued < now)
 			was_behind(all, queued, now);
 	}
+	if (a && a->role < ROLES)
+		note(now + look.offset, 0, next->pid, ENTERS, a->state << 4 | a->reason);
 	if (prev_state & TASK_DEAD) {
 		a = seat(prev->pid);
 		struct sums *s = mine();

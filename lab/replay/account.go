@@ -1,0 +1,167 @@
+package replay
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"tare/notebook"
+	"tare/stats"
+)
+
+// interval is what a thread did for a time.
+type interval struct {
+	from, to time.Duration
+	did      did
+	by       int32 // the thread that ended the wait, by its number; none
+}
+
+// did is one of the parts of an account.
+type did uint8
+
+const (
+	ran did = iota
+	stood
+	held
+	waited // and further: for accountWaits
+)
+
+// accountWaits are the reasons for which a thread waits, in the order of did from waited on.
+var accountWaits = [...]string{notebook.WallBlock, notebook.WallMemory, notebook.WallNetwork, notebook.WallFutex, notebook.WallSleep, notebook.WallOther}
+
+const queued = waited + did(len(accountWaits)) // others were served first
+const parts = int(queued) + 1
+
+// key is the name of a part.
+func (d did) key() string {
+	switch d {
+	case ran:
+		return notebook.WallUser
+	case stood:
+		return notebook.WallCore
+	case held:
+		return notebook.WallThrottled
+	case queued:
+		return notebook.RequestQueued
+	}
+	return accountWaits[d-waited]
+}
+
+// waitedFor is the part of a wait.
+func waitedFor(reason string) did {
+	if i := slices.Index(accountWaits[:], reason); i >= 0 {
+		return waited + did(i)
+	}
+	return waited + did(len(accountWaits)-1)
+}
+
+// served is a request, for its account.
+type served struct {
+	arrived, taken, moved, done time.Duration // moved: since when another thread worked at it than the one that took it
+	by, last                    int32         // the threads that took it and that answered it
+}
+
+// note appends an interval to what a thread did.
+func (t *thread) note(from, to time.Duration, d did, by int32) {
+	if to > from {
+		t.did = append(t.did, interval{from, to, d, by})
+	}
+}
+
+// mostFollowed is how many wakes are followed from one thread to the next.
+const mostFollowed = 8
+
+// follow adds up what a thread did between two times. If it waited and a thread of the target ended the wait, it waited for what that one did.
+func (b *builder) follow(sum *[parts]time.Duration, thread int32, from, to time.Duration, depth int) {
+	if to <= from {
+		return
+	}
+	all := b.all[thread].did
+	i, _ := slices.BinarySearchFunc(all, from, func(v interval, at time.Duration) int {
+		if v.to <= at {
+			return -1
+		}
+		return 1
+	})
+	at := from
+	for ; i < len(all) && all[i].from < to; i++ {
+		v := all[i]
+		begin, end := max(v.from, at), min(v.to, to)
+		sum[waitedFor(notebook.WallOther)] += begin - at // nothing is known of it
+		at = end
+		if v.did >= waited && v.by != none && v.by != thread && depth < mostFollowed {
+			b.follow(sum, v.by, begin, end, depth+1)
+			continue
+		}
+		sum[v.did] += end - begin
+	}
+	sum[waitedFor(notebook.WallOther)] += max(0, to-at)
+}
+
+// account divides the time of a request.
+func (b *builder) account(s served) (sum [parts]time.Duration) {
+	var before [parts]time.Duration
+	b.follow(&before, s.by, s.arrived, s.taken, mostFollowed)
+	for d, took := range before { // the thread that would take it ran for others, or was not yet told
+		if d := did(d); d == stood || d == held {
+			sum[d] += took
+		} else {
+			sum[queued] += took
+		}
+	}
+	middle := s.done
+	if s.by != s.last {
+		middle = min(max(s.moved, s.taken), s.done)
+	}
+	b.follow(&sum, s.by, s.taken, middle, 0)
+	b.follow(&sum, s.last, middle, s.done, 0)
+	return sum
+}
+
+// Percentiles between which requests are taken to say what the 99th percentile and the median are made of.
+var (
+	around99 = [2]float64{0.985, 0.995}
+	around50 = [2]float64{0.45, 0.55}
+)
+
+// fewestAround99 is how many requests there must be for five of them to be near the 99th percentile.
+const fewestAround99 = 500
+
+// accounts divides the times of all requests.
+func (b *builder) accounts() *notebook.Requests {
+	if len(b.served) == 0 {
+		return nil
+	}
+	slices.SortFunc(b.served, func(x, y served) int { return cmp.Compare(x.done-x.arrived, y.done-y.arrived) })
+	sums := make([][parts]time.Duration, len(b.served))
+	took := make([]float64, len(b.served))
+	for i, s := range b.served {
+		sums[i], took[i] = b.account(s), (s.done - s.arrived).Seconds()
+	}
+	all := &notebook.Requests{N: len(took), Mean: divided(sums), P50: divided(around(sums, around50))}
+	all.Median = stats.Quantile(took, 0.5)
+	all.Tail = stats.Quantile(took, tail)
+	if len(took) >= fewestAround99 {
+		all.P99 = divided(around(sums, around99))
+	}
+	return all
+}
+
+// around are the sums of the requests between two quantiles; they are in the order of their times.
+func around(sums [][parts]time.Duration, of [2]float64) [][parts]time.Duration {
+	n := float64(len(sums))
+	return sums[int(of[0]*n):max(int(of[0]*n)+1, int(of[1]*n))]
+}
+
+// divided is the mean of sums, in seconds by part.
+func divided(sums [][parts]time.Duration) map[string]float64 {
+	all := map[string]float64{}
+	for _, s := range sums {
+		for d, took := range s {
+			if took > 0 {
+				all[did(d).key()] += took.Seconds() / float64(len(sums))
+			}
+		}
+	}
+	return all
+}

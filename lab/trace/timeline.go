@@ -1,0 +1,144 @@
+//go:build linux
+
+package trace
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	"github.com/cilium/ebpf/ringbuf"
+
+	"tare/lab/replay"
+)
+
+// answering are the programs that see when requests come to the target's services and when it answers them.
+var answering = []string{"arrives", "takes", "sends"}
+
+// Answering is the key in Kit.Missing for them.
+const Answering = "answering"
+
+// timelineBytes is how much the kernel keeps of the timeline between two readings. A note takes 32 bytes.
+const timelineBytes = 32 << 20
+
+// note mirrors the struct of that name in bpf/timeline.c.
+type note struct {
+	At, Value uint64
+	Thread    uint32
+	What, Why uint8
+	CPU       uint16
+}
+
+const noteSize = 24
+
+// Kinds of notes, and what a thread that leaves a core does next (bpf/timeline.c).
+const (
+	noteEnters = iota
+	noteLeaves
+	noteWakes
+	noteArrives
+	noteTakes
+	noteSends
+	noteOthers
+)
+
+const (
+	thenReady = iota
+	thenWaits
+	thenThrottled
+	thenEnded
+)
+
+var (
+	kindsOfNotes = [...]replay.Kind{noteEnters: replay.Enters, noteLeaves: replay.Leaves, noteWakes: replay.Wakes, noteArrives: replay.Arrives,
+		noteTakes: replay.Takes, noteSends: replay.Sends, noteOthers: replay.Others}
+	nextStates   = [...]replay.State{thenReady: replay.Ready, thenWaits: replay.Waits, thenThrottled: replay.Throttled, thenEnded: replay.Ended}
+	statesOfSeat = [...]replay.State{stateUnknown: replay.Unknown, stateNew: replay.New, stateRuns: replay.Unknown, stateWaits: replay.Waits,
+		stateReady: replay.Ready, stateThrottled: replay.Throttled}
+)
+
+// readNote decodes a note; ok says whether it is one.
+func readNote(b []byte) (e replay.Event, ok bool) {
+	if len(b) < noteSize {
+		return e, false
+	}
+	n := binary.NativeEndian
+	what, why := b[20], b[21]
+	if int(what) >= len(kindsOfNotes) {
+		return e, false
+	}
+	e = replay.Event{At: time.Duration(n.Uint64(b)), Value: n.Uint64(b[8:]), Thread: int32(n.Uint32(b[16:])), CPU: n.Uint16(b[22:]), Kind: kindsOfNotes[what]}
+	switch what {
+	case noteLeaves:
+		if int(why) >= len(nextStates) {
+			return e, false
+		}
+		e.State = nextStates[why]
+	case noteEnters:
+		if int(why>>4) >= len(statesOfSeat) {
+			return e, false
+		}
+		e.State = statesOfSeat[why>>4]
+		if r := int(why & 15); r < reasonCount {
+			e.Wait = waits[r]
+		}
+	}
+	return e, true
+}
+
+// Serves says which TCP ports the target listens on, in the network namespace with this inode, so that the timeline has its requests.
+func (t *Trace) Serves(namespace uint64, ports []uint16) error {
+	if !t.Watches() || !t.kit.serve || len(ports) == 0 {
+		return nil
+	}
+	if namespace > math.MaxUint32 {
+		return fmt.Errorf("network namespace %d: not a number of the kernel's", namespace)
+	}
+	var bits [8192]uint8
+	for _, p := range ports {
+		bits[p>>3] |= 1 << (p & 7)
+	}
+	return errors.Join(t.kit.put("ports", 0, bits), t.kit.put("look", netAt, uint32(namespace)))
+}
+
+// Timeline appends to events what happened since the last call, at most until there are most of them; the rest stays unread. The kernel
+// keeps only so much: unseen is how many events it had no room for since Begin.
+func (t *Trace) Timeline(events []replay.Event, most int) (_ []replay.Event, unseen int64, err error) {
+	if t.notes == nil {
+		return events, 0, nil
+	}
+	var r ringbuf.Record
+	for len(events) < most {
+		err := t.notes.ReadInto(&r)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			break
+		}
+		if err != nil {
+			return events, 0, fmt.Errorf("reading the timeline: %w", err)
+		}
+		e, ok := readNote(r.RawSample)
+		if !ok {
+			return events, 0, fmt.Errorf("a note of the timeline: %d bytes that are none", len(r.RawSample))
+		}
+		events = append(events, e)
+	}
+	var lost uint64
+	err = t.kit.get("unnoted", &lost)
+	return events, int64(lost), err
+}
+
+// openTimeline makes the timeline ready to be read.
+func (t *Trace) openTimeline() (err error) {
+	if err := errors.Join(t.kit.put("unnoted", 0, uint64(0)), t.kit.put("ports", 0, [8192]uint8{})); err != nil {
+		return err
+	}
+	if t.notes, err = ringbuf.NewReader(t.kit.coll.Maps["timeline"]); err != nil {
+		return fmt.Errorf("the timeline: %w", err)
+	}
+	t.notes.SetDeadline(time.Unix(1, 0)) // never wait
+	t.links = append(t.links, t.notes)
+	return nil
+}
