@@ -61,7 +61,7 @@ CPU limits, periods and CPU sets, and predicts the mean and the 99th percentile.
 	f.DurationVar(&o.time, "for", time.Minute, "observe for this `TIME`, from 1s to 4h")
 	f.BoolVar(&o.watch, "watch", false, "repeat until interrupted or the target ends, each time for --for")
 	f.BoolVar(&o.counters, "counters", false, "only read the kernel's counters: no BPF, less detail")
-	f.StringArrayVar(&o.changes, "if", nil, "predict this `CHANGE` too: limit, period, burst, cpus, as in\nlimit=2,period=10ms,burst=5ms,cpus=1; limit=none is no limit")
+	f.StringArrayVar(&o.changes, "if", nil, "predict this `CHANGE` too: limit, period, burst, cpus, as in\nlimit=2,period=10ms,burst=5ms,cpus=1; or limit=none")
 	f.StringVar(&o.compose, "compose", "", "Compose `FILE` of a service that is up; with --service")
 	f.StringVar(&o.service, "service", "", "the `NAME` of the service in the Compose file")
 	return c

@@ -11,12 +11,11 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"tare/internal/require"
 	"tare/lab/live"
@@ -134,88 +133,51 @@ func TestRequestsSeen(t *testing.T) {
 	}
 }
 
-// latencies are how long the requests took since they were last asked for, in seconds.
-func (s *service) latencies() (mean float64, n int) {
-	s.t.Helper()
-	if _, err := s.in.Write([]byte{'!'}); err != nil {
-		s.t.Fatal(err)
-	}
-	said, err := s.out.ReadString('\n')
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, f := range strings.Fields(said) {
-		x, err := strconv.ParseFloat(f, 64)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		mean += x
-		n++
-	}
-	return mean / float64(n), n
-}
-
-// What is predicted for a service in bursts without its CPU limit, and on one CPU of its own, is what is measured when the change is made. `bench
-// predictions` compares more services and changes.
-func TestWhatIf(t *testing.T) { require.Quiet(t, whatIf) }
-
-func whatIf(t testing.TB) {
+// For a service whose four threads share out 48 ms of CPU time every 80 ms, a CPU set of one CPU does not help: nothing is faster there than that
+// work. Without the limit it is no slower. `scripts/bench predictions` compares predictions with what is measured after the change.
+func TestWhatIf(t *testing.T) {
 	cpus, err := proc.OnlineCPUs()
-	require.That(t, err == nil && len(cpus) == 2, "two CPUs")
+	require.That(t, err == nil && len(cpus) > 1, "two CPUs")
 	g := newGroup(t, map[string]string{"cpu.cfs_quota_us|cpu.max": "75000 100000"})
-	s := serve(t, g, nil, "burst", "4", "48", "80")
+	serve(t, g, cpus[:2], "burst", "4", "48", "80")
 	target, err := live.Find(t.Context(), g.dirs["cpu"])
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := Watch(t.Context(), target, Options{For: 8 * time.Second})
+	custom, err := ParseChange("limit=0.5,period=20ms")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.Replay == nil || o.Replay.Of != notebook.ReplayedWakes || len(o.Replay.Changes) != 5 {
-		t.Fatalf("%+v, notes %v", o.Replay, o.Said)
-	}
-	measured := func() float64 {
-		s.latencies()
-		time.Sleep(4 * time.Second)
-		mean, n := s.latencies()
-		if n < 30 {
-			t.Fatalf("%d requests", n)
-		}
-		return mean
-	}
-	for _, c := range []struct {
-		name string
-		now  notebook.ObservedChange
-		make func()
-	}{
-		{"without the limit", o.Replay.Changes[0], func() { g.set(t, "cpu", "cpu.cfs_quota_us|cpu.max", "-1") }},
-		{"one CPU", o.Replay.Changes[4], func() { pin(t, s.pid(), cpus[1:]) }},
-	} {
-		c.make()
-		if got, want := c.now.Times.Mean.Seconds, measured(); math.Abs(got-want) > 0.15*want {
-			t.Errorf("%s: predicted a mean of %.4f s, measured %.4f s", c.name, got, want)
-		}
-	}
-	if now, one := o.Replay.Seen.P99.Seconds, o.Replay.Changes[4].Times.P99.Seconds; one < 1.2*now {
-		t.Errorf("one CPU would help: %.4f s instead of %.4f s", one, now)
-	}
-}
-
-// pin lets all threads of a process use some CPUs only.
-func pin(t testing.TB, pid int, cpus []int) {
-	t.Helper()
-	var set unix.CPUSet
-	for _, cpu := range cpus {
-		set.Set(cpu)
-	}
-	tids, err := proc.Threads(pid)
+	o, err := Watch(t.Context(), target, Options{For: 8 * time.Second, If: []Change{custom}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tid := range tids {
-		if err := unix.SchedSetaffinity(tid, &set); err != nil {
-			t.Fatal(err)
+	r := o.Replay
+	if r == nil || r.Of != notebook.ReplayedWakes || r.N < fewestTimed || !(r.Seen.Mean.Seconds > 0.02) {
+		t.Fatalf("%+v, notes %v", r, o.Said)
+	}
+	if slices.ContainsFunc(o.Said, func(m *notebook.Message) bool { return m.Code == "replay-off" }) {
+		t.Skip("the host is so busy that a replay does not come near to what was measured, and it says so")
+	}
+	if len(r.Changes) != 6 {
+		t.Fatalf("%+v, notes %v", r.Changes, o.Said)
+	}
+	unlimited, one, half := r.Changes[0], r.Changes[4], r.Changes[5]
+	if unlimited.Limit != 0 || unlimited.CPUs != 2 || one.Limit != 0 || one.CPUs != 1 || half.Limit != 0.5 || half.PeriodS != 0.02 {
+		t.Fatalf("%+v", r.Changes)
+	}
+	if got := one.Times.Mean.Seconds; got < 0.047 || got < unlimited.Times.Mean.Seconds {
+		t.Errorf("one CPU: a mean of %.4f s for 48 ms of work; without a limit %.4f s", got, unlimited.Times.Mean.Seconds)
+	}
+	if got, now := unlimited.Times.Mean.Seconds, r.Checked.Mean.Seconds; got > 1.02*now || unlimited.Times.ThrottledS != 0 {
+		t.Errorf("without the limit: a mean of %.4f s, with it %.4f s; throttled for %v s", got, now, unlimited.Times.ThrottledS)
+	}
+	if half.Times.ThrottledS < r.Checked.ThrottledS || half.Times.Mean.Seconds < unlimited.Times.Mean.Seconds {
+		t.Errorf("half a CPU: %+v", half)
+	}
+	for _, c := range r.Changes {
+		if p := c.Times.P99; !(p.Low <= p.Seconds && p.Seconds <= p.High) {
+			t.Errorf("%+v", c)
 		}
 	}
 }

@@ -171,7 +171,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// A thread that waits for a reply from outside in the middle of a request waits as long again.
+// A thread that waits for a reply from outside in the middle of a request waits for it in the replay too.
 func TestReplyFromOutside(t *testing.T) {
 	s := &script{}
 	for i := range 2 {

@@ -16,8 +16,8 @@ type request struct {
 	account        served
 }
 
-// pooled returns the threads that take requests, and reports whether a request is taken by whichever of them is free, as in Go or from a pool of
-// threads, rather than by one thread for each connection, as in nginx.
+// pooled returns the threads that take requests, and reports whether they share them: whichever is free takes the next one, as in Go or in a pool
+// of threads. In nginx a connection keeps its thread.
 func pooled(events []Event) (takers map[int32]bool, pool bool) {
 	taker := map[uint64]int32{}
 	takers = map[int32]bool{}
