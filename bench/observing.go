@@ -68,21 +68,14 @@ func observingService(ctx context.Context, dir string) (err error) {
 func whileObserved(ctx context.Context, target *live.Target, counters bool, url string) (float64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var seen *notebook.Observation
-	began, ended := make(chan struct{}), make(chan error, 1)
-	go func() {
-		var err error
-		seen, err = observe.Watch(ctx, target, observe.Options{For: time.Minute, Counters: counters, Began: func() { close(began) }})
-		ended <- err
-	}()
-	select {
-	case err := <-ended:
-		return 0, fmt.Errorf("the observation ended before it began: %w", err)
-	case <-began:
+	end, err := beginObserving(ctx, target, counters)
+	if err != nil {
+		return 0, err
 	}
 	took, err := steady(ctx, url)
 	cancel()
-	if err := errors.Join(err, <-ended); err != nil {
+	seen, eerr := end()
+	if err := errors.Join(err, eerr); err != nil {
 		return 0, err
 	}
 	if !counters && (seen.Requests == nil || seen.Requests.N < steadyRequests/2) {
@@ -151,20 +144,13 @@ func watched(ctx context.Context, counters bool) func(pid int) (func() error, er
 		if err != nil {
 			return nil, err
 		}
-		var seen *notebook.Observation
-		began, ended := make(chan struct{}), make(chan error, 1)
-		go func() {
-			var err error
-			seen, err = observe.Watch(ctx, target, observe.Options{For: time.Minute, Counters: counters, Began: func() { close(began) }})
-			ended <- err
-		}()
-		select {
-		case err := <-ended:
-			return nil, fmt.Errorf("the observation ended before it began: %w", err)
-		case <-began:
+		end, err := beginObserving(ctx, target, counters)
+		if err != nil {
+			return nil, err
 		}
 		return func() error {
-			if err := <-ended; err != nil {
+			seen, err := end()
+			if err != nil {
 				return err
 			}
 			if !seen.Ended || !counters && seen.Figures["switches"] < observingTrips {
@@ -173,4 +159,21 @@ func watched(ctx context.Context, counters bool) func(pid int) (func() error, er
 			return nil
 		}, nil
 	}
+}
+
+// beginObserving begins to observe a target, until it ends or ctx is done. end waits for that.
+func beginObserving(ctx context.Context, target *live.Target, counters bool) (end func() (*notebook.Observation, error), err error) {
+	var seen *notebook.Observation
+	began, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		var err error
+		seen, err = observe.Watch(ctx, target, observe.Options{For: time.Minute, Counters: counters, Began: func() { close(began) }})
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return nil, fmt.Errorf("the observation ended before it began: %w", err)
+	case <-began:
+	}
+	return func() (*notebook.Observation, error) { err := <-ended; return seen, err }, nil
 }

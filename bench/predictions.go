@@ -259,7 +259,11 @@ func (g *limitedGroup) run(ctx context.Context, args ...string) (in io.WriteClos
 	if err != nil {
 		return nil, nil, err
 	}
-	return in, bufio.NewReader(pipe), cmd.Start()
+	if err := cmd.Start(); err != nil {
+		return nil, nil, err
+	}
+	go func() { _ = cmd.Wait() }() // it is killed in the end
+	return in, bufio.NewReader(pipe), nil
 }
 
 // remove kills what is left in the group, and removes it.
@@ -269,7 +273,7 @@ func (g *limitedGroup) remove() error {
 	return cgroup.Remove(ctx, g.dir)
 }
 
-// bursts is a program whose threads share out 60 ms of CPU time every 100 ms.
+// bursts starts a program whose four threads share 48 ms of CPU time every 80 ms.
 func bursts(ctx context.Context, dir string, g *limitedGroup) (func() ([]float64, error), error) {
 	program := filepath.Join(dir, "served")
 	if said, err := exec.CommandContext(ctx, "cc", "-O2", "-static", "-pthread", "-o", program, "lab/observe/testdata/served.c").CombinedOutput(); err != nil {

@@ -101,6 +101,7 @@ type ObservedQuota struct {
 	Cgroup    string  `json:"cgroup"`
 	Version   int     `json:"cgroup_version"` // 1 or 2
 	Cores     float64 `json:"cores"`
+	NextCores float64 `json:"next_cores,omitempty"` // of the smallest other limit in force, further up; 0: there is none
 	PeriodS   float64 `json:"period_s"`
 	BurstS    float64 `json:"burst_s"` // that it may save up
 	Periods   float64 `json:"periods"` // in which it wanted to run
@@ -178,13 +179,13 @@ type ObservedReplay struct {
 	Changes []ObservedChange `json:"changes"`
 }
 
-// RequestQueued is a key of Requests beside the keys Wall…: the request had come, and the thread that took it worked for others or had not been
-// told yet.
+// RequestQueued is a key of Requests in addition to the keys Wall…: the request had arrived, and the thread that later read it did other work or
+// had not been woken yet.
 const RequestQueued = "queued"
 
-// Requests is what the time of requests went on, from when they came to a socket until the last byte of the answer was given to the kernel.
-// Each account is in seconds by key, is a mean over requests, and adds up to their mean time. A wait that a thread of the target ended counts
-// as what that thread did meanwhile. WallUser is all running time.
+// Requests says where the time of requests went, from their arrival at a socket until the kernel had taken the last byte of the answer. Each
+// account maps keys to mean seconds over the requests. The seconds add up to the mean time of these requests. If a thread of the target ended a
+// wait, the wait counts as what that thread did during it. WallUser is all running time.
 type Requests struct {
 	N      int                `json:"n"`
 	Mean   map[string]float64 `json:"mean"`          // of all
@@ -217,7 +218,7 @@ type ObservedTimes struct {
 	QueuedS    float64      `json:"queued_s,omitempty"`    // threads that were ready without a CPU, and not throttled, added over threads
 }
 
-// ObservedTime is a time in seconds with a 95 % interval: that of another time as long as the observed one.
+// ObservedTime is a time in seconds with a 95 % interval. The interval is for another period as long as the observed one.
 type ObservedTime struct {
 	Seconds float64 `json:"seconds"`
 	Low     float64 `json:"low"`

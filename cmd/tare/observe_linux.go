@@ -35,9 +35,10 @@ differed between twenty parts of the time. They do not predict another hour.
 BPF programs run at every context switch on the host. --counters only reads what the kernel counts anyway: it costs
 less, and does not say who had the CPUs or for what all threads waited.
 
-Tare records when each thread ran, what woke it, and when requests came and were answered. It replays that under other
-CPU limits, periods and CPU sets, and predicts the mean and the 99th percentile. --if adds a change to those it tries.`,
-		Example: "  sudo tare observe web --for 60s\n  sudo tare observe --compose compose.yaml --service web\n  sudo tare observe nginx.service --watch\n  sudo tare observe 4711 --for 10s --format json",
+Tare records when each thread ran, what woke it, and when requests came and were answered. It replays this record in a
+simulation under other CPU limits, periods, bursts and CPU sets. It predicts the mean and the 99th percentile of the
+request times. --if adds a change to those that Tare tries.`,
+		Example: "  sudo tare observe web --for 60s\n  sudo tare observe --compose compose.yaml --service web\n  sudo tare observe web --if limit=2\n  sudo tare observe nginx.service --watch\n  sudo tare observe 4711 --for 10s --format json",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(o.changes) > 0 && o.counters {
 				return errors.New("--if and --counters: counters predict nothing; leave out one of the two")
@@ -61,7 +62,7 @@ CPU limits, periods and CPU sets, and predicts the mean and the 99th percentile.
 	f.DurationVar(&o.time, "for", time.Minute, "observe for this `TIME`, from 1s to 4h")
 	f.BoolVar(&o.watch, "watch", false, "repeat until interrupted or the target ends, each time for --for")
 	f.BoolVar(&o.counters, "counters", false, "only read the kernel's counters: no BPF, less detail")
-	f.StringArrayVar(&o.changes, "if", nil, "predict this `CHANGE` too: limit, period, burst, cpus, as in\nlimit=2,period=10ms,burst=5ms,cpus=1; or limit=none")
+	f.StringArrayVar(&o.changes, "if", nil, "also predict `CHANGE` (repeatable): limit=none or limit=2,period=10ms,burst=5ms,cpus=1")
 	f.StringVar(&o.compose, "compose", "", "Compose `FILE` of a service that is up; with --service")
 	f.StringVar(&o.service, "service", "", "the `NAME` of the service in the Compose file")
 	return c

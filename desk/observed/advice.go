@@ -9,7 +9,7 @@ type Advice struct {
 	Change *notebook.ObservedChange `json:"change"` // nil: none is worth it
 }
 
-// WorthChange is by which part of the 99th percentile a change must cut it at least to be worth it.
+// WorthChange is the least share of the 99th percentile that a change must cut to be worth it.
 const WorthChange = 0.1
 
 // asGood is how much longer the 99th percentile with a cheaper change may be, as a factor of the shortest.

@@ -45,7 +45,7 @@ func From(o *notebook.Observation) *Answer {
 			continue
 		}
 		a.Account = append(a.Account, s)
-		if slices.Contains(holds, key) && s.Share.Value >= Worth && s.Sure {
+		if slices.Contains(holds, key) && s.Share.Value >= Worth && (s.Sure || key == notebook.WallThrottled && counted(o)) {
 			a.Held = append(a.Held, s)
 		}
 	}
@@ -53,6 +53,10 @@ func From(o *notebook.Observation) *Answer {
 	slices.SortStableFunc(a.Held, func(x, y Share) int { return cmp.Compare(y.Seconds, x.Seconds) })
 	return a
 }
+
+// counted reports whether the kernel itself counted that the CPU limit was spent. It comes in bursts, so its share differs between parts of the time,
+// but there is no doubt about it.
+func counted(o *notebook.Observation) bool { return o.Quota != nil && o.Quota.Exhausted > 0 }
 
 // share is the part of the time that went on key.
 func share(all []notebook.ObservedSlice, key string) Share {

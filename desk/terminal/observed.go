@@ -129,6 +129,9 @@ func (t *text) requests(a *observed.Answer) {
 	t.grid(cols, func(int) bool { return false })
 }
 
+// wideEnough is the width of a screen for all columns of the table of changes.
+const wideEnough = 120
+
 // changes lists what was replayed, and what is predicted.
 func (t *text) changes(a *observed.Answer) {
 	r := a.Replay
@@ -137,15 +140,23 @@ func (t *text) changes(a *observed.Answer) {
 	}
 	t.line("")
 	t.wrap("", words.Replayed(r))
-	cols := []column{{head: words.ChangeTo}, {head: words.MeanTime, right: true, gap: 2}, {head: words.Interval95, right: true, gap: 2}, {head: words.TailTime, right: true, gap: 2},
-		{head: words.Interval95, right: true, gap: 2}, {head: words.WouldThrottle, right: true, gap: 2}, {head: words.WouldQueue, right: true, gap: 2}}
+	cols := []column{{head: words.ChangeTo}}
+	heads := []string{words.MeanTime, words.Interval95, words.TailTime, words.Interval95, words.WouldThrottle, words.WouldQueue}
+	shown := []int{0, 1, 2, 3, 4, 5}
+	if t.Width > 0 && t.Width < wideEnough {
+		shown = []int{0, 2, 3} // --format json has the others
+	}
+	for _, i := range shown {
+		cols = append(cols, column{head: heads[i], right: true, gap: 2})
+	}
 	row := func(name string, of notebook.ObservedTimes, waits bool) {
-		throttled, queued := "", ""
+		cells := []string{words.ObservedTime(of.Mean), words.ObservedTimeBounds(of.Mean), words.ObservedTime(of.P99), words.ObservedTimeBounds(of.P99), "", ""}
 		if waits {
-			throttled, queued = words.Number(of.ThrottledS, secondsDecimals(a.Seconds))+" s", words.Number(of.QueuedS, secondsDecimals(a.Seconds))+" s"
+			cells[4], cells[5] = words.Number(of.ThrottledS, secondsDecimals(a.Seconds))+" s", words.Number(of.QueuedS, secondsDecimals(a.Seconds))+" s"
 		}
-		for i, cell := range []string{"  " + name, words.ObservedTime(of.Mean), words.ObservedTimeBounds(of.Mean), words.ObservedTime(of.P99), words.ObservedTimeBounds(of.P99), throttled, queued} {
-			cols[i].cells = append(cols[i].cells, cell)
+		cols[0].cells = append(cols[0].cells, "  "+name)
+		for at, i := range shown {
+			cols[at+1].cells = append(cols[at+1].cells, cells[i])
 		}
 	}
 	row(words.AsMeasured, r.Seen, false)

@@ -90,7 +90,7 @@ func TestObservation(t *testing.T) {
 		},
 		"observed-unreplayed.txt": func(o *notebook.Observation) {
 			o.Said = []*notebook.Message{notebook.Say("replay-off", "mean", 0.0501, "replayed_mean", 0.0512, "p99", 0.0895, "replayed_p99", 0.121), notebook.Say("replay-too-few", "n", 12, "least", 50), notebook.Say("replay-of-vm"),
-				notebook.Say("requests-unseen", "why", "the kernel does not load its programs")}
+				notebook.Say("replay-closed-loop"), notebook.Say("requests-unseen", "why", "the kernel does not load its programs")}
 		},
 		"observed-starved.txt": func(o *notebook.Observation) {
 			o.Slices = slicesOf(map[string]float64{notebook.WallUser: 0.18, notebook.WallCore: 0.72, notebook.WallStolen: 0.015})

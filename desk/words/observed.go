@@ -106,6 +106,8 @@ func notHeld(a *observed.Answer) string {
 		return fmt.Sprintf("Its threads waited for a CPU for %s, summed over them. The counters do not say whether others of its threads ran then; without --counters Tare does.", Duration(queued(a)))
 	case a.Tier == notebook.TierCounters:
 		return "The counters show no shortage. It ran for " + Percent(running, 0) + " of the time; for what it waited in the rest they do not say."
+	case a.Advice != nil && a.Advice.Change != nil:
+		return "No shortage took 1 % of the time or more. It slows some " + replayedKind(a.Replay) + " nevertheless."
 	case idle >= 0.5:
 		return "No shortage was found. For " + Percent(idle, 0) + " of the time all its threads waited for requests, timers, locks or other events: more cores or memory, or a higher limit, would gain it nothing then."
 	case running >= 0.5:

@@ -16,10 +16,10 @@ const (
 	MeanTime      = "mean"
 	TailTime      = "99th percentile"
 	Interval95    = "95 %"
-	AsMeasured    = "none: as measured"
-	AsItIs        = "as it is"
-	ToApplyIt     = "To apply it until the target is started again:"
-	AsReplayed    = "none: as replayed"
+	AsMeasured    = "no change (measured)"
+	AsItIs        = "no change"
+	ToApplyIt     = "To make this change until the target restarts:"
+	AsReplayed    = "no change (replayed)"
 	WouldThrottle = "throttled"
 	WouldQueue    = "run queue"
 )
@@ -56,9 +56,9 @@ func RequestTime(s float64) string {
 
 // RequestsOf is the head of the table of requests.
 func RequestsOf(r *notebook.Requests) string {
-	text := fmt.Sprintf("Where the time of %s went, from arrival at its socket to the end of the answer", Count(r.N, "request"))
+	text := fmt.Sprintf("Where the time of %s went, from arrival at the socket to the end of the answer", Count(r.N, "request"))
 	if r.P99 == nil {
-		text += fmt.Sprintf(" (99th percentile: %s; its parts need 500 requests)", Duration(r.Tail))
+		text += fmt.Sprintf(" (99th percentile: %s; its time breakdown needs 500 requests)", Duration(r.Tail))
 	}
 	return text
 }
@@ -68,16 +68,24 @@ func replayedOf(r *notebook.ObservedReplay) string {
 	if r.Of == notebook.ReplayedRequests {
 		return Count(r.N, "request")
 	}
-	return Count(r.N, "wake")
+	return Count(r.N, "wakeup")
+}
+
+// replayedKind names what a replay times, without how many.
+func replayedKind(r *notebook.ObservedReplay) string {
+	if r.Of == notebook.ReplayedRequests {
+		return "requests"
+	}
+	return "wakeups"
 }
 
 // Replayed says what was replayed, as the head of the table of changes.
 func Replayed(r *notebook.ObservedReplay) string {
-	what := "from their arrival at its socket to the end of the answer"
+	what := "from arrival at the socket to the end of the answer"
 	if r.Of == notebook.ReplayedWakes {
-		what = "from a wake by a timer or the network to the next such wait"
+		what = "from when a timer or the network wakes a thread until it waits for one again"
 	}
-	return fmt.Sprintf("What if: %s, %s, replayed under other limits", replayedOf(r), what)
+	return fmt.Sprintf("What a change would gain: %s, timed %s", replayedOf(r), what)
 }
 
 // ObservedChange names a change in a table: "CPU limit of 2 cores, period of 10 ms".
@@ -97,7 +105,7 @@ func changeIn(a *observed.Answer, c notebook.ObservedChange) string {
 		}
 	}
 	if len(parts) == 0 {
-		return "no change"
+		return AsItIs
 	}
 	return strings.Join(parts, " with ")
 }
@@ -116,7 +124,7 @@ func differences(a *observed.Answer, c notebook.ObservedChange) (parts []string)
 	case c.Limit != now.Cores:
 		parts = append(parts, "CPU limit of "+cores(c.Limit))
 	}
-	if c.Limit > 0 && c.PeriodS != now.PeriodS && now.PeriodS > 0 {
+	if c.Limit > 0 && c.PeriodS != now.PeriodS && (now.PeriodS > 0 || c.PeriodS != usualPeriod) {
 		parts = append(parts, "period of "+rounded(c.PeriodS))
 	}
 	if c.Limit > 0 && c.BurstS != now.BurstS {
@@ -127,6 +135,9 @@ func differences(a *observed.Answer, c notebook.ObservedChange) (parts []string)
 	}
 	return parts
 }
+
+// usualPeriod is the period of a CPU limit unless somebody sets another one, in seconds.
+const usualPeriod = 0.1
 
 // rounded is a duration that somebody has chosen: "10 ms".
 func rounded(s float64) string {
@@ -159,19 +170,19 @@ func ObservedAdvice(a *observed.Answer) string {
 	}
 	r, c := a.Replay, a.Advice.Change
 	if c == nil {
-		return fmt.Sprintf("No change that Tare replayed is predicted to cut the 99th percentile of %s, %s, by %s or more: none is worth it.",
+		return fmt.Sprintf("None of the changes below is worth it. For each, the predicted cut of the 99th percentile (%s: %s) is less than %s, or its interval includes zero.",
 			replayedOf(r), Duration(r.Seen.P99.Seconds), Percent(observed.WorthChange, 0))
 	}
-	text := fmt.Sprintf("Predicted with %s: a 99th percentile of %s (%s) instead of %s, and a mean of %s (%s) instead of %s, for %s.", changeIn(a, *c),
-		ObservedTime(c.Times.P99), ObservedTimeBounds(c.Times.P99), Duration(r.Seen.P99.Seconds),
-		ObservedTime(c.Times.Mean), ObservedTimeBounds(c.Times.Mean), Duration(r.Seen.Mean.Seconds), replayedOf(r))
+	text := fmt.Sprintf("Advice: %s. For %s, Tare predicts a 99th percentile of %s (%s) instead of %s. The predicted mean is %s (%s) instead of %s.",
+		changeIn(a, *c), replayedOf(r), ObservedTime(c.Times.P99), ObservedTimeBounds(c.Times.P99), Duration(r.Seen.P99.Seconds),
+		ObservedTime(c.Times.Mean), ObservedTimeBounds(c.Times.Mean), Duration(r.Seen.Mean.Seconds))
 	if useless := noHelp(a); len(useless) > 0 {
-		text += " Predicted to cut it by less than " + Percent(observed.WorthChange, 0) + ", or not at all: " + List(useless) + "."
+		text += " Changes that would cut the 99th percentile by less than " + Percent(observed.WorthChange, 0) + ", or not at all: " + strings.Join(useless, "; ") + "."
 	}
 	return text
 }
 
-// noHelp names the changes that are not worth it.
+// noHelp names the changes whose predicted cut of the 99th percentile is too small. A larger cut that is uncertain is not among them.
 func noHelp(a *observed.Answer) (all []string) {
 	for _, c := range a.Replay.Changes {
 		if c.Times.P99.Seconds > (1-observed.WorthChange)*a.Replay.Seen.P99.Seconds {
@@ -190,31 +201,54 @@ func ObservedCommand(a *observed.Answer) string {
 	if q == nil || c.CPUs != cpusOf(a.Target.CPUs) {
 		return ""
 	}
-	us := func(seconds float64) string { return strconv.FormatInt(int64(math.Round(seconds*1e6)), 10) }
-	write := func(value, file string) string {
-		return "echo " + value + " | sudo tee " + Plain(q.Cgroup) + "/" + file
+	path := quoted(q.Cgroup)
+	if path == "" {
+		return ""
 	}
-	quota := "max"
-	period := q.PeriodS
+	us := func(seconds float64) string { return strconv.FormatInt(int64(math.Round(seconds*1e6)), 10) }
+	write := func(value, file string) string { return "echo " + value + " | sudo tee " + path + "/" + file }
+	quota, period := "max", q.PeriodS
 	if c.Limit > 0 {
 		quota, period = us(c.Limit*c.PeriodS), c.PeriodS
 	}
+	var limits []string
+	burst := "cpu.max.burst"
 	if q.Version == 2 {
-		if c.Limit > 0 && c.BurstS != q.BurstS {
-			return write(us(c.BurstS), "cpu.max.burst")
+		limits = []string{write("'"+quota+" "+us(period)+"'", "cpu.max")}
+	} else {
+		burst = "cpu.cfs_burst_us"
+		if quota == "max" {
+			quota = "-1"
 		}
-		return write("'"+quota+" "+us(period)+"'", "cpu.max")
+		limits = []string{write(quota, "cpu.cfs_quota_us")}
+		switch { // the share of a group must not exceed that of the group above on the way
+		case period < q.PeriodS:
+			limits = append(limits, write(us(period), "cpu.cfs_period_us"))
+		case period > q.PeriodS:
+			limits = append([]string{write(us(period), "cpu.cfs_period_us")}, limits...)
+		}
 	}
-	if quota == "max" {
-		quota = "-1"
+	if c.Limit == q.Cores && c.PeriodS == q.PeriodS {
+		limits = nil // only the burst changes
 	}
+	switch { // the kernel refuses a limit below the burst
+	case c.Limit > 0 && c.BurstS < q.BurstS:
+		limits = append([]string{write(us(c.BurstS), burst)}, limits...)
+	case c.Limit > 0 && c.BurstS > q.BurstS:
+		limits = append(limits, write(us(c.BurstS), burst))
+	}
+	return strings.Join(limits, " && ")
+}
+
+// quoted is a path for a shell; empty if it is not one that can be printed as it is.
+func quoted(path string) string {
 	switch {
-	case c.Limit > 0 && c.BurstS != q.BurstS:
-		return write(us(c.BurstS), "cpu.cfs_burst_us")
-	case period < q.PeriodS:
-		return write(quota, "cpu.cfs_quota_us") + " && " + write(us(period), "cpu.cfs_period_us")
-	case period > q.PeriodS:
-		return write(us(period), "cpu.cfs_period_us") + " && " + write(quota, "cpu.cfs_quota_us")
+	case Plain(path) != path:
+		return ""
+	case !strings.ContainsFunc(path, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-:@+", r))
+	}):
+		return path
 	}
-	return write(quota, "cpu.cfs_quota_us")
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

@@ -18,6 +18,7 @@ type Quota struct {
 	Dir     string // the cgroup that has it
 	Version int    // of cgroups
 	Cores   float64
+	Next    float64 // cores of the smallest other limit in force, of the group or of one above; 0: there is none
 	Period  time.Duration
 	Burst   time.Duration // unused time that may be saved up
 }
@@ -41,7 +42,13 @@ func (s system) quotaOf(pid string) (least *Quota, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if cores == 0 || least != nil && least.Cores <= cores {
+		if cores == 0 {
+			continue
+		}
+		if least != nil && least.Cores <= cores {
+			if least.Next == 0 || cores < least.Next {
+				least.Next = cores
+			}
 			continue
 		}
 		q := &Quota{Dir: dir, Version: g.Version, Cores: cores}
@@ -51,6 +58,9 @@ func (s system) quotaOf(pid string) (least *Quota, err error) {
 		}
 		if err := errors.Join(s.micros(dir, period, &q.Period), s.micros(dir, burst, &q.Burst)); err != nil {
 			return nil, err
+		}
+		if least != nil {
+			q.Next = least.Cores
 		}
 		least = q
 	}

@@ -21,6 +21,9 @@ func TestQuotaOf(t *testing.T) {
 	v1.Put("/sys/fs/cgroup/cpu,cpuacct/g/cpu.cfs_quota_us", "50000\n")
 	v1.Put("/sys/fs/cgroup/cpu,cpuacct/g/cpu.cfs_period_us", "100000\n")
 	none := process(mountsV2, "0::/g", "0-15")
+	two := process(mountsV2, "0::/pod/app", "0-15")
+	two.Put("/sys/fs/cgroup/pod/app/cpu.max", "50000 100000\n")
+	two.Put("/sys/fs/cgroup/pod/cpu.max", "50000 100000\n")
 	wrong := process(mountsV2, "0::/g", "0-15")
 	wrong.Put("/sys/fs/cgroup/g/cpu.max", "10000 10000\n")
 	wrong.Put("/sys/fs/cgroup/g/cpu.max.burst", "many\n")
@@ -29,8 +32,9 @@ func TestQuotaOf(t *testing.T) {
 		want *Quota
 		fail bool
 	}{
-		"version 2, above": {m: v2, want: &Quota{Dir: "/sys/fs/cgroup/pod", Cores: 2, Period: 10 * time.Millisecond, Burst: 5 * time.Millisecond}},
-		"version 1":        {m: v1, want: &Quota{Dir: "/sys/fs/cgroup/cpu,cpuacct/g", Cores: 0.5, Period: 100 * time.Millisecond}},
+		"version 2, above": {m: v2, want: &Quota{Dir: "/sys/fs/cgroup/pod", Version: 2, Cores: 2, Period: 10 * time.Millisecond, Burst: 5 * time.Millisecond}},
+		"version 1":        {m: v1, want: &Quota{Dir: "/sys/fs/cgroup/cpu,cpuacct/g", Version: 1, Cores: 0.5, Period: 100 * time.Millisecond}},
+		"the same above":   {m: two, want: &Quota{Dir: "/sys/fs/cgroup/pod/app", Version: 2, Cores: 0.5, Next: 0.5, Period: 100 * time.Millisecond}},
 		"none":             {m: none},
 		"a wrong burst":    {m: wrong, fail: true},
 	} {

@@ -3,6 +3,7 @@
 package observe
 
 import (
+	"context"
 	"time"
 
 	"tare/lab/engine"
@@ -124,6 +125,6 @@ func (c *counters) end(o *notebook.Observation, names func(int) labels) error {
 }
 
 // whatIf predicts nothing: counters do not say when.
-func (c *counters) whatIf(*notebook.Observation) error { return nil }
+func (c *counters) whatIf(context.Context, *notebook.Observation) error { return nil }
 
 func (c *counters) close() error { return nil }

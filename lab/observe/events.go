@@ -80,11 +80,16 @@ func (w *watch) tracing() (_ account, why string, err error) {
 	} else if why := kit.Missing()[trace.Answering]; why != "" && len(ports) > 0 {
 		w.note(notebook.Say("requests-unseen", "why", why))
 	} else if err := e.trace.Serves(namespace, ports); err != nil {
-		e.close()
-		return nil, "", err
+		w.note(notebook.Say("requests-unseen", "why", err))
 	}
 	e.trace.Begin()
 	e.timeline.began = now()
+	if w.target.Kind == notebook.TargetVM {
+		e.timeline.full = true // see whatIf
+		if err := e.trace.EndTimeline(); err != nil {
+			return nil, "", errors.Join(err, e.close())
+		}
+	}
 	if !e.trace.Watches() {
 		p, err := e.trace.Stop()
 		kit.Close()
@@ -151,9 +156,6 @@ func (e *events) end(o *notebook.Observation, names func(int) labels) error {
 	e.trace.End()
 	if err := e.read(); err != nil {
 		return err
-	}
-	if debugWork != nil {
-		debugWork(e)
 	}
 	seen, err := e.trace.Watched()
 	if err != nil {
@@ -293,8 +295,6 @@ func vmThreads(pids []int) (map[int]string, error) {
 	}
 	return roles, nil
 }
-
-var debugWork func(*events)
 
 func now() time.Duration {
 	var ts unix.Timespec

@@ -155,7 +155,7 @@ func (w *watch) tightest() {
 	q := slices.MaxFunc(w.quotas, func(a, b limited) int {
 		return cmp.Or(cmp.Compare(a.last.Throttled-a.first.Throttled, b.last.Throttled-b.first.Throttled), cmp.Compare(b.Cores, a.Cores))
 	})
-	w.o.Quota = &notebook.ObservedQuota{Cgroup: q.Dir, Version: q.Version, Cores: q.Cores, PeriodS: q.Period.Seconds(), BurstS: q.Burst.Seconds(),
+	w.o.Quota = &notebook.ObservedQuota{Cgroup: q.Dir, Version: q.Version, Cores: q.Cores, NextCores: q.Next, PeriodS: q.Period.Seconds(), BurstS: q.Burst.Seconds(),
 		Periods: float64(q.last.Periods - q.first.Periods), Exhausted: float64(q.last.Exhausted - q.first.Exhausted), LimitedS: (q.last.Throttled - q.first.Throttled).Seconds()}
 }
 

@@ -72,7 +72,7 @@ type account interface {
 	add(threads []engine.Thread) error                                // further threads of the target
 	slice() (wall map[string]float64, seconds float64, err error)     // since the beginning
 	end(o *notebook.Observation, names func(thread int) labels) error // completes the observation
-	whatIf(o *notebook.Observation) error                             // predicts from it, when the target is no longer traced
+	whatIf(ctx context.Context, o *notebook.Observation) error        // predicts from it, when the target is no longer traced
 	close() error
 }
 
@@ -121,7 +121,7 @@ func Watch(ctx context.Context, target *live.Target, options Options) (_ *notebo
 		return nil, err
 	}
 	w.finish()
-	if err := w.of.whatIf(w.o); err != nil {
+	if err := w.of.whatIf(ctx, w.o); err != nil {
 		return nil, err
 	}
 	return w.o, nil

@@ -3,9 +3,11 @@
 package observe
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,28 +30,21 @@ type timeline struct {
 // mostEvents bounds a timeline in memory, to some 50 MB.
 const mostEvents = 1 << 20
 
-// read reads what happened since the last look. What follows a gap cannot be replayed.
+// read reads what happened since the last look, until the timeline is full. What follows a gap cannot be replayed.
 func (e *events) read() error {
 	t := &e.timeline
 	if t.full {
 		return nil
 	}
-	before := len(t.events)
-	var unseen int64
+	var unseen bool
 	var err error
 	if t.events, unseen, err = e.trace.Timeline(t.events, mostEvents); err != nil {
 		return err
 	}
-	t.bound(before, unseen)
-	return nil
-}
-
-// bound ends the timeline if events were lost, at the last ones that were read before, or if it has as many as fit.
-func (t *timeline) bound(before int, unseen int64) {
-	if unseen > 0 {
-		t.events = t.events[:before]
+	if t.full = unseen || len(t.events) >= mostEvents; t.full {
+		return e.trace.EndTimeline()
 	}
-	t.full = unseen > 0 || len(t.events) >= mostEvents
+	return nil
 }
 
 // fewestTimed is how many requests a prediction of their 99th percentile needs.
@@ -60,7 +55,7 @@ const fewestTimed = 50
 var mostReplayOff = replay.Offset{Mean: 0.25, P99: 0.5}
 
 // whatIf predicts what changes would give.
-func (e *events) whatIf(o *notebook.Observation) error {
+func (e *events) whatIf(ctx context.Context, o *notebook.Observation) error {
 	t := &e.timeline
 	if e.w.target.Kind == notebook.TargetVM {
 		e.w.note(notebook.Say("replay-of-vm"))
@@ -78,7 +73,12 @@ func (e *events) whatIf(o *notebook.Observation) error {
 	}
 	kernel, err := scheduling()
 	if err != nil {
-		return err
+		e.w.note(notebook.Say("replay-failed", "why", err))
+		return nil
+	}
+	if q := o.Quota; q != nil && strings.HasPrefix(q.Cgroup, e.w.target.Dir+"/") && e.w.target.Dir != "" {
+		e.w.note(notebook.Say("replay-of-part", "cgroup", q.Cgroup))
+		return nil
 	}
 	now := platform{CPUs: len(e.w.cpus)}
 	if q := o.Quota; q != nil {
@@ -97,9 +97,24 @@ func (e *events) whatIf(o *notebook.Observation) error {
 	}
 	all := changes(now, o.Target.HostCPUs)
 	for _, change := range e.w.options.If {
-		all = append(all, with(now, change))
+		if c := with(now, change); !slices.Contains(all, c) {
+			all = append(all, c)
+		}
 	}
-	for _, p := range all {
+	possible := slices.DeleteFunc(slices.Clone(all), func(c notebook.ObservedChange) bool { return !accepted(c) })
+	if len(possible) < len(all) {
+		e.w.note(notebook.Say("changes-refused"))
+	}
+	if q := o.Quota; q != nil && q.NextCores > 0 {
+		e.w.note(notebook.Say("limit-above", "cores", q.NextCores))
+	}
+	if work.ClosedLoop {
+		e.w.note(notebook.Say("replay-closed-loop"))
+	}
+	for _, p := range possible {
+		if ctx.Err() != nil {
+			return nil // the changes until then are predicted
+		}
 		likely := phases
 		if p.PeriodS != now.PeriodS {
 			likely = nil
@@ -119,8 +134,18 @@ func (p platform) replayed(host int) replay.Platform {
 
 func duration(seconds float64) time.Duration { return time.Duration(math.Round(seconds * 1e9)) }
 
-// shortPeriod is the period that is tried beside the present one, in seconds.
+// shortPeriod is the period that Tare tries in addition to the present one, in seconds.
 const shortPeriod = 0.01
+
+// leastQuota is the least CPU time in a period that the kernel accepts as a limit (kernel/sched/core.c), in seconds.
+const leastQuota = 0.001
+
+// accepted reports whether the kernel accepts a limit.
+func accepted(c notebook.ObservedChange) bool {
+	const rounding = 1e-9
+	quota := c.Limit * c.PeriodS
+	return c.Limit == 0 || quota >= leastQuota-rounding && c.BurstS <= quota+rounding
+}
 
 // with is a platform with a change.
 func with(now platform, change Change) notebook.ObservedChange {
@@ -203,9 +228,11 @@ func ParseChange(text string) (Change, error) {
 		return nil, err
 	}
 	var all []Change
+	bursts := false
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(part, "=")
-		c, err := parsePart(name, value, len(online))
+		bursts = bursts || strings.TrimSpace(name) == "burst"
+		c, err := parsePart(strings.TrimSpace(name), strings.TrimSpace(value), len(online))
 		if err != nil {
 			return nil, fmt.Errorf("%.80q: %w", text, err)
 		}
@@ -220,6 +247,9 @@ func ParseChange(text string) (Change, error) {
 			o.PeriodS, o.BurstS = 0, 0
 		case o.PeriodS == 0:
 			o.PeriodS = usualPeriod
+		}
+		if !bursts {
+			o.BurstS = min(o.BurstS, o.Limit*o.PeriodS) // as much as the kernel accepts
 		}
 	}, nil
 }
@@ -238,19 +268,19 @@ func parsePart(name, value string, host int) (Change, error) {
 	case "period":
 		d, err := time.ParseDuration(value)
 		if err != nil || d < time.Millisecond || d > time.Second { // as the kernel allows
-			return nil, fmt.Errorf("period=%s: must be from 1ms to 1s", value)
+			return nil, fmt.Errorf("period=%s: must be a time with its unit, from 1ms to 1s", value)
 		}
 		return func(o *notebook.ObservedChange) { o.PeriodS = d.Seconds() }, nil
 	case "burst":
 		d, err := time.ParseDuration(value)
 		if err != nil || d < 0 || d > 10*time.Second {
-			return nil, fmt.Errorf("burst=%s: must be from 0s to 10s", value)
+			return nil, fmt.Errorf("burst=%s: must be a time with its unit, from 0s to 10s", value)
 		}
 		return func(o *notebook.ObservedChange) { o.BurstS = d.Seconds() }, nil
 	case "cpus":
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 || n > host {
-			return nil, fmt.Errorf("cpus=%s: must be a number from 1 to %d, the CPUs of this host", value, host)
+			return nil, fmt.Errorf("cpus=%s: must be a whole number from 1 to %d, the number of online CPUs of this host", value, host)
 		}
 		return func(o *notebook.ObservedChange) { o.CPUs = n }, nil
 	}

@@ -20,7 +20,6 @@ import (
 	"tare/internal/require"
 	"tare/lab/live"
 	"tare/lab/proc"
-	"tare/lab/replay"
 	"tare/notebook"
 )
 
@@ -188,7 +187,7 @@ func TestParseChange(t *testing.T) {
 		"limit=2":                      {Limit: 2, PeriodS: 0.1, BurstS: 0.02, CPUs: 1},
 		"limit=none":                   {CPUs: 1},
 		"period=20ms,burst=0s":         {Limit: 1, PeriodS: 0.02, CPUs: 1},
-		"limit=0.5,period=10ms,cpus=1": {Limit: 0.5, PeriodS: 0.01, BurstS: 0.02, CPUs: 1},
+		"limit=0.5,period=10ms,cpus=1": {Limit: 0.5, PeriodS: 0.01, BurstS: 0.005, CPUs: 1}, // no larger burst is accepted
 	} {
 		c, err := ParseChange(text)
 		if err != nil {
@@ -210,7 +209,7 @@ func TestParseChange(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "must be limit, period, burst or cpus", "quota=2": "must be limit, period, burst or cpus", "limit": "0.01 to 1024 cores, or none", "limit=-1": "0.01 to 1024",
-		"limit=NaN": "0.01 to 1024", "period=2s": "from 1ms to 1s", "period=10": "from 1ms to 1s", "burst=-1s": "0s to 10s", "cpus=0": "must be a number from 1 to", "cpus=100000": "must be a number from 1 to", "limit=2,": "must be limit",
+		"limit=NaN": "0.01 to 1024", "period=2s": "from 1ms to 1s", "period=10": "from 1ms to 1s", "burst=-1s": "0s to 10s", "cpus=0": "must be a whole number from 1 to", "cpus=100000": "must be a whole number from 1 to", "limit=2,": "must be limit",
 	} {
 		if _, err := ParseChange(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
@@ -218,17 +217,17 @@ func TestParseChange(t *testing.T) {
 	}
 }
 
-// A timeline ends before a gap, and when it has as many events as fit.
-func TestTimelineIsBounded(t *testing.T) {
-	for name, c := range map[string]struct {
-		events, before int
-		unseen         int64
-		left           int
-		full           bool
-	}{"whole": {5, 3, 0, 5, false}, "a gap": {5, 3, 1, 3, true}, "as many as fit": {mostEvents, 3, 0, mostEvents, true}} {
-		l := timeline{events: make([]replay.Event, c.events)}
-		if l.bound(c.before, c.unseen); len(l.events) != c.left || l.full != c.full {
-			t.Errorf("%s: %d events, full %v", name, len(l.events), l.full)
+// The kernel accepts no limit of less than 1 ms in a period, and no burst that is larger than that.
+func TestAccepted(t *testing.T) {
+	for c, want := range map[notebook.ObservedChange]bool{
+		{CPUs: 1}:                             true,
+		{Limit: 0.1, PeriodS: 0.01}:           true,
+		{Limit: 0.05, PeriodS: 0.01}:          false,
+		{Limit: 1, PeriodS: 0.1, BurstS: 0.1}: true,
+		{Limit: 1, PeriodS: 0.1, BurstS: 0.2}: false,
+	} {
+		if got := accepted(c); got != want {
+			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }

@@ -52,7 +52,8 @@ type Work struct {
 	spans   []span
 	began   time.Duration
 
-	Account *notebook.Requests // of the requests; nil: there are none
+	Account    *notebook.Requests // of the requests; nil: there are none
+	ClosedLoop bool               // clients seem to send the next request only after the answer
 }
 
 // Spans is how many requests there are, or wakes without requests.
@@ -60,21 +61,22 @@ func (w *Work) Spans() int { return len(w.spans) }
 
 // builder makes a Work from events.
 type builder struct {
-	w       *Work
-	threads map[int32]*thread
-	all     []*thread // by number
-	served  []served
-	pool    bool            // any thread can take a request
-	takers  map[int32]bool  // threads that do so
-	able    int             // of them that are ready or run
-	busy    []time.Duration // for how long so many were
-	open    map[uint64]*request
-	cycles  map[int32]*cycles
-	foreign map[uint16]*chain // by CPU
-	now     time.Duration
-	waits   map[int32][]external
-	arrival time.Duration // the last one, and on which CPU
-	arrived uint16
+	w        *Work
+	threads  map[int32]*thread
+	all      []*thread // by number
+	served   []served
+	pool     bool            // any thread can take a request
+	takers   map[int32]bool  // threads that do so
+	able     int             // of them that are ready or run
+	busy     []time.Duration // for how long so many were
+	open     map[uint64]*request
+	cycles   map[int32]*cycles
+	foreign  map[uint16]*chain // by CPU
+	now      time.Duration
+	waits    map[int32][]external
+	gaps     []float64                // seconds from an answer to the next request on its connection
+	apart    []float64                // seconds from a request to the next one on its connection
+	arrivals map[uint16]time.Duration // the last one on each CPU that has woken nobody yet
 }
 
 // thread is one thread while the Work is built.
@@ -129,7 +131,7 @@ type chain struct {
 // Build makes a Work from the events of a timeline that began at a time. They are in the order in which they happened; their times, which are
 // of two clocks, may not be.
 func Build(events []Event, began time.Duration) *Work {
-	b := &builder{w: &Work{began: began}, threads: map[int32]*thread{}, open: map[uint64]*request{}, cycles: map[int32]*cycles{}, foreign: map[uint16]*chain{}, waits: map[int32][]external{}}
+	b := &builder{w: &Work{began: began}, threads: map[int32]*thread{}, open: map[uint64]*request{}, cycles: map[int32]*cycles{}, foreign: map[uint16]*chain{}, arrivals: map[uint16]time.Duration{}, waits: map[int32][]external{}}
 	b.takers, b.pool = pooled(events)
 	for i := range events {
 		b.event(&events[i])
@@ -149,6 +151,7 @@ func Build(events []Event, began time.Duration) *Work {
 	b.spans()
 	b.w.Account = b.accounts()
 	b.w.slots = b.slots()
+	b.w.ClosedLoop = b.closedLoop()
 	return b.w
 }
 
@@ -298,8 +301,10 @@ func (b *builder) woke(t *thread, e *Event, at time.Duration) {
 func (b *builder) leaves(t *thread, e *Event, at time.Duration) {
 	cpu := time.Duration(e.Value)
 	switch {
-	case t.at.last == none: // it ran when the timeline began
-		b.begin(t, step{by: none, waits: true})
+	case t.at.last == none: // it ran when the timeline began, or when it was found
+		t.in = at - min(at, cpu)
+		t.entered = t.in
+		b.begin(t, step{by: none, waits: true, from: t.in})
 	case !t.on: // some kernels do not show every switch, but count each thread's time
 		b.enters(t, &Event{Kind: Enters, State: t.state}, max(t.out, at-max(0, cpu-t.cpu)))
 	}
@@ -325,7 +330,9 @@ func (b *builder) wakes(e *Event, at time.Duration) {
 	t := b.thread(e.Thread)
 	b.changes(t, 1)
 	t.woken, t.by, t.waker = at, none, none
-	t.arrival = e.CPU == b.arrived && b.arrival > 0 && at-b.arrival < 100*time.Microsecond
+	came, is := b.arrivals[e.CPU]
+	t.arrival = is && e.Value == 0 && at-came < soon
+	delete(b.arrivals, e.CPU) // the next one is woken by something else
 	if e.Value == 0 || t.arrival {
 		return
 	}
@@ -344,6 +351,9 @@ func (b *builder) wakes(e *Event, at time.Duration) {
 		}
 	}
 }
+
+// soon is in which time bytes that come wake a thread.
+const soon = 100 * time.Microsecond
 
 // atOnce is in which time a thread that wakes several wakes the next one.
 const atOnce = 50 * time.Microsecond

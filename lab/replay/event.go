@@ -1,5 +1,5 @@
-// Package replay takes the timeline of something that ran, and runs it again under another CPU limit, on other CPUs, in simulation. What
-// each thread did, and what it waited for, stays as it was. When it could run follows from the scheduler's rules.
+// Package replay simulates the recorded threads of a target under another CPU limit or on other CPUs. What each thread did, and what it waited
+// for, stays as recorded. When each thread can run follows from the scheduler's rules.
 package replay
 
 import "time"

@@ -297,3 +297,52 @@ func TestQueued(t *testing.T) {
 	near(t, "queued", a.Mean[notebook.RequestQueued], 20*ms)
 	near(t, "ran", a.Mean[notebook.WallUser], 5*ms)
 }
+
+// Clients that wait for the answer are told from those that send at fixed times.
+func TestClosedLoop(t *testing.T) {
+	for name, c := range map[string]struct {
+		next func(at, took time.Duration) time.Duration // when the next request comes
+		want bool
+	}{
+		"at once after the answer":   {func(at, took time.Duration) time.Duration { return at + took + 100*time.Microsecond }, true},
+		"some time after the answer": {func(at, took time.Duration) time.Duration { return at + took + 50*ms }, true},
+		"at fixed times":             {func(at, took time.Duration) time.Duration { return at + 100*ms }, false},
+	} {
+		s, at := &script{}, ms
+		for i := range 40 {
+			took := ms * time.Duration(5+10*(i%5))
+			s.add(at, Arrives, 0, Event{Value: 1})
+			s.add(at, Wakes, 1, Event{})
+			s.add(at, Enters, 1, Event{State: Waits, Wait: notebook.WallNetwork})
+			s.add(at, Takes, 1, Event{Value: 1})
+			s.add(at+took, Sends, 1, Event{Value: 1})
+			s.add(at+took, Leaves, 1, Event{State: Waits})
+			at = c.next(at, took)
+		}
+		if got := s.build().ClosedLoop; got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A request that comes in pieces begins with the first.
+func TestRequestInPieces(t *testing.T) {
+	s := &script{}
+	s.add(ms, Arrives, 0, Event{Value: 1})
+	s.add(ms, Wakes, 1, Event{})
+	s.add(ms, Enters, 1, Event{State: Waits, Wait: notebook.WallNetwork})
+	s.add(ms, Takes, 1, Event{Value: 1})
+	s.add(2*ms, Leaves, 1, Event{State: Waits})
+	s.add(100*ms, Arrives, 0, Event{Value: 1})
+	s.add(100*ms, Wakes, 1, Event{})
+	s.add(100*ms, Enters, 1, Event{State: Waits, Wait: notebook.WallNetwork})
+	s.add(100*ms, Takes, 1, Event{Value: 1})
+	s.add(103*ms, Sends, 1, Event{Value: 1})
+	s.add(103*ms, Leaves, 1, Event{State: Waits})
+	w := s.build()
+	if w.Spans() != 1 {
+		t.Fatalf("%d requests", w.Spans())
+	}
+	near(t, "from the first piece", w.Measured().Mean.Value, 102*ms)
+	near(t, "waiting for the client", w.Account.Mean[notebook.WallNetwork], 98*ms)
+}

@@ -3,6 +3,8 @@ package replay
 import (
 	"slices"
 	"time"
+
+	"tare/stats"
 )
 
 // request is a request that is under way.
@@ -71,12 +73,16 @@ const shared = 0.1
 
 // arrives notes that bytes came to a connection.
 func (b *builder) arrives(e *Event, at time.Duration) {
-	b.arrival, b.arrived = at, e.CPU
 	r := b.open[e.Value]
+	if r == nil || !r.taken || r.sent { // not more of a request that a thread works at
+		b.arrivals[e.CPU] = at
+	}
 	switch {
 	case r == nil:
 		b.open[e.Value] = &request{arrived: at, last: none}
 	case r.sent:
+		b.gaps = append(b.gaps, (at - r.done).Seconds())
+		b.apart = append(b.apart, (at - r.arrived).Seconds())
 		b.finish(r)
 		b.open[e.Value] = &request{arrived: at, last: none}
 	case r.taken && r.again == 0:
@@ -96,7 +102,7 @@ func (b *builder) transfers(t *thread, e *Event, at time.Duration) {
 		}
 		return
 	}
-	if r.taken && r.again > 0 { // the next request came before it was seen that the last one was answered
+	if r.sent && r.again > 0 { // the next request came before it was seen that the last one was answered
 		b.finish(r)
 		r = &request{arrived: r.again, last: none}
 		b.open[e.Value] = r
@@ -122,12 +128,13 @@ func (b *builder) answers(t *thread, r *request, at time.Duration) {
 	r.last, r.done, r.sent = b.stop(t, at), at, true
 	r.account.moved, r.account.done, r.account.last = t.since, at, t.number
 	if by := r.by; r.chain != nil && by != t && by.serves == r {
+		handed := !by.on && by.out <= t.since // otherwise both worked at it at once
 		if by.serves = nil; by.on {
 			b.stop(by, at)
 			by.at = by.own
 			b.anew(by, step{by: none})
 		}
-		if t.at == t.own && t.run > r.chain.last { // otherwise one might have waited for the other
+		if handed && t.at == t.own && t.run > r.chain.last { // otherwise one might have waited for the other
 			b.move(t, r.chain)
 		}
 	}
@@ -167,3 +174,19 @@ func (b *builder) finish(r *request) {
 		r.sent = false
 	}
 }
+
+// closedLoop reports whether clients seem to send the next request some time after the answer, rather than when it is due.
+func (b *builder) closedLoop() bool {
+	if len(b.gaps) < fewestGaps {
+		return false
+	}
+	const atOnce = 0.1 // of the time of a request
+	if stats.Median(b.gaps) < atOnce*stats.Median(b.apart) {
+		return true
+	}
+	v := variation(b.gaps)
+	return v <= steady && v < variation(b.apart)/2
+}
+
+// fewestGaps is how many requests must have followed another one on their connection to say how clients behave.
+const fewestGaps = 20

@@ -35,7 +35,7 @@ type Outcome struct {
 	At        []float64     // when each came, in seconds after the beginning
 	Of        []int         // which of the Work's spans each is
 	Throttled time.Duration // CPUs that stood still because of the limit, added over CPUs
-	Queued    time.Duration // threads that were ready without a CPU, and not throttled, added over threads
+	Queued    time.Duration // threads that were ready without a CPU, added over threads; of those whose CPU was throttled, only some
 }
 
 type happening uint8
@@ -60,6 +60,7 @@ type cpu struct {
 	since   time.Duration
 	turned  time.Duration // when its turn began
 	left    time.Duration // of the quota it has taken
+	due     time.Duration // when it is looked after next
 	gen     uint32
 	stopped bool // throttled, with the threads of held
 	at      time.Duration
@@ -181,12 +182,17 @@ func (r *run) enqueue(t int32) {
 		r.used++
 	}
 	r.queues(t)
+	r.share()
+}
+
+// share gives free CPUs to ready threads, and sees to it that whoever has had its turn makes room for the others.
+func (r *run) share() {
 	r.assign()
 	if len(r.ready)+len(r.others) == 0 {
 		return
 	}
-	for i := range r.cpus { // whoever has had its turn makes room
-		if r.cpus[i].thread != none && r.next(i) != nil {
+	for i := range r.cpus {
+		if c := &r.cpus[i]; c.thread != none && c.due > max(r.now, c.turned+r.k.Turn) && r.next(i) != nil {
 			r.plan(i)
 		}
 	}
@@ -301,9 +307,7 @@ func (r *run) proceed(i int) {
 		r.queues(t)
 		c.thread = none
 		r.start(i, next)
-		if c.thread == none {
-			r.assign()
-		}
+		r.share()
 		return
 	}
 	r.plan(i)
@@ -390,6 +394,7 @@ func (r *run) plan(i int) {
 		at = min(at, (r.now/r.k.Tick+1)*r.k.Tick)
 	}
 	c.gen++
+	c.due = at
 	r.queue.push(event{at: at, what: due, of: int32(i), gen: c.gen})
 }
 
@@ -413,7 +418,7 @@ func (r *run) lift() {
 		r.ready = append(c.held, r.ready...)
 		c.held = nil
 	}
-	r.assign()
+	r.share()
 }
 
 // outcome collects how long the spans took.

@@ -83,17 +83,26 @@ func variation(v []float64) float64 {
 	return math.Sqrt(max(0, squares/float64(len(v))-mean*mean)) / mean
 }
 
-// spans takes requests, or what threads did from wake to wait if there are no requests. Of those threads it takes the ones that were at it longest.
+// nearlyAll is the share of the time from wake to wait that the threads have which are timed.
+const nearlyAll = 0.9
+
+// spans keeps the requests. Without requests, it takes what threads did from wake to wait: of the threads that did so longest, as many as account
+// for nearly all of that time.
 func (b *builder) spans() {
 	if b.w.Requests = len(b.w.spans) > 0; !b.w.Requests {
-		most := time.Duration(0)
+		var all []*cycles
+		sum := time.Duration(0)
 		for _, c := range b.cycles {
-			most = max(most, c.took)
+			all = append(all, c)
+			sum += c.took
 		}
-		for _, c := range b.cycles {
-			if c.took > 0 && c.took >= most/2 {
+		slices.SortFunc(all, func(x, y *cycles) int { return cmp.Or(cmp.Compare(y.took, x.took), cmp.Compare(x.first, y.first)) })
+		taken := time.Duration(0)
+		for _, c := range all {
+			if float64(taken) < nearlyAll*float64(sum) {
 				b.w.spans = append(b.w.spans, c.spans...)
 			}
+			taken += c.took
 		}
 	}
 	slices.SortFunc(b.w.spans, func(x, y span) int { return cmp.Or(cmp.Compare(x.arrived, y.arrived), cmp.Compare(x.last, y.last)) })

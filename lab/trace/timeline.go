@@ -24,14 +24,7 @@ const Answering = "answering"
 // timelineBytes is how much the kernel keeps of the timeline between two readings. A note takes 32 bytes.
 const timelineBytes = 32 << 20
 
-// note mirrors the struct of that name in bpf/timeline.c.
-type note struct {
-	At, Value uint64
-	Thread    uint32
-	What, Why uint8
-	CPU       uint16
-}
-
+// noteSize is the size of the struct note in bpf/timeline.c in bytes.
 const noteSize = 24
 
 // Kinds of notes, and what a thread that leaves a core does next (bpf/timeline.c).
@@ -95,7 +88,7 @@ func (t *Trace) Serves(namespace uint64, ports []uint16) error {
 		return nil
 	}
 	if namespace > math.MaxUint32 {
-		return fmt.Errorf("network namespace %d: not a number of the kernel's", namespace)
+		return fmt.Errorf("network namespace %d: must be at most %d", namespace, uint64(math.MaxUint32))
 	}
 	var bits [8192]uint8
 	for _, p := range ports {
@@ -105,10 +98,10 @@ func (t *Trace) Serves(namespace uint64, ports []uint16) error {
 }
 
 // Timeline appends to events what happened since the last call, at most until there are most of them; the rest stays unread. The kernel
-// keeps only so much: unseen is how many events it had no room for since Begin.
-func (t *Trace) Timeline(events []replay.Event, most int) (_ []replay.Event, unseen int64, err error) {
+// keeps only so much: unseen says that it had no room for further ones, of which none is kept.
+func (t *Trace) Timeline(events []replay.Event, most int) (_ []replay.Event, unseen bool, err error) {
 	if t.notes == nil {
-		return events, 0, nil
+		return events, false, nil
 	}
 	var r ringbuf.Record
 	for len(events) < most {
@@ -117,22 +110,30 @@ func (t *Trace) Timeline(events []replay.Event, most int) (_ []replay.Event, uns
 			break
 		}
 		if err != nil {
-			return events, 0, fmt.Errorf("reading the timeline: %w", err)
+			return events, false, fmt.Errorf("reading the timeline: %w", err)
 		}
 		e, ok := readNote(r.RawSample)
 		if !ok {
-			return events, 0, fmt.Errorf("a note of the timeline: %d bytes that are none", len(r.RawSample))
+			return events, false, fmt.Errorf("reading the timeline: %d bytes are not a valid note", len(r.RawSample))
 		}
 		events = append(events, e)
 	}
 	var lost uint64
 	err = t.kit.get("unnoted", &lost)
-	return events, int64(lost), err
+	return events, lost > 0, err
+}
+
+// EndTimeline ends the timeline: nothing more is noted.
+func (t *Trace) EndTimeline() error {
+	if t.notes == nil {
+		return nil
+	}
+	return t.kit.put("unwanted", 0, uint32(1))
 }
 
 // openTimeline makes the timeline ready to be read.
 func (t *Trace) openTimeline() (err error) {
-	if err := errors.Join(t.kit.put("unnoted", 0, uint64(0)), t.kit.put("ports", 0, [8192]uint8{})); err != nil {
+	if err := errors.Join(t.kit.put("unnoted", 0, uint64(0)), t.kit.put("unwanted", 0, uint32(0)), t.kit.put("ports", 0, [8192]uint8{})); err != nil {
 		return err
 	}
 	if t.notes, err = ringbuf.NewReader(t.kit.coll.Maps["timeline"]); err != nil {

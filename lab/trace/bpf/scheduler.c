@@ -189,6 +189,19 @@ static __always_inline void waited_at(struct sums *s, int stack, u64 ns)
 		s->lost++;
 }
 
+// How often the run queues' clock is compared with CLOCK_MONOTONIC, in ns. Reading it costs nothing, but userspace does not have it, and in
+// this time it drifts by some microseconds.
+#define SYNC 200000000
+
+// sync determines the offset from the run queues' clock to CLOCK_MONOTONIC now and then.
+static __always_inline void sync(u64 now)
+{
+	if ((long long)(now - look.synced) > SYNC) {
+		look.offset = bpf_ktime_get_ns() - now;
+		look.synced = now;
+	}
+}
+
 // repair makes up for an event that did not come: a thread leaves a core that it was not seen to enter. (Some kernels show no switch
 // from a process that they hide.) The scheduler knows for how long the thread ran, and that much time is moved to running.
 static __always_inline u64 repair(struct sums *s, struct span *p, struct seat *a, u64 now, u64 ran)
@@ -224,10 +237,6 @@ static __always_inline void closed(struct sums *s, u64 now)
 	look.open = 0;
 	look.dying = 0;
 }
-
-// How often the run queues' clock is compared with CLOCK_MONOTONIC, in ns. Reading it costs nothing, but userspace does not have it, and in
-// this time it drifts by some microseconds.
-#define SYNC 200000000
 
 // leaves records that a thread leaves its core. It returns the change of the guest's numbers.
 static __always_inline u64 leaves(void *ctx, struct sums *s, struct span *p, struct seat *a, struct task_struct *t, u64 now, _Bool waits, _Bool dead, u32 *why)
@@ -360,10 +369,7 @@ int BPF_PROG(switched, _Bool preempt, struct task_struct *prev, struct task_stru
 		return 0;
 	// The scheduler has just read its clock. To read another one would cost more than all that follows.
 	u64 now = prev->se.cfs_rq->rq->clock;
-	if (now - look.synced > SYNC) {
-		look.offset = bpf_ktime_get_ns() - now;
-		look.synced = now;
-	}
+	sync(now);
 	now += look.offset;
 	struct span *p = span(s);
 	u64 delta = 0, woken = 0;

@@ -1,5 +1,5 @@
-// When each thread of something that runs anyway ran, who woke it, and when it took requests from sockets and answered them. Only where
-// look.each says so.
+// Notes when each thread of an observed target runs, who wakes it, and when it reads requests from sockets and answers them. Only if look.each
+// is set.
 #include "trace.h"
 
 // What a note says of a thread.
@@ -24,11 +24,14 @@ struct {
 	__uint(max_entries, 4096);
 } timeline SEC(".maps");
 
-u64 unnoted;    // notes for which there was no room
+u64 unnoted;    // notes for which there was no room: none is kept after them
+u32 unwanted;   // nobody reads notes any more
 u8 ports[8192]; // the local ports of the target's services, one bit for each
 
 static __always_inline void note(u64 at, u64 value, u32 thread, u8 what, u8 why)
 {
+	if (unwanted || unnoted)
+		return;
 	struct note *n = bpf_ringbuf_reserve(&timeline, sizeof *n, 0);
 	if (!n) {
 		__sync_fetch_and_add(&unnoted, 1);
@@ -60,8 +63,8 @@ int BPF_PROG(waking, struct task_struct *t)
 	struct task_struct *by = (struct task_struct *)bpf_get_current_task_btf();
 	struct seat *b = seat(by->pid);
 	u64 waker = 0;
-	// An interrupt can wake a thread while another one of the target runs. That one does so only in a system call, and only what it can end
-	// is waited for.
+	// An interrupt can wake a thread while another thread of the target runs. The running thread counts as the waker only in a system call, and
+	// only for waits that a thread can end: not for sleeps or waits for disks.
 	if (b && b->role < ROLES && a->reason != SLEEP && a->reason != BLOCK && call_of(by, 0) < SYSCALLS)
 		waker = by->pid;
 	note(bpf_ktime_get_ns(), waker, t->pid, WAKES, 0);

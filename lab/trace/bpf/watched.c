@@ -129,6 +129,7 @@ int BPF_PROG(watched, _Bool preempt, struct task_struct *prev, struct task_struc
 	if (!all)
 		return 0;
 	u64 now = prev->se.cfs_rq->rq->clock;
+	sync(now);
 	left_core(all, prev, now);
 	if (!look.open)
 		return 0;
