@@ -123,8 +123,8 @@ func TestRequestsSeen(t *testing.T) {
 	for _, seconds := range a.Mean {
 		parts += seconds
 	}
-	// The client adds the time until it is woken and its own.
-	if client := sum / n; parts > client || parts < 0.0029 || parts < client-0.002 {
+	// The server sleeps for 3 ms; the client adds the time until it is woken and its own.
+	if client := sum / n; parts > client || parts < 0.0029 {
 		t.Errorf("a request took %.5f s, the client says %.5f s: %v", parts, client, a.Mean)
 	}
 	if o.Replay == nil || o.Replay.Of != notebook.ReplayedRequests || o.Replay.N != n || math.Abs(o.Replay.Seen.Mean.Seconds-parts) > 1e-6 {
@@ -165,7 +165,7 @@ func TestWhatIf(t *testing.T) {
 	if unlimited.Limit != 0 || unlimited.CPUs != 2 || one.Limit != 0 || one.CPUs != 1 || half.Limit != 0.5 || half.PeriodS != 0.02 {
 		t.Fatalf("%+v", r.Changes)
 	}
-	if got := one.Times.Mean.Seconds; got < 0.047 || got < unlimited.Times.Mean.Seconds {
+	if got := one.Times.Mean.Seconds; got < 0.045 || got < unlimited.Times.Mean.Seconds {
 		t.Errorf("one CPU: a mean of %.4f s for 48 ms of work; without a limit %.4f s", got, unlimited.Times.Mean.Seconds)
 	}
 	if got, now := unlimited.Times.Mean.Seconds, r.Checked.Mean.Seconds; got > 1.02*now || unlimited.Times.ThrottledS != 0 {
