@@ -39,9 +39,6 @@ const (
 // measuring is for how long a service is observed, and for how long it is measured under each change.
 const measuring = 20 * time.Second
 
-// usualPeriod is the period of a CPU limit unless somebody sets another one, in seconds.
-const usualPeriod = 0.1
-
 // predicted is a service whose times under other limits are predicted and measured.
 type predicted struct {
 	name  string
@@ -91,7 +88,7 @@ func (s predicted) compare(ctx context.Context, dir string) (all []compared, err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.remove()) }()
-	if err := g.limit(s.limit, usualPeriod); err != nil {
+	if err := g.limit(s.limit, notebook.UsualPeriodS); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -136,7 +133,7 @@ func (s predicted) named(c notebook.ObservedChange, host int) string {
 		return "CPU set"
 	case c.Limit > s.limit:
 		return "twice the limit"
-	case c.PeriodS < usualPeriod:
+	case c.PeriodS < notebook.UsualPeriodS:
 		return "period of 10 ms"
 	}
 	return ""
@@ -190,7 +187,7 @@ func newLimitedGroup() (*limitedGroup, error) {
 // limit sets the limit; 0 cores: none.
 func (g *limitedGroup) limit(cores, period float64) error {
 	if period == 0 {
-		period = usualPeriod
+		period = notebook.UsualPeriodS
 	}
 	us := func(seconds float64) string { return strconv.Itoa(int(math.Round(seconds * 1e6))) }
 	write := func(file, text string) error { return os.WriteFile(filepath.Join(g.dir, file), []byte(text), 0) }
@@ -222,25 +219,17 @@ func (g *limitedGroup) pin(n int) error {
 	if n == 0 {
 		n = len(online)
 	}
-	var set unix.CPUSet
-	for _, cpu := range online[len(online)-n:] {
-		set.Set(cpu)
-	}
-	text, err := os.ReadFile(filepath.Join(g.dir, "cgroup.procs"))
+	pids, err := cgroup.Procs(g.dir)
 	if err != nil {
 		return err
 	}
-	for _, f := range strings.Fields(string(text)) {
-		pid, err := strconv.Atoi(f)
-		if err != nil {
-			return err
-		}
+	for _, pid := range pids {
 		tids, err := proc.Threads(pid)
 		if err != nil {
 			return err
 		}
 		for _, tid := range tids {
-			if err := unix.SchedSetaffinity(tid, &set); err != nil && !errors.Is(err, unix.ESRCH) {
+			if err := proc.Bind(tid, online[len(online)-n:]); err != nil && !errors.Is(err, unix.ESRCH) {
 				return fmt.Errorf("the CPUs of thread %d: %w", tid, err)
 			}
 		}

@@ -201,6 +201,9 @@ const (
 	ReplayedWakes    = "wakes"    // from when a timer or the network wakes a thread until it waits for one of these again
 )
 
+// UsualPeriodS is the period of a CPU limit unless somebody sets another one, in seconds.
+const UsualPeriodS = 0.1
+
 // ObservedChange is a change of the target's platform, and what is predicted for it.
 type ObservedChange struct {
 	Limit   float64       `json:"limit"` // cores; 0: no CPU limit

@@ -8,6 +8,7 @@ import (
 
 	"tare/desk/observed"
 	"tare/notebook"
+	"tare/stats"
 )
 
 // Heads of the table of changes.
@@ -124,7 +125,7 @@ func differences(a *observed.Answer, c notebook.ObservedChange) (parts []string)
 	case c.Limit != now.Cores:
 		parts = append(parts, "CPU limit of "+cores(c.Limit))
 	}
-	if c.Limit > 0 && c.PeriodS != now.PeriodS && (now.PeriodS > 0 || c.PeriodS != usualPeriod) {
+	if c.Limit > 0 && c.PeriodS != now.PeriodS && (now.PeriodS > 0 || c.PeriodS != notebook.UsualPeriodS) {
 		parts = append(parts, "period of "+rounded(c.PeriodS))
 	}
 	if c.Limit > 0 && c.BurstS != now.BurstS {
@@ -135,9 +136,6 @@ func differences(a *observed.Answer, c notebook.ObservedChange) (parts []string)
 	}
 	return parts
 }
-
-// usualPeriod is the period of a CPU limit unless somebody sets another one, in seconds.
-const usualPeriod = 0.1
 
 // rounded is a duration that somebody has chosen: "10 ms".
 func rounded(s float64) string {
@@ -159,8 +157,7 @@ func ObservedTime(t notebook.ObservedTime) string { return Duration(t.Seconds) }
 
 // ObservedTimeBounds are the ends of its interval: "63 to 68 ms".
 func ObservedTimeBounds(t notebook.ObservedTime) string {
-	name, by := Scale(math.Max(math.Abs(t.Low), math.Abs(t.High)))
-	return Digits(t.Low*by, 3) + " to " + Digits(t.High*by, 3) + " " + name
+	return between(stats.Estimate{Low: t.Low, High: t.High})
 }
 
 // ObservedAdvice says which change to make and what it is predicted to give, or that none is worth it; empty if nothing was replayed.

@@ -11,9 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"tare/lab/cgroup"
 	"tare/lab/engine"
@@ -75,15 +72,11 @@ func (w *watch) tracing() (_ account, why string, err error) {
 		return nil, "", err
 	}
 	e.trace = kit.Attach(trace.Target{Threads: threads, PID: w.target.PID, Cores: float64(len(w.cpus)), CPUs: w.cpus, Word: true, Each: true})
-	if namespace, ports, err := proc.Listening(w.pids); err != nil {
-		w.note(notebook.Say("requests-unseen", "why", err))
-	} else if why := kit.Missing()[trace.Answering]; why != "" && len(ports) > 0 {
-		w.note(notebook.Say("requests-unseen", "why", why))
-	} else if err := e.trace.Serves(namespace, ports); err != nil {
+	if err := e.serves(); err != nil {
 		w.note(notebook.Say("requests-unseen", "why", err))
 	}
 	e.trace.Begin()
-	e.timeline.began = now()
+	e.timeline.began = trace.Clock()
 	if w.target.Kind == notebook.TargetVM {
 		e.timeline.full = true // see whatIf
 		if err := e.trace.EndTimeline(); err != nil {
@@ -103,6 +96,18 @@ func (w *watch) tracing() (_ account, why string, err error) {
 	}
 	w.o.Tier = notebook.TierEvents
 	return e, "", nil
+}
+
+// serves lets the requests be seen that come to the ports on which the target listens. The error says why they cannot be.
+func (e *events) serves() error {
+	namespace, ports, err := proc.Listening(e.w.pids)
+	if err != nil {
+		return err
+	}
+	if why := e.kit.Missing()[trace.Answering]; why != "" && len(ports) > 0 {
+		return errors.New(why)
+	}
+	return e.trace.Serves(namespace, ports)
 }
 
 func (e *events) add(threads []engine.Thread) error { return e.trace.Add(threads) }
@@ -294,10 +299,4 @@ func vmThreads(pids []int) (map[int]string, error) {
 		return nil, nil
 	}
 	return roles, nil
-}
-
-func now() time.Duration {
-	var ts unix.Timespec
-	unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
-	return time.Duration(ts.Nano())
 }

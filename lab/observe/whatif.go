@@ -218,9 +218,6 @@ func scheduling() (k replay.Kernel, err error) {
 // Change makes another platform of one.
 type Change func(*notebook.ObservedChange)
 
-// usualPeriod is the period of a CPU limit where nobody has set another one, in seconds.
-const usualPeriod = 0.1
-
 // ParseChange parses a change: "limit=2,period=10ms,burst=5ms,cpus=1". What it does not name stays as it is.
 func ParseChange(text string) (Change, error) {
 	online, err := proc.OnlineCPUs()
@@ -246,7 +243,7 @@ func ParseChange(text string) (Change, error) {
 		case o.Limit == 0:
 			o.PeriodS, o.BurstS = 0, 0
 		case o.PeriodS == 0:
-			o.PeriodS = usualPeriod
+			o.PeriodS = notebook.UsualPeriodS
 		}
 		if !bursts {
 			o.BurstS = min(o.BurstS, o.Limit*o.PeriodS) // as much as the kernel accepts

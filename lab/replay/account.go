@@ -140,8 +140,9 @@ func (b *builder) accounts() *notebook.Requests {
 	for i, s := range b.served {
 		took[i] = (s.done - s.arrived).Seconds()
 	}
-	for n := range min(mostDivided, len(b.served)) { // evenly by their time
-		sums = append(sums, b.account(b.served[n*len(b.served)/min(mostDivided, len(b.served))]))
+	some := min(mostDivided, len(b.served))
+	for n := range some { // evenly by their time
+		sums = append(sums, b.account(b.served[n*len(b.served)/some]))
 	}
 	all := &notebook.Requests{N: len(took), Mean: divided(sums), P50: divided(around(sums, around50))}
 	all.Median = stats.Quantile(took, 0.5)

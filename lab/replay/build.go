@@ -16,7 +16,6 @@ type step struct {
 	next  int32         // the chain's next step; none
 	wakes int32         // the step that is woken when this one ends; none
 	by    int32         // the step that wakes it; none
-	waits bool          // the thread gave up its CPU before it
 	group int32         // of steps that one thread woke at once; none
 	from  time.Duration // it does not begin before this time after the beginning
 	pause time.Duration // nor so soon after the last step of the chain has ended
@@ -117,9 +116,7 @@ func (b *builder) others(e *Event, at time.Duration) {
 		b.w.foreign[c.number] = true
 	}
 	took := time.Duration(e.Value)
-	n := int32(len(b.w.steps))
-	b.w.steps = append(b.w.steps, step{chain: c.number, next: none, wakes: none, by: none, group: none, waits: true, from: max(0, at-took), work: min(took, at)})
-	b.link(c, n)
+	b.add(c, step{by: none, from: max(0, at-took), work: min(took, at)})
 }
 
 // chain is steps one after another.
@@ -197,22 +194,20 @@ func (b *builder) event(e *Event) {
 	}
 }
 
-// begin begins a new step of a thread.
-func (b *builder) begin(t *thread, s step) int32 {
-	s.chain, s.next, s.wakes, s.group = t.at.number, none, none, none
-	n, last := int32(len(b.w.steps)), t.at.last
+// add puts a new step at the end of a chain.
+func (b *builder) add(c *chain, s step) int32 {
+	s.chain, s.next, s.wakes, s.group = c.number, none, none, none
+	n := int32(len(b.w.steps))
 	b.w.steps = append(b.w.steps, s)
-	b.link(t.at, n)
-	if s.waits {
-		t.run, t.before, t.since = n, last, b.now
-	}
+	b.link(c, n)
 	return n
 }
 
-// anew begins a new step that has to do with another request than the last one, or with none.
-func (b *builder) anew(t *thread, s step) {
-	last := t.at.last
-	t.run, t.before, t.since = b.begin(t, s), last, b.now
+// anew begins a new step of a thread that has waited, or that turns to another request than the last one, or to none.
+func (b *builder) anew(t *thread, s step) int32 {
+	t.before, t.since = t.at.last, b.now
+	t.run = b.add(t.at, s)
+	return t.run
 }
 
 // link puts a step at the end of a chain.
@@ -233,15 +228,16 @@ func (b *builder) stop(t *thread, at time.Duration) int32 {
 }
 
 func (b *builder) enters(t *thread, e *Event, at time.Duration) {
-	switch woken := t.woken; e.State {
+	woken := t.woken
+	if woken == 0 {
+		woken = at
+	}
+	switch e.State {
 	case Throttled:
 		t.note(t.out, at, held, none)
 	case Ready:
 		t.note(t.out, at, stood, none)
 	default:
-		if woken == 0 {
-			woken = at
-		}
 		t.note(t.out, woken, waitedFor(e.Wait), t.waker)
 		t.note(woken, at, stood, none)
 	}
@@ -249,19 +245,15 @@ func (b *builder) enters(t *thread, e *Event, at time.Duration) {
 	b.changes(t, 1)
 	switch {
 	case t.at.last == none:
-		b.begin(t, step{by: none, waits: true, from: at})
+		b.anew(t, step{by: none, from: at})
 	case e.State != Throttled && e.State != Ready:
-		b.woke(t, e, at)
+		b.woke(t, e, woken)
 	}
 	t.on, t.in, t.by, t.woken, t.arrival, t.state = true, at, none, 0, false, Unknown
 }
 
 // woke begins the step of a thread that waited and was woken.
-func (b *builder) woke(t *thread, e *Event, at time.Duration) {
-	woken := t.woken
-	if woken == 0 {
-		woken = at
-	}
+func (b *builder) woke(t *thread, e *Event, woken time.Duration) {
 	last := t.at.last
 	if t.arrival { // it waited for the next request
 		t.serves = nil
@@ -269,7 +261,7 @@ func (b *builder) woke(t *thread, e *Event, at time.Duration) {
 	if t.serves == nil {
 		t.at = t.own
 	}
-	s := step{waits: true, by: none}
+	s := step{by: none}
 	outside := t.by == none
 	switch {
 	case !outside && t.serves != nil && b.pool && t.byTimer:
@@ -281,7 +273,7 @@ func (b *builder) woke(t *thread, e *Event, at time.Duration) {
 	default:
 		s.from = woken
 	}
-	n := b.begin(t, s)
+	n := b.anew(t, s)
 	if s.by != none {
 		b.w.steps[s.by].wakes = n
 		if g := t.group; g != none {
@@ -304,7 +296,7 @@ func (b *builder) leaves(t *thread, e *Event, at time.Duration) {
 	case t.at.last == none: // it ran when the timeline began, or when it was found
 		t.in = at - min(at, cpu)
 		t.entered = t.in
-		b.begin(t, step{by: none, waits: true, from: t.in})
+		b.anew(t, step{by: none, from: t.in})
 	case !t.on: // some kernels do not show every switch, but count each thread's time
 		b.enters(t, &Event{Kind: Enters, State: t.state}, max(t.out, at-max(0, cpu-t.cpu)))
 	}
@@ -340,7 +332,7 @@ func (b *builder) wakes(e *Event, at time.Duration) {
 		b.runs(by, at)
 		t.byTimer, t.waker = by.timed, by.number
 		t.by = b.stop(by, at)
-		b.begin(by, step{by: none})
+		b.add(by.at, step{by: none})
 		if by.roused == none || at-by.rousing > atOnce {
 			by.roused = int32(len(b.w.groups))
 			b.w.groups = append(b.w.groups, group{first: t.by})

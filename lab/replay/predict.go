@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"tare/stats"
 )
 
@@ -13,7 +15,7 @@ import (
 type Prediction struct {
 	Mean, P99 stats.Estimate // seconds: the mean over the beginnings of periods that were tried; the intervals are those of another time as long as the recorded one
 	Throttled float64        // seconds for which CPUs stood still because of the limit, added over CPUs
-	Queued    float64        // seconds for which threads were ready without a CPU, and not throttled, added over threads
+	Queued    float64        // seconds for which threads were ready without a CPU, added over threads (see Outcome)
 }
 
 const (
@@ -132,7 +134,7 @@ func (w *Work) summary(all []Outcome) (p Prediction) {
 		p.Queued += o.Queued.Seconds() / float64(len(all))
 		if len(o.Took) > 0 {
 			took := slices.Sorted(slices.Values(o.Took))
-			means, tails = append(means, mean(took)), append(tails, stats.Quantile(took, tail))
+			means, tails = append(means, stat.Mean(took, nil)), append(tails, stats.Quantile(took, tail))
 		}
 	}
 	nan := math.NaN()
@@ -140,7 +142,7 @@ func (w *Work) summary(all []Outcome) (p Prediction) {
 	if len(means) == 0 {
 		return p
 	}
-	p.Mean.Value, p.P99.Value = mean(means), mean(tails)
+	p.Mean.Value, p.P99.Value = stat.Mean(means, nil), stat.Mean(tails, nil)
 	w.bootstrap(all, &p)
 	return p
 }
@@ -169,7 +171,7 @@ func (w *Work) bootstrap(all []Outcome, p *Prediction) {
 		}
 		if len(drawn) > 0 {
 			slices.Sort(drawn)
-			means, tails = append(means, mean(drawn)), append(tails, stats.Quantile(drawn, tail))
+			means, tails = append(means, stat.Mean(drawn, nil)), append(tails, stats.Quantile(drawn, tail))
 		}
 	}
 	p.Mean, p.P99 = another(p.Mean.Value, means), another(p.P99.Value, tails)
@@ -187,11 +189,3 @@ func another(value float64, drawn []float64) stats.Estimate {
 
 // mostDrawn bounds how many requests a bootstrap draws.
 const mostDrawn = 10_000_000
-
-func mean(v []float64) float64 {
-	sum := 0.0
-	for _, x := range v {
-		sum += x
-	}
-	return sum / float64(len(v))
-}

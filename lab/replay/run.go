@@ -323,9 +323,7 @@ func (r *run) leave(i int) {
 	c.thread = none
 	c.gen++
 	if len(r.lined) > 0 && r.used < r.w.slots {
-		t := r.lined[0]
-		r.lined = r.lined[1:]
-		r.enqueue(t)
+		r.enqueue(take(&r.lined))
 	}
 	if r.p.Quota == 0 || foreign {
 		r.assign()

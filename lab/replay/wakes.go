@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // external is a wake by something outside: after which step, and when.
@@ -71,16 +73,11 @@ const (
 
 // variation is the standard deviation as a share of the mean.
 func variation(v []float64) float64 {
-	sum, squares := 0.0, 0.0
-	for _, x := range v {
-		sum += x
-		squares += x * x
-	}
-	mean := sum / float64(len(v))
+	mean, variance := stat.PopMeanVariance(v, nil)
 	if mean == 0 {
 		return 0
 	}
-	return math.Sqrt(max(0, squares/float64(len(v))-mean*mean)) / mean
+	return math.Sqrt(variance) / mean
 }
 
 // nearlyAll is the share of the time from wake to wait that the threads have which are timed.

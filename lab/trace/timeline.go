@@ -131,6 +131,9 @@ func (t *Trace) EndTimeline() error {
 	return t.kit.put("unwanted", 0, uint32(1))
 }
 
+// Clock is the time now by the clock of the timeline's events.
+func Clock() time.Duration { return time.Duration(clock()) }
+
 // openTimeline makes the timeline ready to be read.
 func (t *Trace) openTimeline() (err error) {
 	if err := errors.Join(t.kit.put("unnoted", 0, uint64(0)), t.kit.put("unwanted", 0, uint32(0)), t.kit.put("ports", 0, [8192]uint8{})); err != nil {
