@@ -179,20 +179,33 @@ type ObservedReplay struct {
 	Changes []ObservedChange `json:"changes"`
 }
 
-// RequestQueued is a key of Requests in addition to the keys Wall…: the request had arrived, and the thread that later read it did other work or
-// had not been woken yet.
-const RequestQueued = "queued"
+// Keys of Requests in addition to the keys Wall….
+const (
+	RequestQueued = "queued" // the request had arrived, and the thread that later read it did other work or had not been woken yet
+	RequestLoad   = "load"   // the request was on its way or not sent yet, or its answer was: the load, the network, and making the connection
+)
 
-// Requests says where the time of requests went, from their arrival at a socket until the kernel had taken the last byte of the answer. Each
-// account maps keys to mean seconds over the requests. The seconds add up to the mean time of these requests. If a thread of the target ended a
-// wait, the wait counts as what that thread did during it. WallUser is all running time.
+// What Requests are.
+const (
+	RequestsServed = "requests"   // seen at a service's sockets: from when a request reaches one until the kernel has the last byte of the answer
+	RequestsTimed  = "operations" // timed by the load, from when it sent a request, or should have, until it had the answer
+	RequestsWakes  = "wakes"      // from when a timer or the network wakes a thread until it waits for one of these again
+)
+
+// Requests says where the time of requests went. Each account maps keys to mean seconds over the requests. The seconds add up to the mean time of
+// these requests. If a thread of the target ended a wait, the wait counts as what that thread did during it. WallUser is all running time.
 type Requests struct {
+	Of     string             `json:"of,omitempty"` // Requests…; absent: RequestsServed
 	N      int                `json:"n"`
 	Mean   map[string]float64 `json:"mean"`          // of all
 	P50    map[string]float64 `json:"p50"`           // of those from the 45th to the 55th percentile
 	P99    map[string]float64 `json:"p99,omitempty"` // of those from the 98.5th to the 99.5th; absent with fewer than 500 requests
 	Median float64            `json:"median_s"`
 	Tail   float64            `json:"p99_s"`
+
+	// ByAll says that connections carried several requests at a time, so that no thread can be told to have served one of them. While a
+	// request was in the service, its time is divided as all threads of the service spent theirs.
+	ByAll bool `json:"by_all,omitempty"`
 }
 
 // What an ObservedReplay times.

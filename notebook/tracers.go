@@ -9,6 +9,7 @@ import "slices"
 const (
 	TracerThreads    = "threads"
 	TracerScheduler  = "scheduler"
+	TracerRequests   = "requests"
 	TracerBandwidth  = "bandwidth"
 	TracerCPU        = "cpu"
 	TracerMemory     = "memory"
@@ -63,6 +64,8 @@ var Tracers = []Tracer{
 		{Name: "node_migrations", Unit: "1"},
 		{Name: "tasks", Unit: "1"},
 	}},
+	// The time of each request to a service, and of each operation of a command that reports such times (Trace.Requests).
+	{Name: TracerRequests, Deep: true},
 	// CPU quotas: periods, and those in which the guest was throttled.
 	{Name: TracerBandwidth, Default: true, Deep: true, Metrics: []TracerMetric{
 		{Name: "periods", Unit: "1"},
@@ -230,6 +233,8 @@ type Trace struct {
 	Spread  []Distribution      `json:"spread,omitempty"`
 	Stacks  []Stack             `json:"stacks,omitempty"` // the longest waits by kernel stack, longest first
 	Inside  *Trace              `json:"inside,omitempty"` // vm: what the same tracers saw inside the guest
+
+	Requests *Requests `json:"requests,omitempty"` // of a service, or of a command that reports such times
 	Lost    int64               `json:"lost,omitempty"`   // events that the tracers had no room or time for
 }
 

@@ -58,10 +58,9 @@ type Guest interface {
 	Threads() ([]engine.Thread, error)
 	// Machine returns the virtual machine of the guest; false if the guest is not a VM or its engine does not say.
 	Machine() (engine.Machine, bool)
-	// Trace attaches the study's tracers to the guest until the tracing is stopped. clock is the guest whose ruler runs the trial:
-	// the place of the load, where it is not this guest. An error means that nothing is attached and the trial is made without
-	// tracers.
-	Trace(clock Guest) (Tracing, error)
+	// Trace attaches the study's tracers to the guest until the tracing is stopped. An error means that nothing is attached and the
+	// trial is made without tracers.
+	Trace(of Traced) (Tracing, error)
 	// Watch watches whether the guest stays on its CPUs; nil if it cannot tell.
 	Watch() engine.Watch
 	// Used is the CPU time that the guest's processes have used so far, without processes on another machine.
@@ -75,6 +74,13 @@ type Guest interface {
 	Diagnose() string
 	engine.Saver // returns an *engine.UnsupportedError where the guest cannot be saved
 	Destroy(ctx context.Context) error
+}
+
+// Traced says what a trace is of.
+type Traced struct {
+	Clock    Guest  // whose ruler runs the trial: the place of the load, where it is not the guest itself
+	Requests bool   // divide the time of its requests
+	Record   string // the file in the scratch folder of Clock in which the load records them; it need not do so
 }
 
 // Tracing is the running trace of one trial. Stop ends it, once, and returns what was seen; its error means that something is still

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path"
 	"slices"
 
 	"tare/lab/crowd"
 	"tare/lab/engine"
 	"tare/lab/ruler"
+	"tare/lab/workload"
 	"tare/notebook"
 )
 
@@ -20,7 +22,12 @@ const MissingInside = "inside"
 // detaches the tracers and writes what they saw into the trial. If they could not be attached, the trial is made all the same, and
 // the reason is written instead. An error means that a tracer is still attached and would disturb the next measurement.
 func (p *Plain) trace(order *ruler.Order, clock crowd.Guest) (seen func(*notebook.Trial) error) {
-	tracing, unattached := p.guest.Trace(clock)
+	of := crowd.Traced{Clock: clock, Requests: slices.Contains(p.Tracers, notebook.TracerRequests) && (p.service != nil || p.Ready.Workload.Times())}
+	if of.Requests && p.service != nil {
+		of.Record = workload.RecordFile
+		order.Env = append(order.Env, workload.RecordVariable+"="+path.Join(ruler.ScratchDir, workload.RecordFile))
+	}
+	tracing, unattached := p.guest.Trace(of)
 	if unattached == nil {
 		order.Bounds = tracing
 	}

@@ -29,8 +29,11 @@ const (
 // accountWaits are the reasons for which a thread waits, in the order of did from waited on.
 var accountWaits = [...]string{notebook.WallBlock, notebook.WallMemory, notebook.WallNetwork, notebook.WallFutex, notebook.WallSleep, notebook.WallOther}
 
-const queued = waited + did(len(accountWaits)) // others were served first
-const parts = int(queued) + 1
+const (
+	queued = waited + did(len(accountWaits)) // others were served first
+	load   = queued + 1                      // it was not at the service: the load, the network, and making the connection
+	parts  = int(load) + 1
+)
 
 // key is the name of a part.
 func (d did) key() string {
@@ -43,6 +46,8 @@ func (d did) key() string {
 		return notebook.WallThrottled
 	case queued:
 		return notebook.RequestQueued
+	case load:
+		return notebook.RequestLoad
 	}
 	return accountWaits[d-waited]
 }
@@ -98,17 +103,22 @@ func (b *builder) follow(sum *[parts]time.Duration, thread int32, from, to time.
 	sum[waitedFor(notebook.WallOther)] += max(0, to-at)
 }
 
-// account divides the time of a request.
-func (b *builder) account(s served) (sum [parts]time.Duration) {
+// queue adds up why a thread did not take a request between two times: it could not run, or it ran for others, or was not yet told.
+func (b *builder) queue(sum *[parts]time.Duration, by int32, from, to time.Duration) {
 	var before [parts]time.Duration
-	b.follow(&before, s.by, s.arrived, s.taken, mostFollowed)
-	for d, took := range before { // the thread that would take it ran for others, or was not yet told
+	b.follow(&before, by, from, to, mostFollowed)
+	for d, took := range before {
 		if d := did(d); d == stood || d == held {
 			sum[d] += took
 		} else {
 			sum[queued] += took
 		}
 	}
+}
+
+// account divides the time of a request.
+func (b *builder) account(s served) (sum [parts]time.Duration) {
+	b.queue(&sum, s.by, s.arrived, s.taken)
 	middle := s.done
 	if s.by != s.last {
 		middle = min(max(s.moved, s.taken), s.done)
@@ -135,20 +145,25 @@ func (b *builder) accounts() *notebook.Requests {
 	slices.SortFunc(b.served, func(x, y served) int {
 		return cmp.Or(cmp.Compare(x.done-x.arrived, y.done-y.arrived), cmp.Compare(x.arrived, y.arrived), cmp.Compare(x.by, y.by))
 	})
-	var sums [][parts]time.Duration
 	took := make([]float64, len(b.served))
 	for i, s := range b.served {
 		took[i] = (s.done - s.arrived).Seconds()
 	}
-	some := min(mostDivided, len(b.served))
+	return divide(notebook.RequestsServed, took, func(i int) [parts]time.Duration { return b.account(b.served[i]) })
+}
+
+// divide makes the account of requests that took so many seconds, the shortest first, of which divided divides the i-th.
+func divide(of string, took []float64, divided func(i int) [parts]time.Duration) *notebook.Requests {
+	var sums [][parts]time.Duration
+	some := min(mostDivided, len(took))
 	for n := range some { // evenly by their time
-		sums = append(sums, b.account(b.served[n*len(b.served)/some]))
+		sums = append(sums, divided(n*len(took)/some))
 	}
-	all := &notebook.Requests{N: len(took), Mean: divided(sums), P50: divided(around(sums, around50))}
+	all := &notebook.Requests{Of: of, N: len(took), Mean: mean(sums), P50: mean(around(sums, around50))}
 	all.Median = stats.Quantile(took, 0.5)
 	all.Tail = stats.Quantile(took, tail)
 	if len(took) >= fewestAround99 {
-		all.P99 = divided(around(sums, around99))
+		all.P99 = mean(around(sums, around99))
 	}
 	return all
 }
@@ -162,8 +177,8 @@ func around(sums [][parts]time.Duration, of [2]float64) [][parts]time.Duration {
 	return sums[int(of[0]*n):max(int(of[0]*n)+1, int(of[1]*n))]
 }
 
-// divided is the mean of sums, in seconds by part.
-func divided(sums [][parts]time.Duration) map[string]float64 {
+// mean is the mean of sums, in seconds by part.
+func mean(sums [][parts]time.Duration) map[string]float64 {
 	all := map[string]float64{}
 	for _, s := range sums {
 		for d, took := range s {

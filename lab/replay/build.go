@@ -128,6 +128,17 @@ type chain struct {
 // Build makes a Work from the events of a timeline that began at a time. They are in the order in which they happened; their times, which are
 // of two clocks, may not be.
 func Build(events []Event, began time.Duration) *Work {
+	b := build(events, began)
+	b.timers()
+	b.spans()
+	b.w.Account = b.accounts()
+	b.w.slots = b.slots()
+	b.w.ClosedLoop = b.closedLoop()
+	return b.w
+}
+
+// build follows all events.
+func build(events []Event, began time.Duration) *builder {
 	b := &builder{w: &Work{began: began}, threads: map[int32]*thread{}, open: map[uint64]*request{}, cycles: map[int32]*cycles{}, foreign: map[uint16]*chain{}, arrivals: map[uint16]time.Duration{}, waits: map[int32][]external{}}
 	b.takers, b.pool = pooled(events)
 	for i := range events {
@@ -144,12 +155,7 @@ func Build(events []Event, began time.Duration) *Work {
 			t.note(t.entered, b.now, ran, none)
 		}
 	}
-	b.timers()
-	b.spans()
-	b.w.Account = b.accounts()
-	b.w.slots = b.slots()
-	b.w.ClosedLoop = b.closedLoop()
-	return b.w
+	return b
 }
 
 func (b *builder) thread(id int32) *thread {

@@ -17,6 +17,7 @@ type external struct {
 
 // cycles is what one thread did from wake to wait.
 type cycles struct {
+	by    int32 // the thread
 	open  bool
 	first int32
 	began time.Duration
@@ -28,7 +29,7 @@ type cycles struct {
 func (b *builder) cycle(t *thread, last, first int32, at time.Duration) {
 	c := b.cycles[t.own.number]
 	if c == nil {
-		c = &cycles{}
+		c = &cycles{by: t.number}
 		b.cycles[t.own.number] = c
 	}
 	if c.open {
@@ -83,23 +84,30 @@ func variation(v []float64) float64 {
 // nearlyAll is the share of the time from wake to wait that the threads have which are timed.
 const nearlyAll = 0.9
 
-// spans keeps the requests. Without requests, it takes what threads did from wake to wait: of the threads that did so longest, as many as account
-// for nearly all of that time.
+// timed are the threads that took longest from wake to wait: as many as account for nearly all of that time.
+func (b *builder) timed() (some []*cycles) {
+	var all []*cycles
+	sum := time.Duration(0)
+	for _, c := range b.cycles {
+		all = append(all, c)
+		sum += c.took
+	}
+	slices.SortFunc(all, func(x, y *cycles) int { return cmp.Or(cmp.Compare(y.took, x.took), cmp.Compare(x.first, y.first)) })
+	taken := time.Duration(0)
+	for _, c := range all {
+		if float64(taken) < nearlyAll*float64(sum) {
+			some = append(some, c)
+		}
+		taken += c.took
+	}
+	return some
+}
+
+// spans keeps the requests. Without requests, it takes what these threads did from wake to wait.
 func (b *builder) spans() {
 	if b.w.Requests = len(b.w.spans) > 0; !b.w.Requests {
-		var all []*cycles
-		sum := time.Duration(0)
-		for _, c := range b.cycles {
-			all = append(all, c)
-			sum += c.took
-		}
-		slices.SortFunc(all, func(x, y *cycles) int { return cmp.Or(cmp.Compare(y.took, x.took), cmp.Compare(x.first, y.first)) })
-		taken := time.Duration(0)
-		for _, c := range all {
-			if float64(taken) < nearlyAll*float64(sum) {
-				b.w.spans = append(b.w.spans, c.spans...)
-			}
-			taken += c.took
+		for _, c := range b.timed() {
+			b.w.spans = append(b.w.spans, c.spans...)
 		}
 	}
 	slices.SortFunc(b.w.spans, func(x, y span) int { return cmp.Or(cmp.Compare(x.arrived, y.arrived), cmp.Compare(x.last, y.last)) })

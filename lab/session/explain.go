@@ -106,7 +106,7 @@ func devices() notebook.Capability {
 }
 
 // Trace implements crowd.Guest.
-func (g guest) Trace(clock crowd.Guest) (crowd.Tracing, error) {
+func (g guest) Trace(of crowd.Traced) (crowd.Tracing, error) {
 	if g.kit == nil {
 		return nil, errors.New("no tracers were prepared")
 	}
@@ -117,12 +117,12 @@ func (g guest) Trace(clock crowd.Guest) (crowd.Tracing, error) {
 	if len(pids) == 0 {
 		return nil, errors.New("the guest has ended")
 	}
-	t := trace.Target{PID: pids[0], Cores: g.cores, CPUs: g.cpus, Launchers: true}
+	t := trace.Target{PID: pids[0], Cores: g.cores, CPUs: g.cpus, Launchers: true, Each: of.Requests && !g.unseen}
 	if t.Threads, err = g.Threads(); err != nil {
 		return nil, err
 	}
-	if clock != nil {
-		threads, err := clock.Threads()
+	if of.Clock != nil {
+		threads, err := of.Clock.Threads()
 		if err != nil {
 			return nil, err
 		}
@@ -133,5 +133,9 @@ func (g guest) Trace(clock crowd.Guest) (crowd.Tracing, error) {
 			}
 		}
 	}
-	return g.kit.Attach(t), nil
+	tracing := g.kit.Attach(t)
+	if !of.Requests {
+		return tracing, nil
+	}
+	return g.requests(tracing, of, pids), nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/lab/crowd"
 	"tare/lab/engine"
 	"tare/notebook"
 )
@@ -22,14 +23,14 @@ func (e ended) Threads() ([]engine.Thread, error) { return nil, errors.New("QEMU
 
 func TestAGuestThatCannotBeTraced(t *testing.T) {
 	l := &Lab{}
-	if _, err := l.guest(ended{}, 1, nil).Trace(nil); err == nil || !strings.Contains(err.Error(), "no tracers") {
+	if _, err := l.guest(ended{}, 1, nil).Trace(crowd.Traced{}); err == nil || !strings.Contains(err.Error(), "no tracers") {
 		t.Errorf("without tracers: %v", err)
 	}
 	if missing, err := l.Explain([]string{notebook.TracerCPU}); err != nil || len(missing) != 0 {
 		t.Fatalf("%v, missing %v", err, missing)
 	}
 	for want, g := range map[string]ended{"the guest has ended": {}, "QEMU does not answer": {pids: []int{1}}} {
-		if w, err := l.guest(g, 1, nil).Trace(nil); w != nil || err == nil || err.Error() != want {
+		if w, err := l.guest(g, 1, nil).Trace(crowd.Traced{}); w != nil || err == nil || err.Error() != want {
 			t.Errorf("%v, %v; want %s", w, err, want)
 		}
 	}

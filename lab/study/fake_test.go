@@ -90,6 +90,6 @@ func (g *fakeGuest) Used() (time.Duration, error) {
 	}
 	return 0, nil
 }
-func (g *fakeGuest) Trace(clock crowd.Guest) (crowd.Tracing, error) {
-	return g.l.tracers.attach(g.T, clock)
+func (g *fakeGuest) Trace(of crowd.Traced) (crowd.Tracing, error) {
+	return g.l.tracers.attach(g.T, of.Clock)
 }

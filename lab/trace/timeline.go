@@ -13,6 +13,7 @@ import (
 	"github.com/cilium/ebpf/ringbuf"
 
 	"tare/lab/replay"
+	"tare/notebook"
 )
 
 // answering are the programs that see when requests come to the target's services and when it answers them.
@@ -20,6 +21,27 @@ var answering = []string{"arrives", "takes", "sends"}
 
 // Answering is the key in Kit.Missing for them.
 const Answering = "answering"
+
+// The tracer of requests notes when each thread ran, what woke it, and when requests came and were answered. Only targets that say Each have a
+// timeline, from which their requests are made.
+var _ = add(tracer{
+	name:     notebook.TracerRequests,
+	on:       onThreads,
+	hostOnly: true,
+	programs: []string{"switched"},
+})
+
+// settle makes what is missing of the programs that watch a part of what is missing of the tracer of requests. Page faults of files are not
+// told apart there.
+func (k *Kit) settle() {
+	for _, of := range []string{Watching, Answering} {
+		if why := k.missing[of]; why != "" && k.missing[notebook.TracerRequests] == "" {
+			k.missing[notebook.TracerRequests] = why
+		}
+		delete(k.missing, of)
+	}
+	delete(k.missing, Refaulting)
+}
 
 // timelineBytes is how much the kernel keeps of the timeline between two readings. A note takes 32 bytes.
 const timelineBytes = 32 << 20

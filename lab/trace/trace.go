@@ -142,7 +142,14 @@ type Kit struct {
 
 // Open makes the named tracers ready. Missing says what this host does not support, and so does the record of each trial. Open fails if a
 // name is unknown.
-func Open(names []string) (*Kit, error) { return open(names, false) }
+func Open(names []string) (*Kit, error) {
+	requests := slices.Contains(names, notebook.TracerRequests)
+	k, err := open(names, requests)
+	if err == nil && requests {
+		k.settle()
+	}
+	return k, err
+}
 
 // OpenToWatch does the same for targets that say Each. Kit.Missing[Watching] says why the host does not support it.
 func OpenToWatch(names []string) (*Kit, error) { return open(names, true) }

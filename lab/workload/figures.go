@@ -169,6 +169,19 @@ func (w *Workload) Identity() []any {
 	return parts
 }
 
+// A traced load finds in RecordVariable the path of a file, RecordFile in its scratch folder, in which it may record when each of its requests
+// began and ended (see replay.ReadOperations).
+const (
+	RecordVariable = "TARE_REQUESTS"
+	RecordFile     = "requests"
+)
+
+// Times reports whether the metric is the time of operations that the command itself times: it prints a time and, among the secondary
+// metrics, its 99th percentile, p99.
+func (w *Workload) Times() bool {
+	return w.Metric.From+w.Metric.Match != "" && w.Metric.Unit == "s" && slices.ContainsFunc(w.Also, func(m Metric) bool { return m.Name == "p99" && m.Unit == "s" })
+}
+
 // prints reports whether a metric is a number that the measured command prints.
 func (w *Workload) prints() bool { return w.Metric.From+w.Metric.Match != "" || len(w.Also) > 0 }
 

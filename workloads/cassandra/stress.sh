@@ -2,7 +2,8 @@
 
 export LC_ALL=C.UTF-8 # the JVM takes its character set from it
 
-# stress FOLDER [JVM FLAG…] -- ARGUMENT…: writes only to FOLDER. One level of compilation and the simplest collector
+# stress FOLDER [JVM FLAG…] -- ARGUMENT…: writes only to FOLDER, and to the file that TARE_REQUESTS names, if it does, the times of all operations
+# (Timer.java). One level of compilation and the simplest collector
 # take the least CPU time, which on a small host is also the guest's.
 stress() {
 	local folder=$1 class_path= jar flags=()
@@ -10,6 +11,12 @@ stress() {
 	while [ "$1" != -- ]; do flags+=("$1") && shift; done
 	shift
 	while read -r jar; do class_path=$class_path:$TARE_WORK/$jar; done <"$TARE_WORK/stress.txt"
+	if [ -n "${TARE_REQUESTS:-}" ]; then
+		mkdir -p "$folder/org/apache/cassandra/stress/report"
+		cp "$TARE_WORK/Timer.class" "$folder/org/apache/cassandra/stress/report/"
+		class_path=:$folder$class_path
+		flags+=(-Xshare:off) # the archive is of the other classes
+	fi
 	cat >"$folder/logback.xml" <<'EOF'
 <configuration scan="false">
   <appender name="STDERR" class="ch.qos.logback.core.ConsoleAppender">

@@ -9,6 +9,8 @@
 // and ends with the last byte of the body. late is the p99 of how long after their due times requests were sent, or 0 if that is within
 // 1 ms.
 //
+// If TARE_REQUESTS names a file, it writes there when each answered request began and ended.
+//
 // One thread does everything. It takes some 10 µs of CPU time for a request.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -39,6 +41,7 @@ enum {
 	MOST_LINE = 200,           // bytes of a header line that are looked at
 	MOST_STATUS = 1000,        // statuses are below it
 	MOST_ERRNO = 256,          // numbers of errors are below it
+	MOST_RECORDED = 1 << 20,   // requests that are recorded
 };
 static const int64_t SECOND = 1000000000, PATIENCE = 60 * SECOND; // ns; how long an answer may take
 
@@ -109,6 +112,10 @@ struct user {
 	struct answer a;
 };
 
+struct span {
+	int64_t began, ended; // ns
+};
+
 static struct {
 	struct sockaddr_storage to;
 	socklen_t to_length;
@@ -118,6 +125,7 @@ static struct {
 	int epoll, most, count, busy;
 	struct user *users, *idle, *closed;
 	struct histogram response, late;
+	struct span *record; // NULL: nobody wants it
 	int64_t start, last; // ns; last: when the last right answer was complete
 	int64_t failed, unsent, cut, slow, foreign, status[MOST_STATUS], error[MOST_ERRNO];
 } l;
@@ -330,6 +338,8 @@ static void complete(struct user *u, bool close_it, int64_t at) {
 		fail(u, &l.status[u->a.status]);
 		return;
 	}
+	if (l.record && l.response.count < MOST_RECORDED)
+		l.record[l.response.count] = (struct span){u->began, at};
 	add(&l.response, at - u->began);
 	l.last = at;
 	if (close_it || u->a.close) {
@@ -507,6 +517,18 @@ static void aim(const char *host, const char *port) {
 	}
 }
 
+// write_record writes the times of the answered requests.
+static void write_record(const char *name) {
+	FILE *f = fopen(name, "wxe");
+	if (!f)
+		die(name);
+	fputs("monotonic\n", f);
+	for (int64_t i = 0; i < l.response.count && i < MOST_RECORDED; i++)
+		fprintf(f, "%lld %lld %lld\n", (long long)i, (long long)l.record[i].began, (long long)l.record[i].ended);
+	if (fclose(f) != 0)
+		die(name);
+}
+
 int main(int argc, char **argv) {
 	double rate = argc > 5 ? atof(argv[5]) : 1, seconds = argc > 6 ? atof(argv[6]) : 1;
 	bool ready = argc == 5;
@@ -528,7 +550,12 @@ int main(int argc, char **argv) {
 	if (!l.users || l.epoll < 0 || l.most < 1)
 		die("connections");
 	int64_t requests = ready ? 1 : (int64_t)(rate * seconds + 0.5);
+	const char *record = getenv("TARE_REQUESTS");
+	if (record && !(l.record = calloc(MOST_RECORDED, sizeof *l.record)))
+		die("the record");
 	run(rate, requests);
+	if (record)
+		write_record(record);
 
 	int64_t right = l.response.count;
 	if (l.failed > 0) {

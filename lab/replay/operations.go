@@ -1,0 +1,312 @@
+package replay
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"tare/notebook"
+)
+
+// Account says where the time went of the operations that a load timed; without any, of the requests that came to the target's sockets; and without
+// these, of what its threads did from a wake to the next wait. It is nil if the timeline has none of them. began is when the timeline began.
+func Account(events []Event, began time.Duration, timed []Operation) *notebook.Requests {
+	b := build(events, began)
+	switch {
+	case len(timed) > 0 && len(b.served) > 0:
+		return b.operations(events, timed)
+	case len(b.served) > 0:
+		return b.accounts()
+	}
+	for _, c := range b.timed() {
+		for _, s := range c.spans {
+			b.served = append(b.served, served{arrived: s.arrived, taken: s.arrived, done: s.arrived + s.took, by: c.by, last: c.by})
+		}
+	}
+	all := b.accounts()
+	if all != nil {
+		all.Of = notebook.RequestsWakes
+	}
+	return all
+}
+
+// asked is one request of an operation.
+type asked struct {
+	Span
+	served *served // nil: unknown
+}
+
+// off is how far a load's times may be from those of the kernel: it rounds them, and reads the clock before it sends and after it has received.
+const off = 50 * time.Microsecond
+
+// mostlyFound is the share of the requests for which it must be known which thread served them.
+const mostlyFound = 0.95
+
+// operations divides the time of what the load timed, as far as the timeline goes.
+func (b *builder) operations(events []Event, timed []Operation) *notebook.Requests {
+	var all [][]asked
+	var some []*asked
+	for i := range timed {
+		if o := timed[i].span(); o.Begin < b.w.began || o.End-b.w.began > b.now {
+			continue
+		}
+		var of []asked
+		for _, r := range timed[i].Requests {
+			of = append(of, asked{Span: Span{r.Begin - b.w.began, r.End - b.w.began}})
+		}
+		all = append(all, of)
+	}
+	for _, of := range all {
+		for i := range of {
+			some = append(some, &of[i])
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	byAll := peak(some) > len(b.open) || float64(b.find(some)) < mostlyFound*float64(len(some))
+	c := b.crossings(events)
+	took := func(of []asked) time.Duration {
+		o := Operation{}
+		for _, a := range of {
+			o.Requests = append(o.Requests, a.Span)
+		}
+		return o.span().End - o.span().Begin
+	}
+	slices.SortStableFunc(all, func(x, y []asked) int { return cmp.Compare(took(x), took(y)) })
+	seconds := make([]float64, len(all))
+	for i, of := range all {
+		seconds[i] = took(of).Seconds()
+	}
+	a := divide(notebook.RequestsTimed, seconds, func(i int) (sum [parts]time.Duration) {
+		path(all[i], &sum, func(a *asked) {
+			if a.served == nil || byAll {
+				c.account(&sum, a.Span)
+				return
+			}
+			for d, took := range b.account(*a.served) {
+				sum[d] += took
+			}
+			sum[load] += a.End - a.Begin - (a.served.done - a.served.arrived)
+		})
+		return sum
+	})
+	a.ByAll = byAll
+	return a
+}
+
+// peak is how many of the requests the load waited for at the same time, at most.
+func peak(some []*asked) (most int) {
+	type step struct {
+		at time.Duration
+		by int
+	}
+	var steps []step
+	for _, a := range some {
+		steps = append(steps, step{a.Begin, 1}, step{a.End, -1})
+	}
+	slices.SortFunc(steps, func(x, y step) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.by, y.by)) })
+	n := 0
+	for _, s := range steps {
+		n += s.by
+		most = max(most, n)
+	}
+	return most
+}
+
+// path goes back from the end of an operation: to the request that ended last, and from its beginning to the one that had ended last before that. The
+// time between them is the load's.
+func path(of []asked, sum *[parts]time.Duration, divide func(*asked)) {
+	at, first := time.Duration(0), time.Duration(math.MaxInt64)
+	for _, a := range of {
+		at, first = max(at, a.End), min(first, a.Begin)
+	}
+	for {
+		var last *asked
+		for i := range of {
+			if a := &of[i]; a.End <= at && (last == nil || a.End > last.End) && a.Begin < a.End {
+				last = a
+			}
+		}
+		if last == nil {
+			sum[load] += max(0, at-first)
+			return
+		}
+		sum[load] += at - last.End
+		divide(last)
+		at = last.Begin
+	}
+}
+
+// find finds for each request the one that was served meanwhile, and returns how many it found. If there are several, it is the one that was answered
+// last before the load had the answer.
+func (b *builder) find(some []*asked) (found int) {
+	slices.SortFunc(some, func(x, y *asked) int { return cmp.Or(cmp.Compare(x.Begin, y.Begin), cmp.Compare(x.End, y.End)) })
+	slices.SortFunc(b.served, func(x, y served) int { return cmp.Or(cmp.Compare(x.arrived, y.arrived), cmp.Compare(x.done, y.done)) })
+	var open []*asked // in the order of their ends
+	next := 0
+	for i := range b.served {
+		s := &b.served[i]
+		for ; next < len(some) && some[next].Begin <= s.arrived+off; next++ {
+			at, _ := slices.BinarySearchFunc(open, some[next].End, func(a *asked, end time.Duration) int { return cmp.Compare(a.End, end) })
+			open = slices.Insert(open, at, some[next])
+		}
+		over, _ := slices.BinarySearchFunc(open, s.arrived, func(a *asked, at time.Duration) int { return cmp.Compare(a.End, at) })
+		open = slices.Delete(open, 0, over)
+		at, _ := slices.BinarySearchFunc(open, s.done-off, func(a *asked, at time.Duration) int { return cmp.Compare(a.End, at) })
+		if at < len(open) {
+			open[at].served = s
+			open = slices.Delete(open, at, at+1)
+			found++
+		}
+	}
+	return found
+}
+
+// crossing is when bytes came to the service, were read, or were sent.
+type crossing struct {
+	at     time.Duration
+	of     uint64
+	thread int32 // by its number
+}
+
+// crossings are all of them, and what the service's threads did together.
+type crossings struct {
+	b                    *builder
+	arrived, taken, sent []crossing
+	together             together
+}
+
+func (b *builder) crossings(events []Event) *crossings {
+	c := &crossings{b: b, together: b.together()}
+	now := time.Duration(0)
+	for i := range events {
+		e := &events[i]
+		now = max(now, e.At-b.w.began)
+		at := crossing{now, e.Value, none}
+		switch e.Kind {
+		case Arrives:
+			c.arrived = append(c.arrived, at)
+		case Takes:
+			at.thread = b.thread(e.Thread).number
+			c.taken = append(c.taken, at)
+		case Sends:
+			c.sent = append(c.sent, at)
+		}
+	}
+	return c
+}
+
+// after is the place of the first crossing that is not before a time.
+func after(all []crossing, at time.Duration) int {
+	i, _ := slices.BinarySearchFunc(all, at, func(c crossing, at time.Duration) int { return cmp.Compare(c.at, at) })
+	return i
+}
+
+// account divides the time of a request of which it is not known who served it. It came to the service with the first bytes that came after it was
+// sent, and was answered with the last ones that the service sent before the load had the answer.
+func (c *crossings) account(sum *[parts]time.Duration, s Span) {
+	came, gone := after(c.arrived, s.Begin), after(c.sent, s.End+1)-1
+	if came == len(c.arrived) || gone < 0 || c.sent[gone].at <= c.arrived[came].at {
+		sum[load] += s.End - s.Begin
+		return
+	}
+	from, to := c.arrived[came].at, c.sent[gone].at
+	sum[load] += from - s.Begin + s.End - to
+	for i := after(c.taken, from); i < len(c.taken) && c.taken[i].at < to; i++ {
+		if t := c.taken[i]; t.of == c.arrived[came].of {
+			c.b.queue(sum, t.thread, from, t.at)
+			from = t.at
+			break
+		}
+	}
+	c.together.add(sum, from, to)
+}
+
+// together is what all threads did, added up from the beginning: sums[i] is until at[i].
+type together struct {
+	at   []time.Duration
+	sums [][parts]float64 // nanoseconds
+}
+
+// change is that one thread more or less does something.
+type change struct {
+	at time.Duration
+	d  did
+	by int
+}
+
+// together adds up what all threads did. At each moment the time is shared among those that ran or could have run. While there were none, it goes to
+// what the thread waited for that was ready next.
+func (b *builder) together() (t together) {
+	var changes []change
+	for _, th := range b.all {
+		for _, v := range th.did {
+			changes = append(changes, change{v.from, v.did, 1}, change{v.to, v.did, -1})
+		}
+	}
+	slices.SortFunc(changes, func(x, y change) int {
+		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.by, y.by), cmp.Compare(x.d, y.d))
+	})
+	var n [parts]int
+	var sum [parts]float64
+	at := time.Duration(0)
+	for i := 0; i < len(changes); {
+		now := changes[i].at
+		took := float64(now - at)
+		if able := n[ran] + n[stood] + n[held]; able > 0 {
+			for d := range waited {
+				sum[d] += took * float64(n[d]) / float64(able)
+			}
+		} else {
+			ended := waitedFor(notebook.WallOther)
+			if changes[i].by < 0 && changes[i].d >= waited {
+				ended = changes[i].d
+			}
+			sum[ended] += took
+		}
+		for ; i < len(changes) && changes[i].at == now; i++ {
+			n[changes[i].d] += changes[i].by
+		}
+		at = now
+		t.at, t.sums = append(t.at, now), append(t.sums, sum)
+	}
+	return t
+}
+
+// until is the sum until a time.
+func (t together) until(at time.Duration) (sum [parts]float64) {
+	i, exact := slices.BinarySearch(t.at, at)
+	switch {
+	case exact:
+		return t.sums[i]
+	case i == len(t.at):
+		if i > 0 {
+			sum = t.sums[i-1]
+		}
+		return sum
+	}
+	var from [parts]float64
+	begin := time.Duration(0)
+	if i > 0 {
+		from, begin = t.sums[i-1], t.at[i-1]
+	}
+	share := float64(at-begin) / float64(t.at[i]-begin)
+	for d := range sum {
+		sum[d] = from[d] + share*(t.sums[i][d]-from[d])
+	}
+	return sum
+}
+
+// add adds what all threads did between two times.
+func (t together) add(sum *[parts]time.Duration, from, to time.Duration) {
+	x, y := t.until(from), t.until(to)
+	rest := to - from
+	for d := range x {
+		took := time.Duration(y[d] - x[d])
+		sum[d] += took
+		rest -= took
+	}
+	sum[waitedFor(notebook.WallOther)] += rest
+}

@@ -1,0 +1,96 @@
+package replay
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Span is a time between two moments of the monotonic clock.
+type Span struct{ Begin, End time.Duration }
+
+// Operation is what a load timed: the request that it sent, or the several requests of a web page.
+type Operation struct{ Requests []Span }
+
+// span is the whole time of the operation.
+func (o *Operation) span() (s Span) {
+	for i, r := range o.Requests {
+		if i == 0 {
+			s = r
+		}
+		s = Span{min(s.Begin, r.Begin), max(s.End, r.End)}
+	}
+	return s
+}
+
+// Clocks that the first line of a load's record can name.
+const (
+	monotonic = "monotonic"
+	realtime  = "realtime"
+)
+
+// Bounds of a load's record.
+const (
+	mostRecorded = 2 << 20
+	longestLine  = 100 // bytes
+)
+
+// ReadOperations reads what a load recorded. The first line names the clock of its times, monotonic or realtime. Each other line is one request: the
+// number of its operation, when it began, and when it ended, in nanoseconds. ahead is how far the realtime clock is ahead of the monotonic one. The
+// operations are in the order in which they began.
+func ReadOperations(r io.Reader, ahead time.Duration) (all []Operation, err error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, longestLine)
+	if !lines.Scan() {
+		return nil, cmp.Or(lines.Err(), errors.New("it is empty"))
+	}
+	switch clock := lines.Text(); clock {
+	case realtime:
+	case monotonic:
+		ahead = 0
+	default:
+		return nil, fmt.Errorf("line 1: %q: must be %s or %s", clock, monotonic, realtime)
+	}
+	at := map[int64]int{} // where in all an operation is
+	for n := 2; lines.Scan(); n++ {
+		if n > mostRecorded {
+			return nil, fmt.Errorf("it has more than %d requests", mostRecorded)
+		}
+		var v [3]int64
+		words := strings.Fields(lines.Text())
+		if len(words) != len(v) {
+			return nil, fmt.Errorf("line %d: %q: must be three numbers", n, lines.Text())
+		}
+		for i, word := range words {
+			if v[i], err = strconv.ParseInt(word, 10, 64); err != nil || v[i] < 0 {
+				return nil, fmt.Errorf("line %d: %q: must be a whole number of at least 0", n, word)
+			}
+		}
+		s := Span{time.Duration(v[1]) - ahead, time.Duration(v[2]) - ahead}
+		if s.End < s.Begin {
+			return nil, fmt.Errorf("line %d: it ends before it begins", n)
+		}
+		i, known := at[v[0]]
+		if !known {
+			i = len(all)
+			at[v[0]], all = i, append(all, Operation{})
+		}
+		all[i].Requests = append(all[i].Requests, s)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	for _, o := range all {
+		slices.SortFunc(o.Requests, func(x, y Span) int { return cmp.Or(cmp.Compare(x.Begin, y.Begin), cmp.Compare(x.End, y.End)) })
+	}
+	slices.SortFunc(all, func(x, y Operation) int {
+		return cmp.Or(cmp.Compare(x.Requests[0].Begin, y.Requests[0].Begin), cmp.Compare(x.Requests[0].End, y.Requests[0].End))
+	})
+	return all, nil
+}

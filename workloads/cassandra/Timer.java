@@ -1,0 +1,80 @@
+// Takes the place of cassandra-stress's own class in traced loads. It does the same, and when the program exits it writes the times of all
+// operations of the last run, which is the measured one, to the file that TARE_REQUESTS names. Before that come runs to warm up.
+package org.apache.cassandra.stress.report;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+import org.apache.cassandra.stress.StressAction;
+
+public final class Timer {
+    private static final int MOST = 1 << 20; // operations of a timer that are kept
+    private static final List<Timer> run = new ArrayList<>(); // those of the latest run
+    private static volatile boolean used; // one of them has timed something: all are made before that
+
+    static {
+        Runtime.getRuntime().addShutdownHook(new Thread(Timer::write));
+    }
+
+    private final String opType;
+    private final StressAction.MeasurementSink sink;
+    private long intendedTimeNs, startTimeNs;
+    private long[] times = new long[1024]; // of each operation, the beginning and the end in ns of System.nanoTime, which is Linux's monotonic clock
+    private int n;
+
+    public Timer(String opType, StressAction.MeasurementSink sink) {
+        this.opType = opType;
+        this.sink = sink;
+        synchronized (run) {
+            if (used) {
+                run.clear();
+                used = false;
+            }
+            run.add(this);
+        }
+    }
+
+    public void stop(long partitionCount, long rowCount, boolean error) {
+        long now = System.nanoTime();
+        sink.record(opType, intendedTimeNs, startTimeNs, now, rowCount, partitionCount, error);
+        if (!used)
+            used = true;
+        if (n < 2 * MOST) {
+            if (n == times.length)
+                times = Arrays.copyOf(times, 2 * n);
+            times[n] = intendedTimeNs != 0 ? intendedTimeNs : startTimeNs;
+            times[n + 1] = now;
+            n += 2;
+        }
+        intendedTimeNs = startTimeNs = 0;
+    }
+
+    public void intendedTimeNs(long v) {
+        intendedTimeNs = v;
+    }
+
+    public void start() {
+        startTimeNs = System.nanoTime();
+    }
+
+    private static void write() {
+        int operation = 0;
+        try (PrintWriter to = new PrintWriter(Files.newBufferedWriter(Paths.get(System.getenv("TARE_REQUESTS"))))) {
+            to.println("monotonic");
+            synchronized (run) {
+                for (Timer t : run)
+                    for (int i = 0; i < t.n; i += 2)
+                        to.println(operation++ + " " + t.times[i] + " " + t.times[i + 1]);
+            }
+            if (to.checkError())
+                throw new IOException("the disk may be full");
+        } catch (IOException e) {
+            System.err.println("the times of the operations were not written: " + e);
+        }
+    }
+}
