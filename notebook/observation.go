@@ -185,6 +185,9 @@ const (
 	RequestLoad   = "load"   // the request was on its way or not sent yet, or its answer was: the load, the network, and making the connection
 )
 
+// RequestWalls are the keys of Requests, in the order of reports.
+var RequestWalls = []string{WallUser, WallThrottled, WallCore, RequestQueued, WallBlock, WallMemory, WallNetwork, WallFutex, WallSleep, WallOther, RequestLoad}
+
 // What Requests are.
 const (
 	RequestsServed = "requests"   // seen at a service's sockets: from when a request reaches one until the kernel has the last byte of the answer

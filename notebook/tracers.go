@@ -235,7 +235,7 @@ type Trace struct {
 	Inside  *Trace              `json:"inside,omitempty"` // vm: what the same tracers saw inside the guest
 
 	Requests *Requests `json:"requests,omitempty"` // of a service, or of a command that reports such times
-	Lost    int64               `json:"lost,omitempty"`   // events that the tracers had no room or time for
+	Lost     int64     `json:"lost,omitempty"`     // events that the tracers had no room or time for
 }
 
 // Distribution is how often a quantity had which size.

@@ -39,6 +39,7 @@ type explained struct{ Accounts []explainedAccount }
 
 type explainedAccount struct {
 	Name     string
+	Of       string
 	Platform string
 	Instance string
 	AA       bool
@@ -50,6 +51,10 @@ type explainedAccount struct {
 		Key     string
 		Seconds struct{ Value, Low, High *float64 }
 		Share   struct{ Value, High *float64 }
+	}
+	Spent []struct {
+		Key     string
+		Seconds struct{ Value float64 }
 	}
 	Missing  map[string]string
 	Sentence string
@@ -195,7 +200,7 @@ func TestWithoutBPFTheRestWorksAndSaysWhatIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	if !strings.Contains(string(said), "not traced: scheduler, faults, block") {
+	if !strings.Contains(string(said), "not traced: scheduler, requests, faults, block") {
 		t.Errorf("what is missing is not said before the run: %s", said)
 	}
 	e := h.explain("R")
@@ -262,5 +267,65 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 	}
 	if n == 0 {
 		t.Error("no trial was explained")
+	}
+}
+
+// latencySource makes requests of a known CPU time at a steady rate.
+const latencySource = `#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+static double now(clockid_t c) { struct timespec t; clock_gettime(c, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+int main(void) {
+	double sum = 0, most = 0, start = now(CLOCK_MONOTONIC);
+	for (int i = 0; i < 12; i++) {
+		double due = start + 0.3 * i;
+		struct timespec at = {(time_t)due, (long)((due - (time_t)due) * 1e9)};
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, 0);
+		for (double until = now(CLOCK_THREAD_CPUTIME_ID) + 0.045; now(CLOCK_THREAD_CPUTIME_ID) < until;)
+			;
+		double took = now(CLOCK_MONOTONIC) - due;
+		sum += took;
+		if (took > most)
+			most = took;
+	}
+	printf("{\"mean\": %.6f, \"p99\": %.6f}\n", sum / 12, most);
+}
+`
+
+// A command that times operations at a fixed rate takes as long everywhere. What is divided is its latency: 45 ms of CPU time on a fifth of a core,
+// which gives it 20 ms in 100 ms, are throttled for most of the time.
+func TestALatencyIsExplained(t *testing.T) {
+	h := newHost(t)
+	need(t, has("runc"), "runc")
+	h.write("latency/workload.yaml", `name: latency
+title: requests of a known CPU time
+image: {reference: `+h.image+`}
+build: {latency: latency.c}
+command: ["{work}/latency"]
+metric: {name: latency, unit: s, from: mean}
+also: [{name: p99, unit: s}]
+`)
+	h.write("latency/latency.c", latencySource)
+	h.write("latency.yaml", `name: latency
+workloads: [{name: ./latency}]
+platforms: [{platform: bm}, {platform: cn, engines: [runc], provisioning: [vanilla]}]
+instances: [0.2/256MB, 1/256MB]
+design: {rounds: {floor: 2, cap: 2}, trials: 1, warmups: 0, timeout: 1m}
+`)
+	h.must("run", "./latency.yaml", "--explain=requests", "--out", "R")
+	e := h.explain("R")
+	e.closes(t)
+	a := e.aFifth(t)
+	all, spent := 0.0, map[string]float64{}
+	for _, s := range a.Spent {
+		all += s.Seconds.Value
+		spent[s.Key] = s.Seconds.Value
+	}
+	if a.Of != "mean" || !(math.Abs(spent["remainder"]) < 0.1*all) || !(spent["throttled"] > 0.5*all) || !(math.Abs(spent["running"]-0.045) < 0.005) {
+		t.Errorf("the account is of %q: %v of %v s", a.Of, spent, all)
+	}
+	if table := h.must("explain", "R"); !strings.Contains(table, "its latency is") {
+		t.Errorf("its latency is not what is explained:\n%s", table)
 	}
 }

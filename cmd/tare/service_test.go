@@ -489,7 +489,7 @@ func TestWithDockerThePaper(t *testing.T) {
 		short = strings.ReplaceAll(short, c.long, c.short)
 	}
 	h.write("paper.yaml", short)
-	out, errs, status := h.run("run", "./paper.yaml", "--only", "platform=cn", "--explain", "--out", "R", "--format", "json")
+	out, errs, status := h.run("run", "./paper.yaml", "--only", "platform=cn", "--explain=deep", "--out", "R", "--format", "json")
 	if status != 0 {
 		t.Fatalf("exit status %d: %s", status, errs)
 	}
@@ -519,15 +519,20 @@ figures: [{name: Figure 6, title: "Cassandra, mean response time by instance typ
 claims: [pinning]
 design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 10m}
 `)
-	if rows := rows(t, h.must("run", "./nosql.yaml", "--explain", "--out", "C", "--format", "json")); len(rows) != 1 || rows[0].Failed > 0 || rows[0].Trials != 1 {
+	if rows := rows(t, h.must("run", "./nosql.yaml", "--explain=deep", "--out", "C", "--format", "json")); len(rows) != 1 || rows[0].Failed > 0 || rows[0].Trials != 1 {
 		t.Errorf("Cassandra: %+v, want one row, of one trial", rows)
 	}
 
-	// Their requests reach the disk, on bare metal too, where no cgroup counts it.
+	// Their requests reach the disk, on bare metal too, where no cgroup counts it. The parts of the response time add up to it.
+	type seconds struct {
+		Key     string
+		Seconds struct{ Value float64 }
+	}
 	var explained struct {
 		Accounts []struct {
-			Treatment, Workload string
-			PerRequest          *struct{ Value float64 } `json:"disk_operations_per_request"`
+			Treatment, Workload, Of string
+			PerRequest              *struct{ Value float64 } `json:"disk_operations_per_request"`
+			Spent                   []seconds
 		}
 	}
 	if err := json.Unmarshal([]byte(h.must("explain", "R", "C", "--format", "json")), &explained); err != nil {
@@ -541,6 +546,19 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 10m}
 		served++
 		if a.PerRequest == nil || a.PerRequest.Value <= 0 {
 			t.Errorf("%s: disk operations a request: %+v, want more than 0", a.Treatment, a.PerRequest)
+		}
+		all, rest, service := 0.0, math.NaN(), 0.0
+		for _, s := range a.Spent {
+			all += s.Seconds.Value
+			switch s.Key {
+			case "remainder":
+				rest = s.Seconds.Value
+			case "running":
+				service = s.Seconds.Value
+			}
+		}
+		if a.Of != "mean" || !(math.Abs(rest) <= 0.1*all) || service <= 0 {
+			t.Errorf("%s: the account is of %q, with a remainder of %v s of %v s, and %v s of running", a.Treatment, a.Of, rest, all, service)
 		}
 	}
 	if served != 5 {

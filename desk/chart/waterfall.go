@@ -45,7 +45,7 @@ func waterfall(a *Account, stem string) *Figure {
 		f.say(words.EmulatedIsHatched)
 	}
 	f.Alt = words.WaterfallParts(a.Account, unit, k)
-	f.Picture = w.Draw(words.TrialsTime + ", " + unit)
+	f.Picture = w.Draw(words.TimeOf(a.Account) + ", " + unit)
 	return f
 }
 

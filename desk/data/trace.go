@@ -11,17 +11,20 @@ import (
 	"tare/stats"
 )
 
-// Seconds are by category, in the order of notebook.Walls; nil: of no trial.
+// Seconds are by category, in the order of categories; nil: of no trial.
 type Seconds []stats.Sum
 
+// categories are notebook.Walls, and what there is only of requests.
+var categories = slices.Concat(notebook.Walls, []string{notebook.WallMemory, notebook.RequestQueued, notebook.RequestLoad})
+
 // Of are the seconds of a category.
-func (s Seconds) Of(category string) stats.Sum { return s[slices.Index(notebook.Walls, category)] }
+func (s Seconds) Of(category string) stats.Sum { return s[slices.Index(categories, category)] }
 
 func (s *Seconds) add(wall map[string]float64) {
 	if *s == nil {
-		*s = make(Seconds, len(notebook.Walls))
+		*s = make(Seconds, len(categories))
 	}
-	for i, k := range notebook.Walls {
+	for i, k := range categories {
 		(*s)[i].Add(wall[k])
 	}
 }
@@ -31,6 +34,10 @@ type TracedCell struct {
 	Work
 	Wall   Seconds // of those that were followed through the scheduler
 	Coarse Seconds // of all, from what is known without that: user, system and throttled time
+
+	Value     stats.Sum // the metric
+	Mean, P99 Seconds   // of a request, on average, and of the requests around the 99th percentile
+	P50       Seconds   // of the requests around the median
 
 	figures []stats.Sum // the tracers' metrics, in the order of Trace.Names as far as there are any
 }
@@ -55,11 +62,19 @@ type Trace struct {
 	Tier           int                     // notebook.Tier…: the lowest of their accounts'; 0: none has one
 	Wild           int                     // numbers that no trial can have, and that were not used
 	OtherMetric    bool                    // the workload's metric is not the elapsed time
+	Requests       Requests                // of trials whose requests were divided
 	Walls, Elapsed stats.Sum               // of trials that were followed: what the categories add up to, and the time by the ruler; seconds
 	Names          []string                // of the tracers' metrics; "inside." before those that a VM's guest saw
 	Totals         []float64               // of each of them
 	Spread, Inside []notebook.Distribution // of all trials together; Inside: as seen in a VM's guest
 	Stacks         []notebook.Stack        // the longest waits by kernel stack, longest first
+}
+
+// Requests says what the requests are that the traced trials divided.
+type Requests struct {
+	Of    string // notebook.Requests…, of the latest trial; empty: there are none
+	N     int64  // how many, of all trials
+	ByAll int    // trials that cannot tell which thread served a request
 }
 
 // Missing is why a tracer observed nothing.
@@ -128,6 +143,7 @@ func (t *tracing) trial(cell *Cell, n *notebook.Trial) {
 	}
 	c.add(n)
 	c.Coarse.add(coarse(n))
+	c.Value.Add(n.Value)
 	p := n.Trace
 	if p == nil {
 		t.Silent++
@@ -149,6 +165,7 @@ func (t *tracing) trial(cell *Cell, n *notebook.Trial) {
 		t.Walls.Add(all)
 		t.Elapsed.Add(n.ElapsedS)
 	}
+	t.requests(c, p.Requests)
 	t.figure(c, t.outer, "", p.Figures)
 	t.saw(p, false)
 	t.spread.add(p.Spread)
@@ -169,6 +186,23 @@ func (t *tracing) trial(cell *Cell, n *notebook.Trial) {
 			s.Count = more(0, s.Count)
 			t.stacks[key] = &s
 		}
+	}
+}
+
+// requests takes a trial's account of its requests; nil: it has none.
+func (t *tracing) requests(c *TracedCell, r *notebook.Requests) {
+	if r == nil || r.N <= 0 || !t.tame(slices.Collect(maps.Values(r.Mean))...) || !t.tame(slices.Collect(maps.Values(r.P50))...) || !t.tame(slices.Collect(maps.Values(r.P99))...) {
+		return
+	}
+	c.Mean.add(r.Mean)
+	c.P50.add(r.P50)
+	if len(r.P99) > 0 {
+		c.P99.add(r.P99)
+	}
+	t.Requests.Of = cmp.Or(r.Of, notebook.RequestsServed)
+	t.Requests.N = more(t.Requests.N, int64(r.N))
+	if r.ByAll {
+		t.Requests.ByAll++
 	}
 }
 

@@ -103,11 +103,8 @@ func (b *book) mean(cells []*data.Cell, number func(*data.Cell) float64) stats.E
 	return stats.Mean(each(cells, number), b.sum.Confidence(cells))
 }
 
-func elapsed(c *data.Cell) float64 { return c.Elapsed.Mean() }
-
-func plain(c *data.Cell) bool    { return c.Elapsed.N > 0 }
-func followed(c *data.Cell) bool { return c.Traced != nil && c.Traced.Wall != nil }
-func traced(c *data.Cell) bool   { return c.Traced != nil }
+func plain(c *data.Cell) bool  { return c.Elapsed.N > 0 }
+func traced(c *data.Cell) bool { return c.Traced != nil }
 
 func (b *book) accounts() *Accounts {
 	out := &Accounts{Summary: b.sum}
@@ -116,11 +113,13 @@ func (b *book) accounts() *Accounts {
 			continue
 		}
 		base, against, doubt := b.baseline(r)
-		a := b.account(r, base, against)
-		if doubt != nil {
-			a.Doubts = slices.Insert(a.Doubts, 0, doubt)
+		for _, v := range b.views(r) {
+			a := b.account(v, r, base, against)
+			if doubt != nil {
+				a.Doubts = slices.Insert(a.Doubts, 0, doubt)
+			}
+			out.Accounts = append(out.Accounts, a)
 		}
-		out.Accounts = append(out.Accounts, a)
 	}
 	out.Versus = b.versus()
 	b.doubts(out)
@@ -191,12 +190,14 @@ func (b *book) versus() (all []*Account) {
 			if y.Provisioning != notebook.Pinned || p.Trace == nil || !sameWork(v, p) || x.Variant() != y.Variant() || !x.Instance.SameSize(y.Instance) {
 				continue
 			}
-			a := b.account(v, p, Against{Provisioning: y.Provisioning})
-			if a.Overhead.Value < 0 {
-				a = b.account(p, v, Against{Provisioning: x.Provisioning})
-			}
-			if a.Divisible() {
-				all = append(all, a)
+			for _, of := range b.views(v) {
+				a := b.account(of, v, p, Against{Provisioning: y.Provisioning})
+				if a.Overhead.Value < 0 {
+					a = b.account(of, p, v, Against{Provisioning: x.Provisioning})
+				}
+				if a.Divisible() {
+					all = append(all, a)
+				}
 			}
 		}
 	}
@@ -204,24 +205,25 @@ func (b *book) versus() (all []*Account) {
 }
 
 // account makes the account of a row against another; base nil: against nothing.
-func (b *book) account(r, base *data.Row, against Against) *Account {
+func (b *book) account(v view, r, base *data.Row, against Against) *Account {
 	x := r.Trace
 	a := &Account{
-		Row: r, Baseline: base, Against: against, Emulated: !r.Representative || base != nil && !base.Representative,
+		view: v, Of: v.of, Row: r, Baseline: base, Against: against, Emulated: !r.Representative || base != nil && !base.Representative,
 		Traced: x.Trials, Failed: x.Failed, Elapsed: stats.NoMean, Times: stats.NoRatio, Overhead: stats.NoMean,
 		Missing: x.Missing, Lost: x.Lost, Spread: x.Spread, Inside: x.Inside, Stacks: x.Stacks,
 	}
 	a.OtherImages = b.sum.OtherImages(r)
 	// both are the cells that count, of the row and of what it is compared with.
 	both := func(fits func(*data.Cell) bool) (xs, ys []*data.Cell) {
-		all := func(c *data.Cell) bool { return plain(c) && fits(c) }
+		all := func(c *data.Cell) bool { return plain(c) && v.took(c).N > 0 && fits(c) }
 		if base == nil {
 			return b.cells(r, all), nil
 		}
 		return shared(b.cells(r, all), b.cells(base, all))
 	}
+	followed := func(c *data.Cell) bool { return c.Traced != nil && v.spent(c.Traced) != nil }
 	xs, ys := both(followed)
-	if len(xs) == 0 {
+	if len(xs) == 0 && a.Of == OfElapsed {
 		xs, ys = both(traced)
 		a.Coarse = len(xs) > 0 || len(b.cells(r, followed)) == 0
 	}
@@ -237,8 +239,12 @@ func (b *book) account(r, base *data.Row, against Against) *Account {
 			a.Doubts = append(a.Doubts, JustSignificant{})
 		}
 	}
-	b.figures(a)
-	a.DiskPerRequest = b.perRequest(r)
+	if a.Of == OfP99 { // the account of the mean has them
+		a.Spread, a.Inside, a.Stacks = nil, nil, nil
+	} else {
+		b.figures(a)
+		a.DiskPerRequest = b.perRequest(r)
+	}
 	b.incomplete(a)
 	return a
 }
@@ -251,7 +257,7 @@ func (a *Account) wall(c *data.Cell) data.Seconds {
 	case a.Coarse:
 		return c.Traced.Coarse
 	}
-	return c.Traced.Wall
+	return a.view.spent(c.Traced)
 }
 
 // doubtful says whether bare metal differed from itself by as much as an account's two differ. Of two that are not bare metal
@@ -266,20 +272,31 @@ func (b *book) doubtful(a *Account) bool {
 
 // own fills in the part that needs no baseline.
 func (b *book) own(a *Account, cells []*data.Cell) {
-	a.Elapsed = b.mean(cells, elapsed)
-	both := b.cells(a.Row, func(c *data.Cell) bool { return plain(c) && traced(c) })
-	a.TracerCost = stats.Ratio(each(both, func(c *data.Cell) float64 { return c.Traced.Elapsed.Mean() }), each(both, elapsed), b.sum.Confidence(both))
+	took := func(c *data.Cell) float64 { return a.view.took(c).Mean() }
+	tracedTook := func(c *data.Cell) float64 { return a.view.traced(c.Traced).Mean() }
+	a.Elapsed = b.mean(cells, took)
+	both := b.cells(a.Row, func(c *data.Cell) bool {
+		return plain(c) && a.view.took(c).N > 0 && traced(c) && a.view.traced(c.Traced).N > 0
+	})
+	a.TracerCost = stats.Ratio(each(both, tracedTook), each(both, took), b.sum.Confidence(both))
 	all := b.cells(a.Row, func(c *data.Cell) bool { return a.wall(c) != nil })
-	for _, c := range known(fine, a.Coarse) {
-		seconds := func(cell *data.Cell) float64 { return a.wall(cell).Of(c.key).Mean() }
-		a.Spent = append(a.Spent, Spent{Key: c.key, Seconds: b.mean(all, seconds)})
+	for _, c := range known(a.view.fine, a.Coarse) {
+		a.Spent = append(a.Spent, Spent{Key: c.key, Seconds: b.mean(all, func(cell *data.Cell) float64 { return c.seconds(a.wall(cell)) })})
+	}
+	if a.Of == OfP99 {
+		b.slow(a, all)
+	}
+	if a.Of != OfElapsed {
+		rest := func(c *data.Cell) float64 { return tracedTook(c) - sum(a.view.fine, a.wall(c)) }
+		a.Spent = append(a.Spent, Spent{Key: Remainder, Seconds: b.mean(all, rest)})
 	}
 }
 
 // overhead fills in the account itself, from the cells of the row and of what it is compared with.
 func (b *book) overhead(a *Account, x, y []*data.Cell) {
 	sure := b.sum.Confidence(x)
-	xs, ys := each(x, elapsed), each(y, elapsed)
+	took := func(c *data.Cell) float64 { return a.view.took(c).Mean() }
+	xs, ys := each(x, took), each(y, took)
 	overheads := make([]float64, len(xs))
 	floats.SubTo(overheads, xs, ys)
 	a.Times = stats.Ratio(xs, ys, sure)
@@ -297,9 +314,7 @@ func (b *book) overhead(a *Account, x, y []*data.Cell) {
 		for _, c := range categories {
 			values := make([]float64, len(x))
 			for i := range values {
-				for _, key := range c.of {
-					values[i] += a.wall(x[i]).Of(key).Mean() - a.wall(y[i]).Of(key).Mean()
-				}
+				values[i] = c.seconds(a.wall(x[i])) - c.seconds(a.wall(y[i]))
 				rest[i] -= values[i]
 			}
 			p := Part{Key: c.key, Seconds: stats.Mean(values, sure), Share: share(values), Cause: excludesZero(stats.Mean(values, one))}
@@ -310,7 +325,7 @@ func (b *book) overhead(a *Account, x, y []*data.Cell) {
 		p.Seconds.Value = a.Overhead.Value - attributed // the same except for rounding, so that the sum is the overhead
 		return append(ps, p)
 	}
-	a.Parts, a.Fine = parts(shown), parts(fine)
+	a.Parts, a.Fine = parts(a.view.shown), parts(a.view.fine)
 	if a.NearZero() {
 		for _, list := range [][]Part{a.Parts, a.Fine} {
 			for i := range list {
@@ -441,6 +456,10 @@ func (b *book) incomplete(a *Account) {
 		default:
 			say(TracerMissing{Tracer: tracer, Why: m})
 		}
+	}
+	if a.Of != OfElapsed {
+		b.ofRequests(a)
+		return
 	}
 	if !a.Coarse && x.Walls.N > 0 {
 		if saw, took := x.Walls.Mean(), x.Elapsed.Mean(); math.Abs(saw-took) > seenFloor+seenShare*took {

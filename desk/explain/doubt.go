@@ -55,24 +55,33 @@ type (
 	Unseen struct{ Saw, Took float64 }
 	// OtherMetric: the workload's metric is not the elapsed time, which the account breaks down.
 	OtherMetric struct{ Metric string }
+	// SharedConnections: connections carried several requests at a time, so no thread can be told to have served one of them.
+	SharedConnections struct{}
+	// FromWakes: the account is of the time from a thread's wake to its next wait.
+	FromWakes struct{}
+	// AtSockets: the load does not record its requests, so the account is of their time at the service's sockets.
+	AtSockets struct{}
 	// Untraced: so many folders have no traced trials and are in no account.
 	Untraced struct{ Folders int }
 )
 
-func (LargerBaseline) Doubt()   {}
-func (JustSignificant) Doubt()  {}
-func (NoBareMetalSize) Doubt()  {}
-func (NoBareMetalWork) Doubt()  {}
-func (BaselineUntraced) Doubt() {}
-func (AllTracedFailed) Doubt()  {}
-func (NoCompleteRound) Doubt()  {}
-func (IncompleteRounds) Doubt() {}
-func (Unbelievable) Doubt()     {}
-func (SomeTracedFailed) Doubt() {}
-func (EventsLost) Doubt()       {}
-func (Silent) Doubt()           {}
-func (Coarse) Doubt()           {}
-func (TracerMissing) Doubt()    {}
-func (Unseen) Doubt()           {}
-func (OtherMetric) Doubt()      {}
-func (Untraced) Doubt()         {}
+func (LargerBaseline) Doubt()    {}
+func (JustSignificant) Doubt()   {}
+func (NoBareMetalSize) Doubt()   {}
+func (NoBareMetalWork) Doubt()   {}
+func (BaselineUntraced) Doubt()  {}
+func (AllTracedFailed) Doubt()   {}
+func (NoCompleteRound) Doubt()   {}
+func (IncompleteRounds) Doubt()  {}
+func (Unbelievable) Doubt()      {}
+func (SomeTracedFailed) Doubt()  {}
+func (EventsLost) Doubt()        {}
+func (Silent) Doubt()            {}
+func (Coarse) Doubt()            {}
+func (TracerMissing) Doubt()     {}
+func (Unseen) Doubt()            {}
+func (OtherMetric) Doubt()       {}
+func (SharedConnections) Doubt() {}
+func (FromWakes) Doubt()         {}
+func (AtSockets) Doubt()         {}
+func (Untraced) Doubt()          {}

@@ -11,7 +11,8 @@
 // have all four: traced and other trials, of both; so the sum is exact. Intervals are Student's t over rounds, shares of
 // the overhead Fieller's (package stats), both made wider for a stopping rule's looks as every interval of the desk is.
 //
-// The account is of elapsed time, whatever the workload's metric. Paper "pinning" took such figures by hand (section III-A
+// The account is of elapsed time, whatever the workload's metric. Where the tracers divided the time of requests, there are instead one of their mean
+// time and one of their 99th percentile. Paper "pinning" took such figures by hand (section III-A
 // and Figure 2); the account itself is Tare's own.
 package explain
 
@@ -41,7 +42,7 @@ const (
 
 // Accounts are what the folders say.
 type Accounts struct {
-	Accounts []*Account // one a treatment that has traced trials, in the order of Summary.Rows
+	Accounts []*Account // one for each treatment that has traced trials, or one of each Subject for requests, in the order of Summary.Rows
 
 	// Versus are accounts of one treatment against another that is not bare metal: of the slower of vanilla and pinned
 	// against the faster one, all else equal, where the interval of their difference excludes 0.
@@ -60,6 +61,9 @@ type Against struct {
 // Account is where the time of one treatment went, and where what it took longer than its baseline did. What is not known
 // is NaN, which JSON shows as null; Doubts then say why.
 type Account struct {
+	view view
+
+	Of          Subject   // what is divided; of each Subject a row has at most one account against the same baseline
 	Row         *data.Row // the treatment, in Accounts.Summary.Rows
 	OtherImages bool      // the same work was also done with another image: it needs to be named
 	Baseline    *data.Row // what it is compared with: bare metal, in Versus the other provisioning; nil: nothing, or it is bare metal
@@ -73,12 +77,15 @@ type Account struct {
 	Traced int // its traced trials, in whatever round
 	Failed int // of them; they are not used
 
-	Elapsed  stats.Estimate // seconds, of the trials that no tracer observed, over Rounds
+	Elapsed  stats.Estimate // seconds of Of, of the trials that no tracer observed, over Rounds
 	Times    stats.Quotient // Elapsed over the baseline's
 	Overhead stats.Estimate // seconds: Elapsed less the baseline's
 	Parts    []Part         // as they are shown; the last is Unexplained; their Seconds sum to Overhead. Empty without a baseline
-	Fine     []Part         // by notebook.Walls, and Unexplained
-	Spent    []Spent        // what its own traced trials' time went on, by notebook.Walls (Coarse: those three), over all its rounds
+	Fine     []Part         // by notebook.Walls, or what there is of requests, and Unexplained
+	Spent    []Spent        // what its own traced trials' time went on, by the same (Coarse: three of them; requests: and Remainder), over all its rounds
+
+	Slow   stats.Estimate // OfP99: seconds by which the requests around the 99th percentile took longer than those around the median, in traced trials
+	SlowOn []Spent        // what they went on, in the order of Fine
 
 	TracerCost stats.Quotient          // elapsed time of traced trials over that of the others, in the same rounds
 	Missing    map[string]data.Missing // by tracer: why it, or a part of it, observed nothing

@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,10 +63,47 @@ var scenes = []struct {
 		}
 		return l
 	}},
+	{"requests", 0, false, func() *lab {
+		l := newLab().add("bm", one, wall{notebook.WallUser: 1, notebook.WallNetwork: 4}).add("Docker with --cpus at", one, wall{notebook.WallUser: 1.3, notebook.WallNetwork: 3.7})
+		l.study.Metrics["cpu"], l.study.Explain = notebook.Metric{Name: "response time", Unit: "s"}, notebook.DeepTracers
+		l.study.Also = map[string][]notebook.Metric{"cpu": {{Name: "p99", Unit: "s"}}}
+		l.edit = requests
+		return l
+	}},
 	{"one-round", 80, false, func() *lab { l := quick(); l.rounds = 1; return l }},
 	{"no-bm", 80, false, func() *lab {
 		return newLab().add("Docker with --cpus at", one, wall{notebook.WallUser: 2, notebook.WallThrottled: 0.5}).add("cn docker pinned", one, wall{notebook.WallUser: 2})
 	}},
+}
+
+// requests makes a trial one of a service whose requests were divided, in ms.
+func requests(x *notebook.Trial) {
+	guest := 1 + float64(x.Round%5)/500
+	mean := map[string]float64{notebook.WallUser: 2, notebook.WallCore: 1, notebook.RequestQueued: 0.5, notebook.RequestLoad: 0.4}
+	tail := map[string]float64{notebook.WallUser: 3, notebook.WallCore: 9, notebook.RequestQueued: 4, notebook.RequestLoad: 0.6, notebook.WallBlock: 1}
+	if !strings.HasPrefix(x.Treatment, "bm") {
+		mean[notebook.WallThrottled], tail[notebook.WallThrottled] = 0.8, 20
+		guest *= 1 + float64((7*x.Round+3*x.Index)%4)/100
+	}
+	all := func(of map[string]float64) (sum float64) {
+		for _, k := range notebook.RequestWalls {
+			if of[k] > 0 {
+				of[k] *= guest / 1000
+				sum += of[k]
+			}
+		}
+		return sum
+	}
+	x.Value, x.Figures = all(mean), map[string]float64{"p99": 0.98 * all(tail)}
+	if x.Trace != nil {
+		median := map[string]float64{notebook.WallUser: guest * 0.002, notebook.WallCore: guest * 0.0005}
+		x.Trace.Requests = &notebook.Requests{Of: notebook.RequestsTimed, N: 5000, Mean: mean, P50: median, P99: tail, ByAll: true}
+		for k := range x.Trace.Figures {
+			if k != "periods" && k != "throttled_periods" && k != "elapsed_s" {
+				delete(x.Trace.Figures, k)
+			}
+		}
+	}
 }
 
 func TestGolden(t *testing.T) {
@@ -89,6 +127,47 @@ func TestGolden(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The JSON of an account of requests says what they are, and what slow ones waited for.
+func TestRequestsInJSON(t *testing.T) {
+	for _, c := range scenes {
+		if c.name != "requests" {
+			continue
+		}
+		var js bytes.Buffer
+		if err := export.Accounts(&js, read(t, c.lab().write(t))); err != nil {
+			t.Fatal(err)
+		}
+		var all struct {
+			Accounts []struct {
+				Of       string
+				Requests struct {
+					Of    string
+					N     int64
+					ByAll int `json:"by_all_trials"`
+				}
+				Slow *struct {
+					Seconds struct{ Value float64 }
+					Parts   []struct{ Key string }
+				}
+			}
+		}
+		if err := json.Unmarshal(js.Bytes(), &all); err != nil {
+			t.Fatal(err)
+		}
+		if len(all.Accounts) != 4 {
+			t.Fatalf("%d accounts", len(all.Accounts))
+		}
+		for i, a := range all.Accounts {
+			if of := []string{"mean", "p99"}[i%2]; a.Of != of || a.Requests.Of != notebook.RequestsTimed || a.Requests.N != 80000 || a.Requests.ByAll != 16 {
+				t.Errorf("%s: %+v", of, a)
+			}
+			if slow := a.Of == "p99"; slow != (a.Slow != nil) || slow && (a.Slow.Seconds.Value < 0.01 || len(a.Slow.Parts) != len(notebook.RequestWalls)) {
+				t.Errorf("%s: slow %+v", a.Of, a.Slow)
+			}
+		}
 	}
 }
 

@@ -27,11 +27,29 @@ type figure struct {
 	More     *stats.Estimate `json:"more"` // than the baseline
 }
 
+// requests says what the requests of an account are.
+type requests struct {
+	Of    string `json:"of"` // notebook.Requests…
+	N     int64  `json:"n"`  // in all traced trials
+	ByAll int    `json:"by_all_trials"`
+}
+
+// slow says by how much slow requests took longer than median ones, and what that time went on.
+type slow struct {
+	Seconds stats.Estimate `json:"seconds"`
+	Parts   []part         `json:"parts"`
+}
+
+// subjects are the words for what an account divides.
+var subjects = map[explain.Subject]string{explain.OfElapsed: "elapsed", explain.OfMean: "mean", explain.OfP99: "p99"}
+
 // tiers are the words for what an account is made of; a coarse one has none.
 var tiers = map[int]string{notebook.TierCounters: "counters", notebook.TierEvents: "events"}
 
 type account struct {
 	subject
+	Of          string                  `json:"of"`
+	Requests    *requests               `json:"requests,omitempty"` // of an account of requests
 	Emulated    bool                    `json:"emulated"`
 	Tier        *string                 `json:"tier"`
 	Coarse      bool                    `json:"coarse"`
@@ -48,6 +66,7 @@ type account struct {
 	Parts       []part                  `json:"parts"`
 	Fine        []part                  `json:"fine"`
 	Spent       []part                  `json:"spent"`
+	Slow        *slow                   `json:"slow,omitempty"` // of the 99th percentile
 	TracerCost  stats.Quotient          `json:"tracer_cost"`
 	Missing     map[string]string       `json:"missing"`
 	Lost        int64                   `json:"lost_events"`
@@ -78,9 +97,9 @@ func Accounts(w io.Writer, as *explain.Accounts) error {
 
 func accountOf(as *explain.Accounts, a *explain.Account) account {
 	j := account{
-		subject: subjectOf(a.Row), Emulated: a.Emulated, Tier: word(tiers[a.Tier]), Coarse: a.Coarse, Doubtful: a.Doubtful, Against: word(words.Against(a)), Rounds: a.Rounds, Traced: a.Traced, Failed: a.Failed,
+		subject: subjectOf(a.Row), Of: subjects[a.Of], Emulated: a.Emulated, Tier: word(tiers[a.Tier]), Coarse: a.Coarse, Doubtful: a.Doubtful, Against: word(words.Against(a)), Rounds: a.Rounds, Traced: a.Traced, Failed: a.Failed,
 		Elapsed: a.Elapsed, Times: a.Times, Overhead: a.Overhead, Significant: a.Significant(), Parts: parts(a.Parts), Fine: parts(a.Fine),
-		Spent: []part{}, TracerCost: a.TracerCost, Missing: map[string]string{}, Lost: a.Lost, Figures: []figure{},
+		TracerCost: a.TracerCost, Missing: map[string]string{}, Lost: a.Lost, Figures: []figure{},
 		Spread: list(a.Spread), Inside: list(a.Inside), Stacks: list(a.Stacks), Sentence: words.Account(as.Summary, a), Notes: list(words.Doubts(a.Doubts)),
 	}
 	j.Name = words.Label(as.Summary, a.Row)
@@ -90,11 +109,15 @@ func accountOf(as *explain.Accounts, a *explain.Account) account {
 	for tracer, why := range a.Missing {
 		j.Missing[tracer] = words.Missing(why)
 	}
+	if of := a.Row.Trace.Requests; a.Of != explain.OfElapsed {
+		j.Requests = &requests{of.Of, of.N, of.ByAll}
+	}
 	if a.DiskPerRequest.N > 0 {
 		j.PerRequest = &a.DiskPerRequest
 	}
-	for _, s := range a.Spent {
-		j.Spent = append(j.Spent, part{Key: s.Key, Name: words.Part(s.Key), Seconds: s.Seconds})
+	j.Spent = spent(a.Spent)
+	if a.Of == explain.OfP99 {
+		j.Slow = &slow{a.Slow, spent(a.SlowOn)}
 	}
 	for _, f := range a.Figures {
 		g := figure{Name: f.Name, Unit: f.Unit, Help: words.TracerMetric(f.Of), Mean: f.Mean, Total: f.Total}
@@ -104,6 +127,14 @@ func accountOf(as *explain.Accounts, a *explain.Account) account {
 		j.Figures = append(j.Figures, g)
 	}
 	return j
+}
+
+func spent(list []explain.Spent) []part {
+	all := []part{}
+	for _, s := range list {
+		all = append(all, part{Key: s.Key, Name: words.Part(s.Key), Seconds: s.Seconds})
+	}
+	return all
 }
 
 func parts(list []explain.Part) []part {

@@ -65,8 +65,9 @@ func accountsOf(acc *explain.Accounts) []*chart.Account {
 			continue // the baseline itself: it is in the others' accounts
 		}
 		x := &chart.Account{Account: a, Title: fullName(s, a.Row.Treatment, a.Row.Host)}
-		if i := slices.IndexFunc(acc.Accounts, func(b *explain.Account) bool { return b.Row == a.Baseline }); i >= 0 {
-			x.Before = acc.Accounts[i]
+		x.Before = acc.Before(a)
+		if a.Of != explain.OfElapsed {
+			x.Title += ", " + words.Subject(a)
 		}
 		if a.Against.Provisioning != "" {
 			x.Title += ", against " + words.Plain(words.Against(a))

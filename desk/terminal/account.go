@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"tare/desk/data"
@@ -67,6 +68,12 @@ func (t *text) account(s *data.Summary, a *explain.Account) (partly []data.Doubt
 			notes = append(notes, words.Footnote(d))
 		}
 	}
+	if a.Of == explain.OfP99 { // the account of the mean says the rest
+		if s := words.Slow(a); s != "" {
+			t.wrap("  ", s)
+		}
+		return partly
+	}
 	line := words.Traced(a)
 	if m := t.mark(notes); m != "" {
 		line += " " + m
@@ -95,6 +102,9 @@ func (t *text) parts(a *explain.Account) {
 		parts = append(parts, p)
 	}
 	all := part{label: "overhead over " + words.Against(a), size: a.Overhead.Value}
+	if a.Of != explain.OfElapsed {
+		parts = slices.DeleteFunc(parts, func(p part) bool { return p.size == 0 && p.label != words.Part(explain.Unexplained) }) // there is nothing of it
+	}
 	all.seconds, all.half = amount(a.Overhead, decimals, by)
 	if a.Divisible() {
 		all.share = words.Percent(1, 0)

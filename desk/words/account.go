@@ -28,9 +28,15 @@ var parts = map[string]struct{ label, cause string }{
 	explain.Waiting:      {"other waiting", "waiting for something else"},
 	explain.Hypervisor:   {"hypervisor", "the hypervisor"},
 	explain.Unexplained:  {"unexplained", "unexplained"},
+	explain.Running:      {"running", "running"},
+	explain.Queued:       {"queued before it was read", "queueing before it was read"},
+	explain.Disk:         {"waiting for a disk", "waiting for a disk"},
+	explain.Load:         {"load and network", "the load and the network"},
+	explain.Remainder:    {label: "remainder"},
 	notebook.WallBlock:   {label: "waiting for a block device"},
-	notebook.WallNetwork: {label: "waiting for a socket"},
-	notebook.WallFutex:   {label: "waiting for each other (futex)"},
+	notebook.WallMemory:  {label: "waiting for memory"},
+	notebook.WallNetwork: {"waiting for a socket", "waiting for a socket"},
+	notebook.WallFutex:   {"waiting for each other (futex)", "waiting for locks"},
 	notebook.WallSleep:   {label: "sleeping"},
 	notebook.WallOther:   {label: "waiting for anything else"},
 }
@@ -93,6 +99,8 @@ var evidence = []struct {
 // Account describes a time breakdown in plain words.
 func Account(s *data.Summary, a *explain.Account) string {
 	switch {
+	case a.Of != explain.OfElapsed:
+		return requests(s, a)
 	case a.Baseline == nil:
 		return alone(s, a)
 	case a.Against.Provisioning != "":
@@ -115,7 +123,7 @@ func Account(s *data.Summary, a *explain.Account) string {
 		return fmt.Sprintf("%s took %s %s than %s in its only round; one round has no interval.", subject, Duration(math.Abs(a.Overhead.Value)), more, than)
 	case (!a.Significant() || a.NearZero()) && metricDiffers(a):
 		r := a.Row
-		return fmt.Sprintf("%s: its runs took as long as those of %s, as under any load with a fixed rate. A breakdown of their time does not explain its %s, which is %s.",
+		return fmt.Sprintf("%s: its runs took as long as those of %s, as under any load with a fixed rate. A breakdown of their time does not explain its %s, which is %s; --explain=deep divides the time of requests.",
 			subject, than, Called(r.Metric), Times(r.Quotient(), "bare metal's"))
 	case !a.Significant():
 		return fmt.Sprintf("%s is not distinguishable from %s: its overhead is within the noise (%s).", subject, than, between(a.Overhead)) + trust(a)
@@ -158,18 +166,7 @@ func alone(s *data.Summary, a *explain.Account) string {
 	if !stats.Finite(a.Elapsed.Value) || !(a.Elapsed.Value > 0) || len(a.Spent) == 0 {
 		return label + " has no time breakdown; its notes say why."
 	}
-	all := 0.0
-	for _, s := range a.Spent {
-		all += s.Seconds.Value
-	}
-	spent := slices.Clone(a.Spent)
-	slices.SortStableFunc(spent, func(x, y explain.Spent) int { return cmp.Compare(y.Seconds.Value, x.Seconds.Value) })
-	var on []string
-	for _, s := range spent {
-		if part := s.Seconds.Value / all; part >= explain.LeastShare && len(on) <= explain.MostCauses {
-			on = append(on, fmt.Sprintf("%.0f %% %s", 100*part, Part(s.Key)))
-		}
-	}
+	on := largest(a.Spent)
 	if a.Row.Treatment.Platform == notebook.BM {
 		label += ", the baseline,"
 	}
@@ -181,6 +178,92 @@ func alone(s *data.Summary, a *explain.Account) string {
 		}
 	}
 	return label + "."
+}
+
+// largest lists the largest parts of a time: "39 % sleeping".
+func largest(spent []explain.Spent) (on []string) {
+	all := 0.0
+	for _, s := range spent {
+		all += s.Seconds.Value
+	}
+	spent = slices.Clone(spent)
+	slices.SortStableFunc(spent, func(x, y explain.Spent) int { return cmp.Compare(y.Seconds.Value, x.Seconds.Value) })
+	for _, s := range spent {
+		if part := s.Seconds.Value / all; part >= explain.LeastShare && len(on) <= explain.MostCauses {
+			on = append(on, fmt.Sprintf("%.0f %% %s", 100*part, Part(s.Key)))
+		}
+	}
+	return on
+}
+
+// Subject names what an account divides: "response time", "99th percentile of the response time".
+func Subject(a *explain.Account) string {
+	switch a.Of {
+	case explain.OfMean:
+		return Called(a.Row.Metric)
+	case explain.OfP99:
+		return "99th percentile"
+	}
+	return "elapsed time"
+}
+
+// Slow says why slow requests took longer than median ones; empty if that is not known.
+func Slow(a *explain.Account) string {
+	if a.Of != explain.OfP99 || !(a.Slow.Value > 0) {
+		return ""
+	}
+	s := "slow requests (98.5th to 99.5th percentile) took " + Duration(a.Slow.Value)
+	if a.Slow.HasInterval() {
+		s += " (" + between(a.Slow) + ")"
+	}
+	s += " longer than median ones"
+	if on := largest(a.SlowOn); len(on) > 0 {
+		s += ": " + strings.Join(on, ", ")
+	}
+	return s
+}
+
+// TimeOf names the axis of an account's time.
+func TimeOf(a *explain.Account) string {
+	if a.Of == explain.OfElapsed {
+		return TrialsTime
+	}
+	return Plain(Subject(a))
+}
+
+// requests describes an account of the time of requests in plain words.
+func requests(s *data.Summary, a *explain.Account) string {
+	subject := subjectOf(s, a.Row) + emulated(a.Row.Treatment)
+	if a.Baseline == nil && a.Row.Treatment.Platform == notebook.BM {
+		subject += ", the baseline"
+	}
+	subject += ": its " + Subject(a)
+	than, more := against(a.Against), "more"
+	if a.Overhead.Value < 0 {
+		more = "less"
+	}
+	differs := fmt.Sprintf("%s is %s %s than that of %s", subject, Duration(math.Abs(a.Overhead.Value)), more, than)
+	switch {
+	case !stats.Finite(a.Elapsed.Value) || len(a.Spent) == 0 || a.Baseline != nil && a.Rounds == 0:
+		return subject + " has no breakdown; the notes say why."
+	case a.Baseline == nil:
+		subject += " is " + Duration(a.Elapsed.Value)
+		if on := largest(a.Spent); len(on) > 0 {
+			subject += "; in traced trials it was " + strings.Join(on, ", ")
+		}
+		return subject + "."
+	case !a.Overhead.HasInterval():
+		return differs + " in its only round; one round has no interval."
+	case !a.Significant():
+		return fmt.Sprintf("%s is not distinguishable from that of %s: the difference is within the noise (%s).", subject, than, between(a.Overhead)) + trust(a)
+	case a.Row.Treatment.AA:
+		return fmt.Sprintf("%s (%s), although both are bare metal: this is the host's noise, not an overhead.", differs, between(a.Overhead))
+	case a.NearZero():
+		return fmt.Sprintf("%s is %s: next to no overhead. Larger parts of it cancel out (%s), so none of them is its cause.", subject, Times(a.Times, "that of "+than), cancelling(a)) + trust(a)
+	case a.Times.HasInterval():
+		differs = subject + " is " + Times(a.Times, "that of "+than)
+	}
+	return differs + ": " + causes(a) + "." + trust(a)
 }
 
 // metricDiffers says whether the workload's metric is not the elapsed time, and differs from bare metal's where the time
@@ -380,6 +463,9 @@ func Tracing(a *explain.Account) []string {
 	}
 	if source := sourceOf(a); source != "" {
 		list = append(list, "The breakdown comes "+source+".")
+	}
+	if s := Slow(a); s != "" {
+		list = append(list, Sentence(s))
 	}
 	if c := a.TracerCost; !math.IsNaN(c.Value) {
 		w := "The tracers’ cost: traced runs took " + Measured(c.Value, c.Low, c.High, "") + " times as long as the others"

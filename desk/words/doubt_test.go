@@ -25,7 +25,7 @@ var allDoubts = []data.Doubt{
 	data.WarmupFailed{}, data.TracedFailed{}, data.KernelChanged{}, data.Quieted{}, data.RobustDiffers{}, data.Stalled{}, data.QuietDiffers{}, data.HostIsGuest{}, data.Looks{}, data.FewRounds{}, data.Torn{}, data.MoreWarnings{},
 	explain.LargerBaseline{}, explain.NoBareMetalSize{}, explain.NoBareMetalWork{}, explain.BaselineUntraced{}, explain.AllTracedFailed{}, explain.NoCompleteRound{},
 	explain.IncompleteRounds{}, explain.Unbelievable{}, explain.SomeTracedFailed{}, explain.EventsLost{}, explain.JustSignificant{}, explain.Silent{}, explain.Coarse{}, explain.TracerMissing{},
-	explain.Unseen{}, explain.OtherMetric{}, explain.Untraced{},
+	explain.Unseen{}, explain.OtherMetric{}, explain.Untraced{}, explain.SharedConnections{}, explain.FromWakes{}, explain.AtSockets{},
 	model.TooFewSizes{}, model.NothingCounts{}, model.NotSeparable{}, model.OneHostSize{}, model.AlikeSizes{}, model.SeveralHosts{}, model.SeveralImages{}, model.OneDegree{},
 	model.NotFitted{}, model.WithinUnsteadiness{}, model.NoRatio{}, model.NoBounds{}, model.NoSize{}, model.OtherBaseline{}, model.FewCommonRounds{},
 	advise.LadderRung{}, advise.PartOnline{}, advise.NoValue{}, advise.NoDirection{}, advise.NoRatioInterval{}, advise.NothingBeside{}, advise.NoPrediction{}, advise.UnsteadySize{}, advise.RatiosRanked{}, advise.SomeFailed{},

@@ -182,7 +182,7 @@ func mean(sums [][parts]time.Duration) map[string]float64 {
 	all := map[string]float64{}
 	for _, s := range sums {
 		for d, took := range s {
-			if took > 0 {
+			if took != 0 {
 				all[did(d).key()] += took.Seconds() / float64(len(sums))
 			}
 		}

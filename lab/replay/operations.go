@@ -204,7 +204,7 @@ func after(all []crossing, at time.Duration) int {
 	return i
 }
 
-// account divides the time of a request of which it is not known who served it. It came to the service with the first bytes that came after it was
+// account divides the time of a request if it is not known who served it. It came to the service with the first bytes that came after it was
 // sent, and was answered with the last ones that the service sent before the load had the answer.
 func (c *crossings) account(sum *[parts]time.Duration, s Span) {
 	came, gone := after(c.arrived, s.Begin), after(c.sent, s.End+1)-1

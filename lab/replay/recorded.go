@@ -38,24 +38,28 @@ const (
 // Bounds of a load's record.
 const (
 	mostRecorded = 2 << 20
-	longestLine  = 100 // bytes
+	mostOfOne    = 1000 // requests of an operation
+	longestLine  = 100  // bytes
 )
 
 // ReadOperations reads what a load recorded. The first line names the clock of its times, monotonic or realtime. Each other line is one request: the
-// number of its operation, when it began, and when it ended, in nanoseconds. ahead is how far the realtime clock is ahead of the monotonic one. The
+// number of its operation, when it began, and when it ended, in nanoseconds. leads says how far the realtime clock is ahead of the monotonic one. The
 // operations are in the order in which they began.
-func ReadOperations(r io.Reader, ahead time.Duration) (all []Operation, err error) {
+func ReadOperations(r io.Reader, leads func() (time.Duration, error)) (all []Operation, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, longestLine)
 	if !lines.Scan() {
 		return nil, cmp.Or(lines.Err(), errors.New("it is empty"))
 	}
+	ahead := time.Duration(0)
 	switch clock := lines.Text(); clock {
 	case realtime:
+		if ahead, err = leads(); err != nil {
+			return nil, err
+		}
 	case monotonic:
-		ahead = 0
 	default:
-		return nil, fmt.Errorf("line 1: %q: must be %s or %s", clock, monotonic, realtime)
+		return nil, fmt.Errorf("line 1: %q: must be %s or %s", clock, realtime, monotonic)
 	}
 	at := map[int64]int{} // where in all an operation is
 	for n := 2; lines.Scan(); n++ {
@@ -81,7 +85,9 @@ func ReadOperations(r io.Reader, ahead time.Duration) (all []Operation, err erro
 			i = len(all)
 			at[v[0]], all = i, append(all, Operation{})
 		}
-		all[i].Requests = append(all[i].Requests, s)
+		if all[i].Requests = append(all[i].Requests, s); len(all[i].Requests) > mostOfOne {
+			return nil, fmt.Errorf("line %d: operation %d has more than %d requests", n, v[0], mostOfOne)
+		}
 	}
 	if err := lines.Err(); err != nil {
 		return nil, err

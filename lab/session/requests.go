@@ -156,10 +156,12 @@ func (r *requests) recorded() ([]replay.Operation, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, errors.Join(err, fmt.Errorf("%s is not a regular file", r.record))
 	}
-	if set := leads() - r.ahead; set.Abs() > clockStep {
-		return nil, fmt.Errorf("the realtime clock was set by %v during the run", set)
-	}
-	return replay.ReadOperations(io.LimitReader(f, mostRecord), r.ahead)
+	return replay.ReadOperations(io.LimitReader(f, mostRecord), func() (time.Duration, error) {
+		if set := leads() - r.ahead; set.Abs() > clockStep {
+			return 0, fmt.Errorf("the realtime clock was set by %v during the run", set)
+		}
+		return r.ahead, nil
+	})
 }
 
 // mostRecord bounds a load's record, in bytes.

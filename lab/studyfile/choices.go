@@ -14,7 +14,8 @@ const (
 	ExplainDeep      = "deep"    // notebook.DeepTracers: each event as well
 )
 
-// ParseExplain reads the tracers that --explain names, separated by commas, and returns them in a fixed order.
+// ParseExplain reads the tracers that --explain names, separated by commas, and returns them in a fixed order. The tracer of requests follows
+// every switch, which takes the place of the kernel's counters, so the tracer of the scheduler comes with it.
 func ParseExplain(text string) ([]string, error) {
 	switch text {
 	case ExplainByDefault:
@@ -30,6 +31,9 @@ func ParseExplain(text string) ([]string, error) {
 		if slices.Contains(asked[:i], name) {
 			return nil, fmt.Errorf("--explain: %s is named twice", name)
 		}
+	}
+	if slices.Contains(asked, notebook.TracerRequests) {
+		asked = append(asked, notebook.TracerScheduler)
 	}
 	return slices.DeleteFunc(slices.Clone(notebook.TracerNames), func(name string) bool { return !slices.Contains(asked, name) }), nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"tare/internal/require"
+	"tare/lab/replay"
 	"tare/workloads"
 )
 
@@ -73,6 +75,38 @@ func (a asker) ask(t testing.TB, address, request string, args ...string) (out h
 }
 
 const get = "GET\nUser-Agent: tare\r\n\r\n"
+
+// A traced load writes when each answered request began and ended.
+func TestTheHTTPLoadRecords(t *testing.T) {
+	a := newAsker(t)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "it") }))
+	defer s.Close()
+	record := filepath.Join(a.dir, "record")
+	t.Setenv(RecordVariable, record)
+	out, said, err := a.ask(t, s.Listener.Addr().String(), get, "100", "0.5")
+	if err != nil || out.Requests != 50 {
+		t.Fatalf("%+v, %s, %v", out, said, err)
+	}
+	f, err := os.Open(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	timed, err := replay.ReadOperations(f, nil)
+	if err != nil || len(timed) != 50 {
+		t.Fatalf("%d operations, %v", len(timed), err)
+	}
+	sum := time.Duration(0)
+	for _, o := range timed {
+		sum += o.Requests[0].End - o.Requests[0].Begin
+	}
+	if mean := sum.Seconds() / 50; math.Abs(mean-out.Mean) > 1e-8 {
+		t.Errorf("a mean of %v s recorded, of %v s printed", mean, out.Mean)
+	}
+	if _, said, err := a.ask(t, s.Listener.Addr().String(), get, "10", "0.5"); err == nil || !strings.Contains(said, "File exists") {
+		t.Errorf("over another file: %s, %v", said, err)
+	}
+}
 
 // The load sends each request when it is due, whole, and reads answers of every form.
 func TestTheHTTPLoad(t *testing.T) {

@@ -1,0 +1,164 @@
+package explain
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"tare/desk/data"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// Subject is what an account divides.
+type Subject string
+
+// Subjects.
+const (
+	OfElapsed Subject = ""     // the elapsed time of a trial
+	OfMean    Subject = "mean" // the mean time of requests, which is the workload's metric
+	OfP99     Subject = "p99"  // its 99th percentile; the parts are those of the requests from the 98.5th to the 99.5th
+)
+
+// Keys of parts that only requests have, in addition to keys Wall….
+const (
+	Running   = "running"
+	Queued    = notebook.RequestQueued
+	Disk      = "disk" // WallBlock and WallMemory
+	Load      = notebook.RequestLoad
+	Remainder = "remainder" // what the load measured in the same trials less all parts
+)
+
+// view is how the time that an account divides is found.
+type view struct {
+	of          Subject
+	took        func(*data.Cell) stats.Sum       // seconds of the trials that no tracer observed
+	traced      func(*data.TracedCell) stats.Sum // the same of the others
+	spent       func(*data.TracedCell) data.Seconds
+	shown, fine []category
+}
+
+// seconds are those of a category in a trial, on average.
+func (c category) seconds(of data.Seconds) (sum float64) {
+	for _, key := range c.of {
+		sum += of.Of(key).Mean()
+	}
+	return sum
+}
+
+// sum is that of categories.
+func sum(all []category, of data.Seconds) (sum float64) {
+	for _, c := range all {
+		sum += c.seconds(of)
+	}
+	return sum
+}
+
+// ofElapsed divides the elapsed time.
+var ofElapsed = view{
+	took:   func(c *data.Cell) stats.Sum { return c.Elapsed },
+	traced: func(c *data.TracedCell) stats.Sum { return c.Elapsed },
+	spent:  func(c *data.TracedCell) data.Seconds { return c.Wall },
+	shown:  shown, fine: fine,
+}
+
+// shownRequests are the categories of requests.
+var shownRequests = []category{
+	{Running, []string{notebook.WallUser}}, {Throttled, []string{notebook.WallThrottled}}, {Core, []string{notebook.WallCore}}, {Queued, []string{notebook.RequestQueued}},
+	{Disk, []string{notebook.WallBlock, notebook.WallMemory}}, {notebook.WallNetwork, []string{notebook.WallNetwork}}, {notebook.WallFutex, []string{notebook.WallFutex}},
+	{Waiting, []string{notebook.WallSleep, notebook.WallOther}}, {Load, []string{notebook.RequestLoad}},
+}
+
+// fineRequests are the notebook's, each by itself.
+var fineRequests = func() (all []category) {
+	for _, k := range notebook.RequestWalls {
+		key := k
+		if k == notebook.WallUser {
+			key = Running
+		}
+		all = append(all, category{key, []string{k}})
+	}
+	return all
+}()
+
+// p99 is the name of the secondary metric with the 99th percentile of a workload's times.
+const p99 = "p99"
+
+// ofMean and ofP99 divide the times of requests.
+var (
+	ofMean = view{
+		of:     OfMean,
+		took:   func(c *data.Cell) stats.Sum { return c.Value },
+		traced: func(c *data.TracedCell) stats.Sum { return c.Value },
+		spent:  func(c *data.TracedCell) data.Seconds { return c.Mean },
+		shown:  shownRequests, fine: fineRequests,
+	}
+	ofP99 = view{
+		of:     OfP99,
+		took:   func(c *data.Cell) stats.Sum { return c.Secondary[p99] },
+		traced: func(c *data.TracedCell) stats.Sum { return c.Secondary[p99] },
+		spent:  func(c *data.TracedCell) data.Seconds { return c.P99 },
+		shown:  shownRequests, fine: fineRequests,
+	}
+)
+
+// mostApart is by how much the times from wake to wait may differ from those that a command reports, for them to be the same.
+const mostApart = 0.2
+
+// views are what there is to divide of a row.
+func (b *book) views(r *data.Row) []view {
+	var value, divided []float64
+	tail := false
+	for _, c := range b.cells(r, traced) {
+		if c.Traced.Mean != nil {
+			value, divided = append(value, c.Traced.Value.Mean()), append(divided, sum(fineRequests, c.Traced.Mean))
+		}
+		tail = tail || c.Traced.P99 != nil && c.Traced.Secondary[p99].N > 0
+	}
+	switch {
+	case len(value) == 0 || r.Metric.Unit != "s":
+		return []view{ofElapsed}
+	case r.Trace.Requests.Of == notebook.RequestsWakes && !(math.Abs(stat.Mean(divided, nil)/stat.Mean(value, nil)-1) <= mostApart):
+		return []view{ofElapsed}
+	case tail:
+		return []view{ofMean, ofP99}
+	}
+	return []view{ofMean}
+}
+
+// slow compares slow requests with median ones.
+func (b *book) slow(a *Account, cells []*data.Cell) {
+	of := func(all []category) stats.Estimate {
+		return b.mean(cells, func(c *data.Cell) float64 { return sum(all, c.Traced.P99) - sum(all, c.Traced.P50) })
+	}
+	a.Slow = of(a.view.fine)
+	for _, c := range a.view.fine {
+		a.SlowOn = append(a.SlowOn, Spent{Key: c.key, Seconds: of([]category{c})})
+	}
+}
+
+// ofRequests says what is to be known of an account of requests.
+func (b *book) ofRequests(a *Account) {
+	of := a.Row.Trace.Requests
+	if a.Of == OfP99 {
+		return // the account of the mean says so
+	}
+	switch {
+	case of.ByAll > 0:
+		a.Doubts = append(a.Doubts, SharedConnections{})
+	case of.Of == notebook.RequestsWakes:
+		a.Doubts = append(a.Doubts, FromWakes{})
+	case of.Of == notebook.RequestsServed:
+		a.Doubts = append(a.Doubts, AtSockets{})
+	}
+}
+
+// Before is the account of the same Subject whose row is an account's baseline; nil: there is none.
+func (as *Accounts) Before(a *Account) *Account {
+	i := slices.IndexFunc(as.Accounts, func(b *Account) bool { return b.Row == a.Baseline && b.Of == a.Of })
+	if i < 0 {
+		return nil
+	}
+	return as.Accounts[i]
+}
