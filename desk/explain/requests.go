@@ -121,7 +121,7 @@ func (b *book) views(r *data.Row) []view {
 		return []view{ofElapsed}
 	case r.Trace.Requests.Of == notebook.RequestsWakes && !(math.Abs(stat.Mean(divided, nil)/stat.Mean(value, nil)-1) <= mostApart):
 		return []view{ofElapsed}
-	case tail:
+	case tail && r.Trace.Requests.Of != notebook.RequestsServed: // the slow ones at the sockets need not be those that were slow for the load
 		return []view{ofMean, ofP99}
 	}
 	return []view{ofMean}
