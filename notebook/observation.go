@@ -182,13 +182,13 @@ type ObservedReplay struct {
 // Keys of Requests in addition to the keys Wall….
 const (
 	RequestQueued = "queued" // the request had arrived, and the thread that later read it did other work or had not been woken yet
-	RequestLoad   = "load"   // the request was on its way or not sent yet, or its answer was: the load, the network, and making the connection
+	RequestLoad   = "load"   // the time outside the service: the load, the network, and making the connection
 )
 
-// RequestWalls are the keys of Requests, in the order of reports.
+// RequestWalls has the keys of Requests, in the order of reports.
 var RequestWalls = []string{WallUser, WallThrottled, WallCore, RequestQueued, WallBlock, WallMemory, WallNetwork, WallFutex, WallSleep, WallOther, RequestLoad}
 
-// What Requests are.
+// Kinds of Requests.
 const (
 	RequestsServed = "requests"   // seen at a service's sockets: from when a request reaches one until the kernel has the last byte of the answer
 	RequestsTimed  = "operations" // timed by the load, from when it sent a request, or should have, until it had the answer
@@ -206,8 +206,8 @@ type Requests struct {
 	Median float64            `json:"median_s"`
 	Tail   float64            `json:"p99_s"`
 
-	// ByAll says that connections carried several requests at a time, so that no thread can be told to have served one of them. While a
-	// request was in the service, its time is divided as all threads of the service spent theirs.
+	// ByAll says that connections carried several requests at a time, so Tare does not know which thread served which. The time in the
+	// service is divided as all threads of the service spent it.
 	ByAll bool `json:"by_all,omitempty"`
 }
 

@@ -14,7 +14,7 @@ import (
 // Seconds are by category, in the order of categories; nil: of no trial.
 type Seconds []stats.Sum
 
-// categories are notebook.Walls, and what there is only of requests.
+// categories are notebook.Walls, and those that only requests have.
 var categories = slices.Concat(notebook.Walls, []string{notebook.WallMemory, notebook.RequestQueued, notebook.RequestLoad})
 
 // Of are the seconds of a category.
@@ -70,11 +70,11 @@ type Trace struct {
 	Stacks         []notebook.Stack        // the longest waits by kernel stack, longest first
 }
 
-// Requests says what the requests are that the traced trials divided.
+// Requests describes the requests whose time the traced trials divided.
 type Requests struct {
 	Of    string // notebook.Requests…, of the latest trial; empty: there are none
 	N     int64  // how many, of all trials
-	ByAll int    // trials that cannot tell which thread served a request
+	ByAll int    // trials in which Tare does not know which thread served a request
 }
 
 // Missing is why a tracer observed nothing.
@@ -189,7 +189,7 @@ func (t *tracing) trial(cell *Cell, n *notebook.Trial) {
 	}
 }
 
-// requests takes a trial's account of its requests; nil: it has none.
+// requests adds a trial's account of its requests; nil: it has none.
 func (t *tracing) requests(c *TracedCell, r *notebook.Requests) {
 	if r == nil || r.N <= 0 || !t.tame(slices.Collect(maps.Values(r.Mean))...) || !t.tame(slices.Collect(maps.Values(r.P50))...) || !t.tame(slices.Collect(maps.Values(r.P99))...) {
 		return

@@ -55,7 +55,7 @@ type (
 	Unseen struct{ Saw, Took float64 }
 	// OtherMetric: the workload's metric is not the elapsed time, which the account breaks down.
 	OtherMetric struct{ Metric string }
-	// SharedConnections: connections carried several requests at a time, so no thread can be told to have served one of them.
+	// SharedConnections: connections carried several requests at a time, so Tare does not know which thread served which.
 	SharedConnections struct{}
 	// FromWakes: the account is of the time from a thread's wake to its next wait.
 	FromWakes struct{}

@@ -11,8 +11,8 @@
 // have all four: traced and other trials, of both; so the sum is exact. Intervals are Student's t over rounds, shares of
 // the overhead Fieller's (package stats), both made wider for a stopping rule's looks as every interval of the desk is.
 //
-// The account is of elapsed time, whatever the workload's metric. Where the tracers divided the time of requests, there are instead one of their mean
-// time and one of their 99th percentile. Paper "pinning" took such figures by hand (section III-A
+// The account is of elapsed time, whatever the workload's metric. If the tracers divided the time of requests, it is replaced by two: of the mean
+// time of requests, and of its 99th percentile. Paper "pinning" took such figures by hand (section III-A
 // and Figure 2); the account itself is Tare's own.
 package explain
 
@@ -42,7 +42,7 @@ const (
 
 // Accounts are what the folders say.
 type Accounts struct {
-	Accounts []*Account // one for each treatment that has traced trials, or one of each Subject for requests, in the order of Summary.Rows
+	Accounts []*Account // one for each treatment with traced trials, or one for each Subject of its requests, in the order of Summary.Rows
 
 	// Versus are accounts of one treatment against another that is not bare metal: of the slower of vanilla and pinned
 	// against the faster one, all else equal, where the interval of their difference excludes 0.
@@ -63,7 +63,7 @@ type Against struct {
 type Account struct {
 	view view
 
-	Of          Subject   // what is divided; of each Subject a row has at most one account against the same baseline
+	Of          Subject   // what is divided; a row has at most one account for each Subject and baseline
 	Row         *data.Row // the treatment, in Accounts.Summary.Rows
 	OtherImages bool      // the same work was also done with another image: it needs to be named
 	Baseline    *data.Row // what it is compared with: bare metal, in Versus the other provisioning; nil: nothing, or it is bare metal
@@ -77,12 +77,12 @@ type Account struct {
 	Traced int // its traced trials, in whatever round
 	Failed int // of them; they are not used
 
-	Elapsed  stats.Estimate // seconds of Of, of the trials that no tracer observed, over Rounds
+	Elapsed  stats.Estimate // seconds of the time that Of names, in the trials that no tracer observed, over Rounds
 	Times    stats.Quotient // Elapsed over the baseline's
 	Overhead stats.Estimate // seconds: Elapsed less the baseline's
 	Parts    []Part         // as they are shown; the last is Unexplained; their Seconds sum to Overhead. Empty without a baseline
-	Fine     []Part         // by notebook.Walls, or what there is of requests, and Unexplained
-	Spent    []Spent        // what its own traced trials' time went on, by the same (Coarse: three of them; requests: and Remainder), over all its rounds
+	Fine     []Part         // by notebook.Walls, or for requests by notebook.RequestWalls, and Unexplained
+	Spent    []Spent        // what its own traced trials' time went on, by the same keys (Coarse: three of them; requests: also Remainder), over all its rounds
 
 	Slow   stats.Estimate // OfP99: seconds by which the requests around the 99th percentile took longer than those around the median, in traced trials
 	SlowOn []Spent        // what they went on, in the order of Fine

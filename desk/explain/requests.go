@@ -21,25 +21,25 @@ const (
 	OfP99     Subject = "p99"  // its 99th percentile; the parts are those of the requests from the 98.5th to the 99.5th
 )
 
-// Keys of parts that only requests have, in addition to keys Wall….
+// Keys of parts that only requests have, in addition to the keys Wall….
 const (
 	Running   = "running"
 	Queued    = notebook.RequestQueued
 	Disk      = "disk" // WallBlock and WallMemory
 	Load      = notebook.RequestLoad
-	Remainder = "remainder" // what the load measured in the same trials less all parts
+	Remainder = "remainder" // what the load measured in the same trials minus all parts
 )
 
-// view is how the time that an account divides is found.
+// view finds the time that an account divides.
 type view struct {
 	of          Subject
 	took        func(*data.Cell) stats.Sum       // seconds of the trials that no tracer observed
-	traced      func(*data.TracedCell) stats.Sum // the same of the others
+	traced      func(*data.TracedCell) stats.Sum // the same for the traced trials
 	spent       func(*data.TracedCell) data.Seconds
 	shown, fine []category
 }
 
-// seconds are those of a category in a trial, on average.
+// seconds is a category's mean time in a trial.
 func (c category) seconds(of data.Seconds) (sum float64) {
 	for _, key := range c.of {
 		sum += of.Of(key).Mean()
@@ -47,7 +47,7 @@ func (c category) seconds(of data.Seconds) (sum float64) {
 	return sum
 }
 
-// sum is that of categories.
+// sum adds up the mean times of categories.
 func sum(all []category, of data.Seconds) (sum float64) {
 	for _, c := range all {
 		sum += c.seconds(of)
@@ -70,7 +70,7 @@ var shownRequests = []category{
 	{Waiting, []string{notebook.WallSleep, notebook.WallOther}}, {Load, []string{notebook.RequestLoad}},
 }
 
-// fineRequests are the notebook's, each by itself.
+// fineRequests has one category for each key of the notebook.
 var fineRequests = func() (all []category) {
 	for _, k := range notebook.RequestWalls {
 		key := k
@@ -82,7 +82,7 @@ var fineRequests = func() (all []category) {
 	return all
 }()
 
-// p99 is the name of the secondary metric with the 99th percentile of a workload's times.
+// p99 is the secondary metric for the 99th percentile of a workload's times.
 const p99 = "p99"
 
 // ofMean and ofP99 divide the times of requests.
@@ -103,10 +103,11 @@ var (
 	}
 )
 
-// mostApart is by how much the times from wake to wait may differ from those that a command reports, for them to be the same.
+// mostApart is the largest relative difference between the mean time from wake to wait and the mean that a command reports. If they differ by more,
+// the tracers did not see the operations that the command times.
 const mostApart = 0.2
 
-// views are what there is to divide of a row.
+// views lists the times of a row that can be divided.
 func (b *book) views(r *data.Row) []view {
 	var value, divided []float64
 	tail := false
@@ -138,7 +139,7 @@ func (b *book) slow(a *Account, cells []*data.Cell) {
 	}
 }
 
-// ofRequests says what is to be known of an account of requests.
+// ofRequests adds the caveats of an account of requests.
 func (b *book) ofRequests(a *Account) {
 	of := a.Row.Trace.Requests
 	if a.Of == OfP99 {
@@ -154,7 +155,7 @@ func (b *book) ofRequests(a *Account) {
 	}
 }
 
-// Before is the account of the same Subject whose row is an account's baseline; nil: there is none.
+// Before finds the account of an account's baseline for the same Subject; nil: there is none.
 func (as *Accounts) Before(a *Account) *Account {
 	i := slices.IndexFunc(as.Accounts, func(b *Account) bool { return b.Row == a.Baseline && b.Of == a.Of })
 	if i < 0 {

@@ -27,7 +27,7 @@ type figure struct {
 	More     *stats.Estimate `json:"more"` // than the baseline
 }
 
-// requests says what the requests of an account are.
+// requests describes the requests of an account.
 type requests struct {
 	Of    string `json:"of"` // notebook.Requests…
 	N     int64  `json:"n"`  // in all traced trials

@@ -103,7 +103,7 @@ func (t *text) parts(a *explain.Account) {
 	}
 	all := part{label: "overhead over " + words.Against(a), size: a.Overhead.Value}
 	if a.Of != explain.OfElapsed {
-		parts = slices.DeleteFunc(parts, func(p part) bool { return p.size == 0 && p.label != words.Part(explain.Unexplained) }) // there is nothing of it
+		parts = slices.DeleteFunc(parts, func(p part) bool { return p.size == 0 && p.label != words.Part(explain.Unexplained) }) // requests spent no time on it
 	}
 	all.seconds, all.half = amount(a.Overhead, decimals, by)
 	if a.Divisible() {

@@ -29,7 +29,7 @@ var parts = map[string]struct{ label, cause string }{
 	explain.Hypervisor:   {"hypervisor", "the hypervisor"},
 	explain.Unexplained:  {"unexplained", "unexplained"},
 	explain.Running:      {"running", "running"},
-	explain.Queued:       {"queued before it was read", "queueing before it was read"},
+	explain.Queued:       {"queued before it was read", "queueing before the request was read"},
 	explain.Disk:         {"waiting for a disk", "waiting for a disk"},
 	explain.Load:         {"load and network", "the load and the network"},
 	explain.Remainder:    {label: "remainder"},
@@ -123,7 +123,7 @@ func Account(s *data.Summary, a *explain.Account) string {
 		return fmt.Sprintf("%s took %s %s than %s in its only round; one round has no interval.", subject, Duration(math.Abs(a.Overhead.Value)), more, than)
 	case (!a.Significant() || a.NearZero()) && metricDiffers(a):
 		r := a.Row
-		return fmt.Sprintf("%s: its runs took as long as those of %s, as under any load with a fixed rate. A breakdown of their time does not explain its %s, which is %s; --explain=deep divides the time of requests.",
+		return fmt.Sprintf("%s: its runs took as long as those of %s, as under any load with a fixed rate. A breakdown of their time does not explain its %s, which is %s. With --explain=deep, Tare divides the time of each request.",
 			subject, than, Called(r.Metric), Times(r.Quotient(), "bare metal's"))
 	case !a.Significant():
 		return fmt.Sprintf("%s is not distinguishable from %s: its overhead is within the noise (%s).", subject, than, between(a.Overhead)) + trust(a)
@@ -196,7 +196,7 @@ func largest(spent []explain.Spent) (on []string) {
 	return on
 }
 
-// Subject names what an account divides: "response time", "99th percentile of the response time".
+// Subject names what an account divides: "response time", "99th percentile".
 func Subject(a *explain.Account) string {
 	switch a.Of {
 	case explain.OfMean:
@@ -207,7 +207,7 @@ func Subject(a *explain.Account) string {
 	return "elapsed time"
 }
 
-// Slow says why slow requests took longer than median ones; empty if that is not known.
+// Slow says why slow requests took longer than median ones. It is empty if Tare does not know.
 func Slow(a *explain.Account) string {
 	if a.Of != explain.OfP99 || !(a.Slow.Value > 0) {
 		return ""
@@ -231,7 +231,7 @@ func TimeOf(a *explain.Account) string {
 	return Plain(Subject(a))
 }
 
-// requests describes an account of the time of requests in plain words.
+// requests describes a time breakdown of requests in plain words.
 func requests(s *data.Summary, a *explain.Account) string {
 	subject := subjectOf(s, a.Row) + emulated(a.Row.Treatment)
 	if a.Baseline == nil && a.Row.Treatment.Platform == notebook.BM {
@@ -245,11 +245,11 @@ func requests(s *data.Summary, a *explain.Account) string {
 	differs := fmt.Sprintf("%s is %s %s than that of %s", subject, Duration(math.Abs(a.Overhead.Value)), more, than)
 	switch {
 	case !stats.Finite(a.Elapsed.Value) || len(a.Spent) == 0 || a.Baseline != nil && a.Rounds == 0:
-		return subject + " has no breakdown; the notes say why."
+		return subject + " has no time breakdown; the notes say why."
 	case a.Baseline == nil:
 		subject += " is " + Duration(a.Elapsed.Value)
 		if on := largest(a.Spent); len(on) > 0 {
-			subject += "; in traced trials it was " + strings.Join(on, ", ")
+			subject += "; its parts in traced runs: " + strings.Join(on, ", ")
 		}
 		return subject + "."
 	case !a.Overhead.HasInterval():

@@ -76,11 +76,11 @@ type Guest interface {
 	Destroy(ctx context.Context) error
 }
 
-// Traced says what a trace is of.
+// Traced says what to trace.
 type Traced struct {
 	Clock    Guest  // whose ruler runs the trial: the place of the load, where it is not the guest itself
 	Requests bool   // divide the time of its requests
-	Record   string // the file in the scratch folder of Clock in which the load records them; it need not do so
+	Record   string // the file in the scratch folder of Clock to which the load may write its requests
 }
 
 // Tracing is the running trace of one trial. Stop ends it, once, and returns what was seen; its error means that something is still

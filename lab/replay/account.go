@@ -103,7 +103,7 @@ func (b *builder) follow(sum *[parts]time.Duration, thread int32, from, to time.
 	sum[waitedFor(notebook.WallOther)] += max(0, to-at)
 }
 
-// queue adds up why a thread did not take a request between two times: it could not run, or it ran for others, or was not yet told.
+// queue adds up why a thread did not take a request between two times: it could not run, it ran for others, or it had not been woken yet.
 func (b *builder) queue(sum *[parts]time.Duration, by int32, from, to time.Duration) {
 	var before [parts]time.Duration
 	b.follow(&before, by, from, to, mostFollowed)
@@ -152,7 +152,7 @@ func (b *builder) accounts() *notebook.Requests {
 	return divide(notebook.RequestsServed, took, func(i int) [parts]time.Duration { return b.account(b.served[i]) })
 }
 
-// divide makes the account of requests that took so many seconds, the shortest first, of which divided divides the i-th.
+// divide makes the account of requests. took has their seconds, the shortest first, and divided(i) divides the time of the i-th.
 func divide(of string, took []float64, divided func(i int) [parts]time.Duration) *notebook.Requests {
 	var sums [][parts]time.Duration
 	some := min(mostDivided, len(took))

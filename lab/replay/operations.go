@@ -9,8 +9,8 @@ import (
 	"tare/notebook"
 )
 
-// Account says where the time went of the operations that a load timed; without any, of the requests that came to the target's sockets; and without
-// these, of what its threads did from a wake to the next wait. It is nil if the timeline has none of them. began is when the timeline began.
+// Account divides the time of the operations that a load timed. Without any, it divides the requests that came to the target's sockets. Without these,
+// it divides the time of the target's threads from a wake to the next wait. It is nil if the timeline has none of them. began is when the timeline began.
 func Account(events []Event, began time.Duration, timed []Operation) *notebook.Requests {
 	b := build(events, began)
 	switch {
@@ -37,10 +37,10 @@ type asked struct {
 	served *served // nil: unknown
 }
 
-// off is how far a load's times may be from those of the kernel: it rounds them, and reads the clock before it sends and after it has received.
+// off is how far a load's times may differ from the kernel's. The load rounds them. It reads the clock before it sends and after it has received.
 const off = 50 * time.Microsecond
 
-// mostlyFound is the share of the requests for which it must be known which thread served them.
+// mostlyFound is the least share of requests whose serving thread must be known.
 const mostlyFound = 0.95
 
 // operations divides the time of what the load timed, as far as the timeline goes.
@@ -96,7 +96,7 @@ func (b *builder) operations(events []Event, timed []Operation) *notebook.Reques
 	return a
 }
 
-// peak is how many of the requests the load waited for at the same time, at most.
+// peak is the largest number of requests that the load waited for at the same time.
 func peak(some []*asked) (most int) {
 	type step struct {
 		at time.Duration
@@ -115,8 +115,8 @@ func peak(some []*asked) (most int) {
 	return most
 }
 
-// path goes back from the end of an operation: to the request that ended last, and from its beginning to the one that had ended last before that. The
-// time between them is the load's.
+// path goes back from the end of an operation to the request that ended last. From the beginning of that request, it goes back to the last one that had
+// ended by then, and so on. The time between these requests is the load's.
 func path(of []asked, sum *[parts]time.Duration, divide func(*asked)) {
 	at, first := time.Duration(0), time.Duration(math.MaxInt64)
 	for _, a := range of {
@@ -139,8 +139,8 @@ func path(of []asked, sum *[parts]time.Duration, divide func(*asked)) {
 	}
 }
 
-// find finds for each request the one that was served meanwhile, and returns how many it found. If there are several, it is the one that was answered
-// last before the load had the answer.
+// find matches each request that the service served with one that the load timed, and returns the number of matches. If several match, it takes the one
+// whose answer the load had first.
 func (b *builder) find(some []*asked) (found int) {
 	slices.SortFunc(some, func(x, y *asked) int { return cmp.Or(cmp.Compare(x.Begin, y.Begin), cmp.Compare(x.End, y.End)) })
 	slices.SortFunc(b.served, func(x, y served) int { return cmp.Or(cmp.Compare(x.arrived, y.arrived), cmp.Compare(x.done, y.done)) })
@@ -171,7 +171,7 @@ type crossing struct {
 	thread int32 // by its number
 }
 
-// crossings are all of them, and what the service's threads did together.
+// crossings has all crossings, and what the service's threads did together.
 type crossings struct {
 	b                    *builder
 	arrived, taken, sent []crossing
@@ -198,14 +198,14 @@ func (b *builder) crossings(events []Event) *crossings {
 	return c
 }
 
-// after is the place of the first crossing that is not before a time.
+// after is the index of the first crossing at a time or later.
 func after(all []crossing, at time.Duration) int {
 	i, _ := slices.BinarySearchFunc(all, at, func(c crossing, at time.Duration) int { return cmp.Compare(c.at, at) })
 	return i
 }
 
-// account divides the time of a request if it is not known who served it. It came to the service with the first bytes that came after it was
-// sent, and was answered with the last ones that the service sent before the load had the answer.
+// account divides the time of a request whose thread is not known. The request arrived with the first bytes that reached the service after the load
+// sent it. Its answer ended with the last bytes that the service sent before the load had the answer.
 func (c *crossings) account(sum *[parts]time.Duration, s Span) {
 	came, gone := after(c.arrived, s.Begin), after(c.sent, s.End+1)-1
 	if came == len(c.arrived) || gone < 0 || c.sent[gone].at <= c.arrived[came].at {
@@ -224,21 +224,21 @@ func (c *crossings) account(sum *[parts]time.Duration, s Span) {
 	c.together.add(sum, from, to)
 }
 
-// together is what all threads did, added up from the beginning: sums[i] is until at[i].
+// together is what all threads did, added up from the beginning: sums[i] covers the time until at[i].
 type together struct {
 	at   []time.Duration
 	sums [][parts]float64 // nanoseconds
 }
 
-// change is that one thread more or less does something.
+// change is when one more or one fewer thread does something.
 type change struct {
 	at time.Duration
 	d  did
 	by int
 }
 
-// together adds up what all threads did. At each moment the time is shared among those that ran or could have run. While there were none, it goes to
-// what the thread waited for that was ready next.
+// together adds up what all threads did. Threads that ran or could have run share each moment equally. If there were none, the time goes
+// to what the next ready thread had waited for.
 func (b *builder) together() (t together) {
 	var changes []change
 	for _, th := range b.all {
@@ -275,7 +275,7 @@ func (b *builder) together() (t together) {
 	return t
 }
 
-// until is the sum until a time.
+// until is what all threads did from the beginning until a time.
 func (t together) until(at time.Duration) (sum [parts]float64) {
 	i, exact := slices.BinarySearch(t.at, at)
 	switch {

@@ -138,7 +138,7 @@ func TestWhatALoadRecords(t *testing.T) {
 		"realtime\n1 2\n":            `line 2: "1 2": must be three numbers`,
 		"realtime\n1 2 3\n1 x 3":     `line 3: "x": must be a whole number of at least 0`,
 		"realtime\n1 -2 3\n":         `line 2: "-2": must be a whole number of at least 0`,
-		"realtime\n1 9 3\n":          "line 2: it ends before it begins",
+		"realtime\n1 9 3\n":          "line 2: the request ends before it begins",
 		strings.Repeat("1 2 3 ", 99): "bufio.Scanner: token too long",
 	} {
 		if _, err := ReadOperations(strings.NewReader(text), second); err == nil || err.Error() != want {

@@ -15,7 +15,7 @@ import (
 // Span is a time between two moments of the monotonic clock.
 type Span struct{ Begin, End time.Duration }
 
-// Operation is what a load timed: the request that it sent, or the several requests of a web page.
+// Operation is what a load timed: one request, or the requests of a web page.
 type Operation struct{ Requests []Span }
 
 // span is the whole time of the operation.
@@ -29,7 +29,7 @@ func (o *Operation) span() (s Span) {
 	return s
 }
 
-// Clocks that the first line of a load's record can name.
+// Clocks that a load's record can name in its first line.
 const (
 	monotonic = "monotonic"
 	realtime  = "realtime"
@@ -61,7 +61,7 @@ func ReadOperations(r io.Reader, leads func() (time.Duration, error)) (all []Ope
 	default:
 		return nil, fmt.Errorf("line 1: %q: must be %s or %s", clock, realtime, monotonic)
 	}
-	at := map[int64]int{} // where in all an operation is
+	at := map[int64]int{} // an operation's index in all
 	for n := 2; lines.Scan(); n++ {
 		if n > mostRecorded {
 			return nil, fmt.Errorf("it has more than %d requests", mostRecorded)
@@ -78,7 +78,7 @@ func ReadOperations(r io.Reader, leads func() (time.Duration, error)) (all []Ope
 		}
 		s := Span{time.Duration(v[1]) - ahead, time.Duration(v[2]) - ahead}
 		if s.End < s.Begin {
-			return nil, fmt.Errorf("line %d: it ends before it begins", n)
+			return nil, fmt.Errorf("line %d: the request ends before it begins", n)
 		}
 		i, known := at[v[0]]
 		if !known {

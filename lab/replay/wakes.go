@@ -103,7 +103,7 @@ func (b *builder) timed() (some []*cycles) {
 	return some
 }
 
-// spans keeps the requests. Without requests, it takes what these threads did from wake to wait.
+// spans keeps the requests. Without requests, it takes what the timed threads did from wake to wait.
 func (b *builder) spans() {
 	if b.w.Requests = len(b.w.spans) > 0; !b.w.Requests {
 		for _, c := range b.timed() {

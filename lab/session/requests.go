@@ -25,11 +25,11 @@ import (
 type requests struct {
 	*trace.Trace
 	unseen bool   // the guest is a virtual machine
-	record string // the file in which a load records them; "": none does
+	record string // the file in which a load records them; "": no load does
 
-	began, ahead time.Duration // by the monotonic clock; how far the realtime clock is ahead of it
+	began, ahead time.Duration // began: by the monotonic clock; ahead: how far the realtime clock is ahead of it
 	events       []replay.Event
-	full         bool  // the rest is not recorded
+	full         bool  // no further events are kept
 	failed       error // why there is no timeline
 	stop         chan struct{}
 	reading      sync.WaitGroup
@@ -41,7 +41,7 @@ const (
 	readingEvery = time.Second
 )
 
-// requests begins to read the timeline of a trace.
+// requests starts to read the timeline of a trace.
 func (g guest) requests(of *trace.Trace, what crowd.Traced, pids []int) *requests {
 	r := &requests{Trace: of, unseen: g.unseen, began: trace.Clock(), ahead: leads(), stop: make(chan struct{})}
 	if what.Clock != nil {
@@ -66,7 +66,7 @@ func leads() time.Duration {
 	return time.Duration(now) - (before+trace.Clock())/2
 }
 
-// follow reads the timeline now and then.
+// follow reads the timeline at intervals until the trace stops.
 func (r *requests) follow() {
 	turn := time.NewTicker(readingEvery)
 	defer turn.Stop()
@@ -81,7 +81,7 @@ func (r *requests) follow() {
 	}
 }
 
-// read reads what has happened since the last time.
+// read reads the events since the last reading.
 func (r *requests) read() {
 	if r.full || r.failed != nil {
 		return
@@ -117,7 +117,7 @@ func (r *requests) Stop() (*notebook.Trace, error) {
 	return p, nil
 }
 
-// divide writes the account of the requests into the record. why says what it lacks; nil: nothing.
+// divide writes the account of the requests into the trace. why says what the account lacks; nil: nothing.
 func (r *requests) divide(p *notebook.Trace) (why *notebook.Message) {
 	timed, err := r.recorded()
 	if err != nil {
@@ -132,10 +132,10 @@ func (r *requests) divide(p *notebook.Trace) (why *notebook.Message) {
 	return why
 }
 
-// clockStep is by how much the realtime clock may be set during a trial.
+// clockStep is how far someone may set the realtime clock during a trial.
 const clockStep = time.Millisecond
 
-// recorded is what the load recorded; nothing if it does not record.
+// recorded reads what the load recorded; nothing if the load keeps no record.
 func (r *requests) recorded() ([]replay.Operation, error) {
 	if r.record == "" {
 		return nil, nil

@@ -15,7 +15,7 @@ const (
 )
 
 // ParseExplain reads the tracers that --explain names, separated by commas, and returns them in a fixed order. The tracer of requests follows
-// every switch, which takes the place of the kernel's counters, so the tracer of the scheduler comes with it.
+// every switch, which replaces the kernel's counters. So the tracer of the scheduler comes with it.
 func ParseExplain(text string) ([]string, error) {
 	switch text {
 	case ExplainByDefault:

@@ -22,8 +22,8 @@ var answering = []string{"arrives", "takes", "sends"}
 // Answering is the key in Kit.Missing for them.
 const Answering = "answering"
 
-// The tracer of requests notes when each thread ran, what woke it, and when requests came and were answered. Only targets that say Each have a
-// timeline, from which their requests are made.
+// The tracer of requests notes when each thread ran, what woke it, and when requests came and were answered. Only targets with Each have a
+// timeline, from which Tare finds their requests.
 var _ = add(tracer{
 	name:     notebook.TracerRequests,
 	on:       onThreads,
@@ -31,8 +31,7 @@ var _ = add(tracer{
 	programs: []string{"switched"},
 })
 
-// settle makes what is missing of the programs that watch a part of what is missing of the tracer of requests. Page faults of files are not
-// told apart there.
+// settle counts a missing program that watches as missing from the tracer of requests. That tracer does not distinguish page faults of files.
 func (k *Kit) settle() {
 	for _, of := range []string{Watching, Answering} {
 		if why := k.missing[of]; why != "" && k.missing[notebook.TracerRequests] == "" {

@@ -169,8 +169,8 @@ func (w *Workload) Identity() []any {
 	return parts
 }
 
-// A traced load finds in RecordVariable the path of a file, RecordFile in its scratch folder, in which it may record when each of its requests
-// began and ended (see replay.ReadOperations).
+// RecordVariable gives a traced load the path of RecordFile in its scratch folder. The load may record in this file when each of its requests began and
+// ended (see replay.ReadOperations).
 const (
 	RecordVariable = "TARE_REQUESTS"
 	RecordFile     = "requests"

@@ -1,5 +1,5 @@
-// Takes the place of cassandra-stress's own class in traced loads. It does the same, and when the program exits it writes the times of all
-// operations of the last run, which is the measured one, to the file that TARE_REQUESTS names. Before that come runs to warm up.
+// Replaces cassandra-stress's own Timer in traced loads and does the same. When the program exits, it also writes the times of all operations
+// of the last run to the file that TARE_REQUESTS names. The last run is the measured one; earlier runs warm up.
 package org.apache.cassandra.stress.report;
 
 import java.io.IOException;
@@ -13,9 +13,9 @@ import java.util.List;
 import org.apache.cassandra.stress.StressAction;
 
 public final class Timer {
-    private static final int MOST = 1 << 20; // operations of a timer that are kept
-    private static final List<Timer> run = new ArrayList<>(); // those of the latest run
-    private static volatile boolean used; // one of them has timed something: all are made before that
+    private static final int MOST = 1 << 20; // operations that a timer keeps
+    private static final List<Timer> run = new ArrayList<>(); // the timers of the latest run
+    private static volatile boolean used; // a timer of this run has timed something; a run makes all its timers before that
 
     static {
         Runtime.getRuntime().addShutdownHook(new Thread(Timer::write));
@@ -24,7 +24,7 @@ public final class Timer {
     private final String opType;
     private final StressAction.MeasurementSink sink;
     private long intendedTimeNs, startTimeNs;
-    private long[] times = new long[1024]; // of each operation, the beginning and the end in ns of System.nanoTime, which is Linux's monotonic clock
+    private long[] times = new long[1024]; // begin and end of each operation, in ns of System.nanoTime, Linux's monotonic clock
     private int n;
 
     public Timer(String opType, StressAction.MeasurementSink sink) {
@@ -74,7 +74,7 @@ public final class Timer {
             if (to.checkError())
                 throw new IOException("the disk may be full");
         } catch (IOException e) {
-            System.err.println("the times of the operations were not written: " + e);
+            System.err.println("cannot write the times of the operations: " + e);
         }
     }
 }

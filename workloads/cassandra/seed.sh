@@ -1,6 +1,6 @@
 #!/bin/bash
-# seed.sh ROWS: makes data.tar, the data of a Cassandra with ROWS rows. It also makes server.jsa and stress.jsa, archives of the classes that
-# server and load have loaded, so every guest starts faster, and Timer.class.
+# seed.sh ROWS: makes data.tar, the data of a Cassandra with ROWS rows. It also makes Timer.class, and server.jsa and stress.jsa: archives of the
+# classes that server and load have loaded, so every guest starts faster.
 set -u
 rows=$1
 . "$TARE_WORK/server.sh"
@@ -54,7 +54,7 @@ flags=(-XX:ArchiveClassesAtExit="$PWD/stress.jsa")
 load mixed "ratio(write=1,read=3)" n=1000 cl=ONE -pop "dist=uniform(1..$rows)" -errors retries=0 ignore -log interval=20ms hdrfile="$t/hdr"
 stop
 for made in data.tar server.jsa stress.jsa; do [ -s "$made" ] || fail "$made was not made: $(tail -n 1 "$t/server")"; done
-# Cassandra comes with a compiler.
+# The compiler ships with Cassandra.
 java -XX:-UsePerfData -cp "$TARE_WORK/ecj-3.33.0.jar" org.eclipse.jdt.internal.compiler.batch.Main -source 11 -target 11 -proc:none \
 	-cp "$TARE_WORK/stress.jar" -d "$t" "$TARE_WORK/Timer.java" >"$t/compiler" 2>&1 &&
 	mv "$t/org/apache/cassandra/stress/report/Timer.class" . || fail "Timer.java does not compile: $(head -n 5 "$t/compiler")"

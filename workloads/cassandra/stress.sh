@@ -2,9 +2,8 @@
 
 export LC_ALL=C.UTF-8 # the JVM takes its character set from it
 
-# stress FOLDER [JVM FLAG…] -- ARGUMENT…: writes only to FOLDER, and to the file that TARE_REQUESTS names, if it does, the times of all operations
-# (Timer.java). One level of compilation and the simplest collector
-# take the least CPU time, which on a small host is also the guest's.
+# stress FOLDER [JVM FLAG…] -- ARGUMENT…: writes only to FOLDER. If TARE_REQUESTS names a file, Timer.java also writes the times of all operations
+# there. One level of compilation and the simplest collector take the least CPU time, which on a small host is also the guest's.
 stress() {
 	local folder=$1 class_path= jar flags=()
 	shift
@@ -15,7 +14,7 @@ stress() {
 		mkdir -p "$folder/org/apache/cassandra/stress/report"
 		cp "$TARE_WORK/Timer.class" "$folder/org/apache/cassandra/stress/report/"
 		class_path=:$folder$class_path
-		flags+=(-Xshare:off) # the archive is of the other classes
+		flags+=(-Xshare:off) # the archive was made without our Timer
 	fi
 	cat >"$folder/logback.xml" <<'EOF'
 <configuration scan="false">

@@ -9,7 +9,7 @@
 // and ends with the last byte of the body. late is the p99 of how long after their due times requests were sent, or 0 if that is within
 // 1 ms.
 //
-// If TARE_REQUESTS names a file, it writes there when each answered request began and ended.
+// If TARE_REQUESTS names a file, the load writes there when each answered request began and ended.
 //
 // One thread does everything. It takes some 10 µs of CPU time for a request.
 #define _GNU_SOURCE
@@ -125,7 +125,7 @@ static struct {
 	int epoll, most, count, busy;
 	struct user *users, *idle, *closed;
 	struct histogram response, late;
-	struct span *record; // NULL: nobody wants it
+	struct span *record; // NULL: not wanted
 	int64_t start, last; // ns; last: when the last right answer was complete
 	int64_t failed, unsent, cut, slow, foreign, status[MOST_STATUS], error[MOST_ERRNO];
 } l;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # load.sh ADDRESS PORT USERS PAGES THINK [RECORDING]: runs the measured load. It prints the result as one line of JSON, and why requests failed
 # on stderr. k6 sends no reports, does not listen on a port, and writes only its log.
-# If TARE_REQUESTS names a file, it writes there when each request began and ended, and which of them belong to one page.
+# If TARE_REQUESTS names a file, load.sh writes there when each request began and ended, and which requests belong to one page.
 set -u
 log=$TARE_SCRATCH/k6.log
 samples=$TARE_SCRATCH/k6.csv
@@ -19,8 +19,8 @@ if [ "$status" != 0 ]; then
 fi
 [ -n "$result" ] || exit 1 # no request got a right answer; k6 has printed why
 if [ -n "${TARE_REQUESTS:-}" ]; then
-	# The columns are metric, time of the end in µs, value in ms, …, and as the last one the user's number. k6 writes `clock` before a page and after
-	# it, then `response` if all of it was right.
+	# The columns are metric, end time in µs, value in ms, …, and last the user's number. k6 writes `clock` before and after each page, then
+	# `response` if the whole page was right.
 	awk -F, -v OFS=' ' '
 		BEGIN { print "realtime" }
 		{ user = $NF }
