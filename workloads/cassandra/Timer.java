@@ -13,7 +13,8 @@ import java.util.List;
 import org.apache.cassandra.stress.StressAction;
 
 public final class Timer {
-    private static final int MOST = 1 << 20; // operations that a timer keeps
+    private static final int MOST = 1 << 21; // operations that all timers of a run keep, about
+    private static int room = 2 * MOST; // numbers for which there is room left
     private static final List<Timer> run = new ArrayList<>(); // the timers of the latest run
     private static volatile boolean used; // a timer of this run has timed something; a run makes all its timers before that
 
@@ -33,6 +34,7 @@ public final class Timer {
         synchronized (run) {
             if (used) {
                 run.clear();
+                room = 2 * MOST;
                 used = false;
             }
             run.add(this);
@@ -44,14 +46,24 @@ public final class Timer {
         sink.record(opType, intendedTimeNs, startTimeNs, now, rowCount, partitionCount, error);
         if (!used)
             used = true;
-        if (n < 2 * MOST) {
-            if (n == times.length)
-                times = Arrays.copyOf(times, 2 * n);
+        if (n == times.length && more(n))
+            times = Arrays.copyOf(times, 2 * n);
+        if (n < times.length) {
             times[n] = intendedTimeNs != 0 ? intendedTimeNs : startTimeNs;
             times[n + 1] = now;
             n += 2;
         }
         intendedTimeNs = startTimeNs = 0;
+    }
+
+    // more takes room for so many numbers, if there is enough.
+    private static boolean more(int numbers) {
+        synchronized (run) {
+            if (room < numbers)
+                return false;
+            room -= numbers;
+            return true;
+        }
     }
 
     public void intendedTimeNs(long v) {
