@@ -72,7 +72,7 @@ type Trace struct {
 
 // Requests describes the requests whose time the traced trials divided.
 type Requests struct {
-	Of    string // notebook.Requests…, of the latest trial; empty: there are none
+	Of    string // notebook.Requests…, of the first trial; others than that do not count; empty: there are none
 	N     int64  // how many, of all trials
 	ByAll int    // trials in which Tare does not know which thread served a request
 }
@@ -191,7 +191,7 @@ func (t *tracing) trial(cell *Cell, n *notebook.Trial) {
 
 // requests adds a trial's account of its requests; nil: it has none.
 func (t *tracing) requests(c *TracedCell, r *notebook.Requests) {
-	if r == nil || r.N <= 0 || !t.tame(slices.Collect(maps.Values(r.Mean))...) || !t.tame(slices.Collect(maps.Values(r.P50))...) || !t.tame(slices.Collect(maps.Values(r.P99))...) {
+	if r == nil || r.N <= 0 || t.Requests.Of != "" && t.Requests.Of != cmp.Or(r.Of, notebook.RequestsServed) || !t.tame(slices.Collect(maps.Values(r.Mean))...) || !t.tame(slices.Collect(maps.Values(r.P50))...) || !t.tame(slices.Collect(maps.Values(r.P99))...) {
 		return
 	}
 	c.Mean.add(r.Mean)

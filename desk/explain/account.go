@@ -219,6 +219,9 @@ func (b *book) account(v view, r, base *data.Row, against Against) *Account {
 		if base == nil {
 			return b.cells(r, all), nil
 		}
+		if v.of != OfElapsed && base.Trace != nil && base.Trace.Requests.Of != x.Requests.Of {
+			return nil, nil // their parts are not of the same
+		}
 		return shared(b.cells(r, all), b.cells(base, all))
 	}
 	followed := func(c *data.Cell) bool { return c.Traced != nil && v.spent(c.Traced) != nil }

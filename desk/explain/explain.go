@@ -87,7 +87,7 @@ type Account struct {
 	Slow   stats.Estimate // OfP99: seconds by which the requests around the 99th percentile took longer than those around the median, in traced trials
 	SlowOn []Spent        // what they went on, in the order of Fine
 
-	TracerCost stats.Quotient          // elapsed time of traced trials over that of the others, in the same rounds
+	TracerCost stats.Quotient          // the time of Of in traced trials over that in the others, in the same rounds
 	Missing    map[string]data.Missing // by tracer: why it, or a part of it, observed nothing
 	Lost       int64                   // events that the tracers lost, of all its traced trials
 

@@ -487,7 +487,7 @@ func TestSentences(t *testing.T) {
 		{"a metric of another kind", account(0, nil, func(a *explain.Account) {
 			a.Row.Metric.Name, a.Row.Baseline, a.Row.Ratio, a.Row.RatioLow, a.Row.RatioHigh = "response time", a.Baseline.Treatment.ID, 1.3, 1.2, 1.4
 			a.Doubts = []data.Doubt{explain.OtherMetric{Metric: "response time"}}
-		}), "Docker with --cpus at 1/1GB: its runs took as long as those of bare metal, as under any load with a fixed rate. A breakdown of their time does not explain its response time, which is 1.30 times bare metal's (1.20–1.40). With --explain=deep, Tare divides the time of each request."},
+		}), "Docker with --cpus at 1/1GB: its runs took as long as those of bare metal, as under any load with a fixed rate. A breakdown of their time does not explain its response time, which is 1.30 times bare metal's (1.20–1.40)."},
 		{"bare metal again", account(0.2, map[string][2]float64{explain.User: {0.2, 0.01}}, func(a *explain.Account) { a.Row = row("bm aa") }),
 			"bare metal again (A/A control) at 1/1GB took 200 ms more than bare metal (150 to 250 ms), although both are bare metal: this is the host's noise, not an overhead."},
 		{"emulated", account(1, map[string][2]float64{explain.User: {1, 0.1}}, func(a *explain.Account) { a.Emulated = true }),

@@ -103,14 +103,27 @@ var (
 	}
 )
 
-// mostApart is the largest relative difference between the mean time from wake to wait and the mean that a command reports. If they differ by more,
-// the tracers did not see the operations that the command times.
+// mostApart is the largest relative difference between the mean time of requests and the mean that the load or the command reports. If they differ
+// by more, the tracers did not see what was timed.
 const mostApart = 0.2
+
+// alike reports whether the mean of requests, as a share of the metric, shows that the metric is their mean. What passed outside the service's sockets
+// may be any part of it.
+func alike(of string, share float64) bool {
+	if of == notebook.RequestsServed {
+		return share <= 1+mostApart
+	}
+	return math.Abs(share-1) <= mostApart
+}
 
 // views lists the times of a row that can be divided.
 func (b *book) views(r *data.Row) []view {
 	var value, divided []float64
-	tail := false
+	tail := slices.ContainsFunc(r.Secondary, func(m data.Secondary) bool { return m.Metric.Name == p99 && m.Metric.Unit == "s" })
+	if !tail || r.Metric.Unit != "s" { // the metric is not the time of an operation
+		return []view{ofElapsed}
+	}
+	tail = false
 	for _, c := range b.cells(r, traced) {
 		if c.Traced.Mean != nil {
 			value, divided = append(value, c.Traced.Value.Mean()), append(divided, sum(fineRequests, c.Traced.Mean))
@@ -118,9 +131,7 @@ func (b *book) views(r *data.Row) []view {
 		tail = tail || c.Traced.P99 != nil && c.Traced.Secondary[p99].N > 0
 	}
 	switch {
-	case len(value) == 0 || r.Metric.Unit != "s":
-		return []view{ofElapsed}
-	case r.Trace.Requests.Of == notebook.RequestsWakes && !(math.Abs(stat.Mean(divided, nil)/stat.Mean(value, nil)-1) <= mostApart):
+	case len(value) == 0 || !alike(r.Trace.Requests.Of, stat.Mean(divided, nil)/stat.Mean(value, nil)):
 		return []view{ofElapsed}
 	case tail && r.Trace.Requests.Of != notebook.RequestsServed: // the slow ones at the sockets need not be those that were slow for the load
 		return []view{ofMean, ofP99}

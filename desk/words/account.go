@@ -123,8 +123,12 @@ func Account(s *data.Summary, a *explain.Account) string {
 		return fmt.Sprintf("%s took %s %s than %s in its only round; one round has no interval.", subject, Duration(math.Abs(a.Overhead.Value)), more, than)
 	case (!a.Significant() || a.NearZero()) && metricDiffers(a):
 		r := a.Row
-		return fmt.Sprintf("%s: its runs took as long as those of %s, as under any load with a fixed rate. A breakdown of their time does not explain its %s, which is %s. With --explain=deep, Tare divides the time of each request.",
+		said := fmt.Sprintf("%s: its runs took as long as those of %s, as under any load with a fixed rate. A breakdown of their time does not explain its %s, which is %s.",
 			subject, than, Called(r.Metric), Times(r.Quotient(), "bare metal's"))
+		if r.Trace != nil && !r.Trace.Asked[notebook.TracerRequests] && !notebook.HasMachine(r.Treatment.Platform) {
+			said += " With --explain=deep, Tare divides the time of each request."
+		}
+		return said
 	case !a.Significant():
 		return fmt.Sprintf("%s is not distinguishable from %s: its overhead is within the noise (%s).", subject, than, between(a.Overhead)) + trust(a)
 	case a.Row.Treatment.AA:
@@ -448,7 +452,12 @@ func Traced(a *explain.Account) string {
 	if !a.TracerCost.HasInterval() {
 		return s + "; the tracers' cost is unknown"
 	}
-	s += "; tracing took " + Times(a.TracerCost, "as long")
+	if a.Of == explain.OfElapsed {
+		s += "; tracing took "
+	} else {
+		s += "; with tracing, it was "
+	}
+	s += Times(a.TracerCost, "as long")
 	if a.TracerCost.High < 1 {
 		s += " (noise: tracing cannot speed a program up)"
 	}
@@ -468,7 +477,11 @@ func Tracing(a *explain.Account) []string {
 		list = append(list, Sentence(s))
 	}
 	if c := a.TracerCost; !math.IsNaN(c.Value) {
-		w := "The tracers’ cost: traced runs took " + Measured(c.Value, c.Low, c.High, "") + " times as long as the others"
+		what := "traced runs took "
+		if a.Of != explain.OfElapsed {
+			what = "in traced runs, it was "
+		}
+		w := "The tracers’ cost: " + what + Measured(c.Value, c.Low, c.High, "") + " times as long as the others"
 		if c.HasInterval() && c.Contains(1) {
 			w += ", not distinguishable from none"
 		}

@@ -80,6 +80,7 @@ type Guest interface {
 type Traced struct {
 	Clock    Guest  // whose ruler runs the trial: the place of the load, where it is not the guest itself
 	Requests bool   // divide the time of its requests
+	Port     int    // on which the service in the guest listens; 0: it is none
 	Record   string // the file in the scratch folder of Clock to which the load may write its requests
 }
 

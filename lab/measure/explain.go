@@ -22,9 +22,9 @@ const MissingInside = "inside"
 // detaches the tracers and writes what they saw into the trial. If they could not be attached, the trial is made all the same, and
 // the reason is written instead. An error means that a tracer is still attached and would disturb the next measurement.
 func (p *Plain) trace(order *ruler.Order, clock crowd.Guest) (seen func(*notebook.Trial) error) {
-	of := crowd.Traced{Clock: clock, Requests: slices.Contains(p.Tracers, notebook.TracerRequests) && (p.service != nil || p.Ready.Workload.Times())}
+	of := crowd.Traced{Clock: clock, Requests: slices.Contains(p.Tracers, notebook.TracerRequests) && p.Ready.Workload.Times()}
 	if of.Requests && p.service != nil {
-		of.Record = workload.RecordFile
+		of.Record, of.Port = workload.RecordFile, p.Ready.Workload.Service.Port
 		order.Env = append(order.Env, workload.RecordVariable+"="+path.Join(ruler.ScratchDir, workload.RecordFile))
 	}
 	tracing, unattached := p.guest.Trace(of)

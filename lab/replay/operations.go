@@ -10,12 +10,15 @@ import (
 )
 
 // Account divides the time of the operations that a load timed. Without any, it divides the requests that came to the target's sockets. Without these,
-// it divides the time of the target's threads from a wake to the next wait. It is nil if the timeline has none of them. began is when the timeline began.
-func Account(events []Event, began time.Duration, timed []Operation) *notebook.Requests {
+// it divides the time of the target's threads from a wake to the next wait. It is nil if the timeline has none of them. began is when the timeline began. whole says
+// that it goes on until the load had ended.
+func Account(events []Event, began time.Duration, timed []Operation, whole bool) *notebook.Requests {
 	b := build(events, began)
 	switch {
 	case len(timed) > 0 && len(b.served) > 0:
-		return b.operations(events, timed)
+		return b.operations(events, timed, whole)
+	case len(timed) > 0:
+		return nil
 	case len(b.served) > 0:
 		return b.accounts()
 	}
@@ -44,11 +47,17 @@ const off = 50 * time.Microsecond
 const mostlyFound = 0.95
 
 // operations divides the time of what the load timed, as far as the timeline goes.
-func (b *builder) operations(events []Event, timed []Operation) *notebook.Requests {
+func (b *builder) operations(events []Event, timed []Operation, whole bool) *notebook.Requests {
 	var all [][]asked
 	var some []*asked
+	end := time.Duration(math.MaxInt64) // when the first of those began that the timeline does not have to their ends: no slower one is left out
 	for i := range timed {
-		if o := timed[i].span(); o.Begin < b.w.began || o.End-b.w.began > b.now {
+		if o := timed[i].span(); !whole && o.End-b.w.began > b.now {
+			end = min(end, o.Begin)
+		}
+	}
+	for i := range timed {
+		if o := timed[i].span(); o.Begin < b.w.began || o.Begin >= end {
 			continue
 		}
 		var of []asked
@@ -66,7 +75,10 @@ func (b *builder) operations(events []Event, timed []Operation) *notebook.Reques
 		return nil
 	}
 	byAll := peak(some) > len(b.open) || float64(b.find(some)) < mostlyFound*float64(len(some))
-	c := b.crossings(events)
+	var c *crossings
+	if byAll || slices.ContainsFunc(some, func(a *asked) bool { return a.served == nil }) {
+		c = b.crossings(events)
+	}
 	took := func(of []asked) time.Duration {
 		o := Operation{}
 		for _, a := range of {
@@ -173,13 +185,14 @@ type crossing struct {
 
 // crossings has all crossings, and what the service's threads did together.
 type crossings struct {
-	b                    *builder
-	arrived, taken, sent []crossing
-	together             together
+	b             *builder
+	arrived, sent []crossing
+	taken         map[uint64][]crossing // by connection
+	together      together
 }
 
 func (b *builder) crossings(events []Event) *crossings {
-	c := &crossings{b: b, together: b.together()}
+	c := &crossings{b: b, taken: map[uint64][]crossing{}, together: b.together()}
 	now := time.Duration(0)
 	for i := range events {
 		e := &events[i]
@@ -190,7 +203,7 @@ func (b *builder) crossings(events []Event) *crossings {
 			c.arrived = append(c.arrived, at)
 		case Takes:
 			at.thread = b.thread(e.Thread).number
-			c.taken = append(c.taken, at)
+			c.taken[e.Value] = append(c.taken[e.Value], at)
 		case Sends:
 			c.sent = append(c.sent, at)
 		}
@@ -214,12 +227,10 @@ func (c *crossings) account(sum *[parts]time.Duration, s Span) {
 	}
 	from, to := c.arrived[came].at, c.sent[gone].at
 	sum[load] += from - s.Begin + s.End - to
-	for i := after(c.taken, from); i < len(c.taken) && c.taken[i].at < to; i++ {
-		if t := c.taken[i]; t.of == c.arrived[came].of {
-			c.b.queue(sum, t.thread, from, t.at)
-			from = t.at
-			break
-		}
+	taken := c.taken[c.arrived[came].of]
+	if i := after(taken, from); i < len(taken) && taken[i].at < to {
+		c.b.queue(sum, taken[i].thread, from, taken[i].at)
+		from = taken[i].at
 	}
 	c.together.add(sum, from, to)
 }

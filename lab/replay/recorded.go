@@ -38,8 +38,8 @@ const (
 // Bounds of a load's record.
 const (
 	mostRecorded = 2 << 20
-	mostOfOne    = 1000 // requests of an operation
-	longestLine  = 100  // bytes
+	mostOfOne    = 200 // requests of an operation
+	longestLine  = 100 // bytes
 )
 
 // ReadOperations reads what a load recorded. The first line names the clock of its times, monotonic or realtime. Each other line is one request: the

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
-	"sync"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,94 +26,81 @@ import (
 type requests struct {
 	*trace.Trace
 	unseen bool   // the guest is a virtual machine
-	record string // the file in which a load records them; "": no load does
+	record string // the file in which a load records them; "": none does
 
-	began, ahead time.Duration // began: by the monotonic clock; ahead: how far the realtime clock is ahead of it
+	began, ahead time.Duration // by the monotonic clock; how far the realtime clock is ahead of it
 	events       []replay.Event
-	full         bool  // no further events are kept
-	failed       error // why there is no timeline
-	stop         chan struct{}
-	reading      sync.WaitGroup
+	full         bool  // more came than the kernel keeps
+	failed       error // why the service's sockets cannot be watched
 }
 
-// Bounds of a timeline: how many events are kept, some 80 MB, and how often they are read. The kernel keeps a million between two readings.
-const (
-	mostEvents   = 2 << 20
-	readingEvery = time.Second
-)
+// mostEvents bounds a timeline. The kernel keeps as many of them until the trial is over, so that nothing is read while it is measured.
+const mostEvents = 1 << 20
 
-// requests starts to read the timeline of a trace.
+// requests lets a trace have a timeline.
 func (g guest) requests(of *trace.Trace, what crowd.Traced, pids []int) *requests {
-	r := &requests{Trace: of, unseen: g.unseen, began: trace.Clock(), ahead: leads(), stop: make(chan struct{})}
-	if what.Clock != nil {
-		if load, is := what.Clock.(guest); is {
-			if at, is := load.Guest.(interface{ Scratch() string }); is && what.Record != "" {
-				r.record = filepath.Join(at.Scratch(), what.Record)
-			}
+	r := &requests{Trace: of, unseen: g.unseen, began: trace.Clock(), ahead: leads()}
+	if load, is := what.Clock.(guest); is {
+		if at, is := load.Guest.(interface{ Scratch() string }); is && what.Record != "" {
+			r.record = filepath.Join(at.Scratch(), what.Record)
 		}
-		namespace, ports, err := proc.Listening(pids)
-		r.failed = errors.Join(err, of.Serves(namespace, ports))
 	}
-	if of.Watches() {
-		r.reading.Go(r.follow)
+	if what.Port == 0 || !of.Watches() {
+		return r
+	}
+	namespace, ports, err := proc.Listening(pids)
+	if slices.Contains(ports, uint16(what.Port)) { // others are for the service's own parts
+		ports = []uint16{uint16(what.Port)}
+	}
+	if r.failed = errors.Join(err, of.Serves(namespace, ports)); r.failed != nil {
+		r.failed = errors.Join(r.failed, of.EndTimeline())
 	}
 	return r
 }
 
-// leads is how far the realtime clock is ahead of the monotonic one.
-func leads() time.Duration {
-	before := trace.Clock()
-	now := time.Now().UnixNano()
-	return time.Duration(now) - (before+trace.Clock())/2
-}
-
-// follow reads the timeline at intervals until the trace stops.
-func (r *requests) follow() {
-	turn := time.NewTicker(readingEvery)
-	defer turn.Stop()
-	for {
-		select {
-		case <-r.stop:
-			r.read()
-			return
-		case <-turn.C:
-			r.read()
+// leads is how far the realtime clock is ahead of the monotonic one. Of several readings the one counts during which least time passed.
+func leads() (ahead time.Duration) {
+	least := time.Duration(math.MaxInt64)
+	for range 10 {
+		before := trace.Clock()
+		now := time.Now().UnixNano()
+		if took := trace.Clock() - before; took < least {
+			least, ahead = took, time.Duration(now)-before-took/2
 		}
 	}
-}
-
-// read reads the events since the last reading.
-func (r *requests) read() {
-	if r.full || r.failed != nil {
-		return
-	}
-	var unseen bool
-	if r.events, unseen, r.failed = r.Timeline(r.events, mostEvents); unseen || len(r.events) >= mostEvents {
-		r.full, r.failed = true, errors.Join(r.failed, r.EndTimeline())
-	}
+	return ahead
 }
 
 // Stop implements crowd.Tracing.
 func (r *requests) Stop() (*notebook.Trace, error) {
-	close(r.stop)
-	r.reading.Wait()
 	watched := r.Watches()
+	failed := r.failed
+	if watched && failed == nil {
+		failed = r.EndTimeline()
+		var unseen bool
+		var err error
+		r.events, unseen, err = r.Timeline(make([]replay.Event, 0, 1<<16), mostEvents)
+		r.full, failed = unseen || len(r.events) == mostEvents, errors.Join(failed, err)
+	}
 	p, err := r.Trace.Stop()
 	if err != nil {
 		return p, err
 	}
-	say := func(why *notebook.Message) {
-		if why != nil && p.Missing[notebook.TracerRequests] == nil {
-			p.Missing[notebook.TracerRequests] = why
-		}
-	}
+	why := notebook.ErrorMessage(failed)
 	switch {
 	case r.unseen:
-		say(notebook.Say("requests-in-vm"))
-	case r.failed != nil:
-		say(notebook.ErrorMessage(r.failed))
-	case watched:
-		say(r.divide(p))
+		why = notebook.Say("requests-in-vm")
+	case failed == nil && watched:
+		why = r.divide(p)
+	}
+	if why != nil && p.Missing[notebook.TracerRequests] == nil {
+		p.Missing[notebook.TracerRequests] = why
+	}
+	r.events = nil
+	// The account of the trial's time has no part for memory, which only a trace that looks at each thread tells from disks.
+	if m, is := p.Wall[notebook.WallMemory]; is {
+		p.Wall[notebook.WallBlock] += m
+		delete(p.Wall, notebook.WallMemory)
 	}
 	return p, nil
 }
@@ -123,11 +111,12 @@ func (r *requests) divide(p *notebook.Trace) (why *notebook.Message) {
 	if err != nil {
 		why = notebook.Say("load-record", "error", err)
 	}
-	if p.Requests = replay.Account(r.events, r.began, timed); p.Requests == nil {
-		return notebook.Say("no-requests-seen")
-	}
-	if r.full {
+	p.Requests = replay.Account(r.events, r.began, timed, !r.full)
+	switch {
+	case r.full && len(r.events) > 0:
 		return notebook.Say("requests-full", "seconds", (r.events[len(r.events)-1].At - r.events[0].At).Seconds())
+	case p.Requests == nil:
+		return notebook.Say("no-requests-seen")
 	}
 	return why
 }

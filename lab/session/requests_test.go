@@ -3,7 +3,6 @@
 package session
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/replay"
 	"tare/notebook"
 )
 
@@ -51,16 +51,22 @@ func TestWhatALoadLeaves(t *testing.T) {
 	}
 }
 
-// A record that cannot be used is said, and so is a service that was not asked over TCP.
+// What keeps the requests from being divided is said.
 func TestRequestsThatCannotBeDivided(t *testing.T) {
-	r := &requests{}
 	p := &notebook.Trace{}
-	if why := r.divide(p); !why.Equal(notebook.Say("no-requests-seen")) || p.Requests != nil {
-		t.Errorf("%v, %+v", why, p.Requests)
+	if why := (&requests{}).divide(p); !why.Equal(notebook.Say("no-requests-seen")) || p.Requests != nil {
+		t.Errorf("without any: %v, %+v", why, p.Requests)
 	}
-	if r := (&requests{record: fmt.Sprintf("/proc/%d/nowhere/requests", os.Getpid())}); r != nil {
-		if _, err := r.recorded(); err == nil {
-			t.Error("a folder that does not exist was read")
-		}
+	var events []replay.Event
+	for i := range 10 { // a timer's
+		at := time.Duration(i) * 100 * time.Millisecond
+		events = append(events, replay.Event{At: at, Kind: replay.Wakes, Thread: 1}, replay.Event{At: at, Kind: replay.Enters, Thread: 1, State: replay.Waits, Wait: notebook.WallSleep},
+			replay.Event{At: at + time.Millisecond, Kind: replay.Leaves, Thread: 1, State: replay.Waits})
+	}
+	if why := (&requests{events: events, record: "/nowhere/requests"}).divide(p); !why.Is("load-record") || p.Requests == nil || p.Requests.Of != notebook.RequestsWakes {
+		t.Errorf("without the load's record: %v, %+v", why, p.Requests)
+	}
+	if why := (&requests{events: events, full: true}).divide(p); !why.Equal(notebook.Say("requests-full", "seconds", 0.901)) {
+		t.Errorf("with a part of them: %v", why)
 	}
 }

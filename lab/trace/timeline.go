@@ -28,6 +28,7 @@ var _ = add(tracer{
 	name:     notebook.TracerRequests,
 	on:       onThreads,
 	hostOnly: true,
+	each:     true,
 	programs: []string{"switched"},
 })
 
@@ -39,10 +40,9 @@ func (k *Kit) settle() {
 		}
 		delete(k.missing, of)
 	}
-	delete(k.missing, Refaulting)
 }
 
-// timelineBytes is how much the kernel keeps of the timeline between two readings. A note takes 32 bytes.
+// timelineBytes is how much the kernel keeps of the timeline between two readings. A note takes 32 bytes with its header.
 const timelineBytes = 32 << 20
 
 // noteSize is the size of the struct note in bpf/timeline.c in bytes.

@@ -62,6 +62,7 @@ type tracer struct {
 	name     string
 	on       string // what its programs attach to, for people
 	hostOnly bool   // inside a guest it has nothing to observe
+	each     bool   // it observes only targets that say Each
 
 	programs []string // loaded in addition to those that follow the guest's threads
 	older    []string // loaded instead on a kernel that lacks their tracepoints
@@ -144,7 +145,7 @@ type Kit struct {
 // name is unknown.
 func Open(names []string) (*Kit, error) {
 	requests := slices.Contains(names, notebook.TracerRequests)
-	k, err := open(names, requests)
+	k, err := open(names, requests, false)
 	if err == nil && requests {
 		k.settle()
 	}
@@ -152,15 +153,15 @@ func Open(names []string) (*Kit, error) {
 }
 
 // OpenToWatch does the same for targets that say Each. Kit.Missing[Watching] says why the host does not support it.
-func OpenToWatch(names []string) (*Kit, error) { return open(names, true) }
+func OpenToWatch(names []string) (*Kit, error) { return open(names, true, true) }
 
-func open(names []string, watch bool) (*Kit, error) {
+func open(names []string, watch, refault bool) (*Kit, error) {
 	for _, n := range names {
 		if !slices.Contains(notebook.TracerNames, n) {
 			return nil, fmt.Errorf("unknown tracer %q; must be one of %s", n, strings.Join(notebook.TracerNames, ", "))
 		}
 	}
-	k := &Kit{tracers: named(names), missing: map[string]string{}, loaded: map[string][]string{}, watch: watch, refault: watch, serve: watch}
+	k := &Kit{tracers: named(names), missing: map[string]string{}, loaded: map[string][]string{}, watch: watch, refault: refault, serve: watch}
 	for _, t := range k.tracers {
 		if t.open != nil {
 			if err := t.open(t); err != nil {
@@ -268,6 +269,13 @@ func (k *Kit) loadWatching(spec *ebpf.CollectionSpec) {
 		return
 	}
 	// Each of the two may be what it refuses.
+	if !k.refault {
+		k.missing[Answering] = refusal("the tracepoints of sockets (Linux 6.3 or later)", err)
+		if k.serve = false; loads(spec, k.wanted()) != nil {
+			k.watch, k.missing[Watching] = false, refusal(onThreads, err)
+		}
+		return
+	}
 	k.serve = false
 	why := refusal("the tracepoints of sockets (Linux 6.3 or later)", err)
 	if err := loads(spec, k.wanted()); err == nil {
@@ -620,6 +628,9 @@ func (t *Trace) Stop() (*notebook.Trace, error) {
 		p.Missing[n] = notebook.Several(why)
 	}
 	for _, tr := range t.kit.tracers {
+		if tr.each && !t.each() {
+			continue
+		}
 		// A tracer that reads counters has read them, or Missing says which ones it could not read.
 		if t.missing[tr.name] == nil || tr.count != nil || t.reads[tr.name] != nil || t.running && t.kit.loaded[tr.name] != nil {
 			p.Looked = append(p.Looked, tr.name)

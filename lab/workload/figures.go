@@ -176,8 +176,8 @@ const (
 	RecordFile     = "requests"
 )
 
-// Times reports whether the metric is the time of operations that the command itself times: it prints a time and, among the secondary
-// metrics, its 99th percentile, p99.
+// Times reports whether the metric is the mean time of operations, such as requests, that the command or the load itself times: it prints a time
+// and, among the secondary metrics, its 99th percentile, p99.
 func (w *Workload) Times() bool {
 	return w.Metric.From+w.Metric.Match != "" && w.Metric.Unit == "s" && slices.ContainsFunc(w.Also, func(m Metric) bool { return m.Name == "p99" && m.Unit == "s" })
 }

@@ -13,7 +13,7 @@ import java.util.List;
 import org.apache.cassandra.stress.StressAction;
 
 public final class Timer {
-    private static final int MOST = 1 << 21; // operations that all timers of a run keep, about
+    private static final int MOST = 1 << 20; // operations that all timers of a run keep, about
     private static int room = 2 * MOST; // numbers for which there is room left
     private static final List<Timer> run = new ArrayList<>(); // the timers of the latest run
     private static volatile boolean used; // a timer of this run has timed something; a run makes all its timers before that
@@ -46,9 +46,9 @@ public final class Timer {
         sink.record(opType, intendedTimeNs, startTimeNs, now, rowCount, partitionCount, error);
         if (!used)
             used = true;
-        if (n == times.length && more(n))
+        if (!error && n == times.length && more(n))
             times = Arrays.copyOf(times, 2 * n);
-        if (n < times.length) {
+        if (!error && n < times.length) {
             times[n] = intendedTimeNs != 0 ? intendedTimeNs : startTimeNs;
             times[n + 1] = now;
             n += 2;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # load.sh ADDRESS PORT USERS PAGES THINK [RECORDING]: runs the measured load. It prints the result as one line of JSON, and why requests failed
-# on stderr. k6 sends no reports, does not listen on a port, and writes only its log.
+# on stderr. k6 sends no reports and does not listen on a port. It writes only to {scratch}.
 # If TARE_REQUESTS names a file, load.sh writes there when each request began and ended, and which requests belong to one page.
 set -u
 log=$TARE_SCRATCH/k6.log
