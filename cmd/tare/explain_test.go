@@ -278,8 +278,8 @@ const latencySource = `#define _GNU_SOURCE
 static double now(clockid_t c) { struct timespec t; clock_gettime(c, &t); return t.tv_sec + t.tv_nsec / 1e9; }
 int main(void) {
 	double sum = 0, most = 0, start = now(CLOCK_MONOTONIC);
-	for (int i = 0; i < 12; i++) {
-		double due = start + 0.3 * i;
+	for (int i = 0; i < 8; i++) {
+		double due = start + 0.5 * i;
 		struct timespec at = {(time_t)due, (long)((due - (time_t)due) * 1e9)};
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, 0);
 		for (double until = now(CLOCK_THREAD_CPUTIME_ID) + 0.045; now(CLOCK_THREAD_CPUTIME_ID) < until;)
@@ -289,12 +289,12 @@ int main(void) {
 		if (took > most)
 			most = took;
 	}
-	printf("{\"mean\": %.6f, \"p99\": %.6f}\n", sum / 12, most);
+	printf("{\"mean\": %.6f, \"p99\": %.6f}\n", sum / 8, most);
 }
 `
 
 // A command that times operations at a fixed rate takes as long everywhere. What is divided is its latency: 45 ms of CPU time on a fifth of a core,
-// which gives it 20 ms in 100 ms, are throttled for most of the time.
+// which gives it 20 ms in 100 ms, are throttled or wait for a core for most of the time: on a busy host, more of it for a core.
 func TestALatencyIsExplained(t *testing.T) {
 	h := newHost(t)
 	need(t, has("runc"), "runc")
@@ -322,7 +322,7 @@ design: {rounds: {floor: 2, cap: 2}, trials: 1, warmups: 0, timeout: 1m}
 		all += s.Seconds.Value
 		spent[s.Key] = s.Seconds.Value
 	}
-	if a.Of != "mean" || !(math.Abs(spent["remainder"]) < 0.1*all) || !(spent["throttled"] > 0.5*all) || !(math.Abs(spent["running"]-0.045) < 0.005) {
+	if a.Of != "mean" || !(math.Abs(spent["remainder"]) < 0.1*all) || !(spent["throttled"] > 0.02) || !(spent["throttled"]+spent["core"] > 0.5*all) || !(math.Abs(spent["running"]-0.045) < 0.005) {
 		t.Errorf("the account is of %q: %v of %v s", a.Of, spent, all)
 	}
 	if table := h.must("explain", "R"); !strings.Contains(table, "its latency is") {

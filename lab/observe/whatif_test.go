@@ -151,6 +151,13 @@ func TestWhatIf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	asleep, seconds := 0.0, 0.0
+	for _, slice := range o.Slices {
+		asleep, seconds = asleep+slice.Wall[notebook.WallSleep], seconds+slice.Seconds
+	}
+	if asleep < 0.1*seconds {
+		t.Skipf("the host is so busy that the service slept for %.1f of %.1f s: it sleeps for half of the time if it gets its CPU time, and is timed from when it wakes", asleep, seconds)
+	}
 	r := o.Replay
 	if r == nil || r.Of != notebook.ReplayedWakes || r.N < fewestTimed || !(r.Seen.Mean.Seconds > 0.02) {
 		t.Fatalf("%+v, notes %v", r, o.Said)
