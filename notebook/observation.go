@@ -24,8 +24,8 @@ var ObservedWalls = []string{WallUser, WallSystem, WallStolen, WallThrottled, Wa
 
 // Observation is what was seen of something that runs on the host, whoever started it, for a time (tare observe).
 type Observation struct {
-	Format  int            `json:"format"` // ObservationFormat
-	At      time.Time      `json:"at"`
+	Format  int            `json:"format"`  // ObservationFormat
+	At      time.Time      `json:"at"`      // when the observation began
 	Seconds float64        `json:"seconds"` // how long
 	Target  ObservedTarget `json:"target"`
 	Ended   bool           `json:"ended,omitempty"`       // the target ended before the time was over

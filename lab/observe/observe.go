@@ -88,7 +88,7 @@ func Watch(ctx context.Context, target *live.Target, options Options) (_ *notebo
 		return nil, fmt.Errorf("--for %v: must be at most %v; --watch observes again and again", options.For, most)
 	}
 	w := &watch{target: target, options: options}
-	w.o = &notebook.Observation{Format: notebook.ObservationFormat, At: time.Now(), Figures: map[string]float64{}, Threads: []notebook.ObservedThreads{},
+	w.o = &notebook.Observation{Format: notebook.ObservationFormat, Figures: map[string]float64{}, Threads: []notebook.ObservedThreads{},
 		Ahead: []notebook.ObservedAhead{}, Runtimes: []notebook.ObservedRuntime{}, Said: []*notebook.Message{}}
 	w.o.Target = notebook.ObservedTarget{Name: target.Name, Kind: target.Kind, ID: target.ID, Cgroup: target.Dir}
 	if _, err := w.all(); err != nil {
@@ -107,6 +107,7 @@ func Watch(ctx context.Context, target *live.Target, options Options) (_ *notebo
 	if w.of, err = w.begin(); err != nil {
 		return nil, err
 	}
+	w.o.At = time.Now() // loading the programs takes many seconds in an emulated VM
 	defer func() { err = errors.Join(err, w.of.close()) }()
 	if err := w.baseline(); err != nil {
 		return nil, err

@@ -296,6 +296,24 @@ func TestThrottledByItsLimit(t *testing.T) {
 	}
 }
 
+// An observation begins when the programs are loaded, not when Tare begins to load them.
+func TestWhenItBegan(t *testing.T) {
+	s := serve(t, nil, nil, "burst", "1", "1", "100")
+	target, err := live.Find(t.Context(), strconv.Itoa(s.pid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	called := time.Now()
+	var began time.Time
+	o, err := Watch(t.Context(), target, Options{For: time.Second, Began: func() { began = time.Now() }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if half := called.Add(began.Sub(called) / 2); o.At.Before(half) || o.At.After(began) {
+		t.Errorf("it began %v after the call, and says %v", began.Sub(called), o.At.Sub(called))
+	}
+}
+
 // One that wants a core which four neighbours want too waits behind them, and they are named. The kernel counts its wait in schedstat.
 func TestStarvedByNeighbours(t *testing.T) {
 	cpus := lastCPU(t)
