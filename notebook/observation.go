@@ -170,7 +170,7 @@ type ObservedCost struct {
 
 // ObservedReplay is what a replay of the target's timeline predicts for other limits and CPUs.
 type ObservedReplay struct {
-	Of      string        `json:"of"`      // what is timed: ReplayedRequests or ReplayedWakes
+	Of      string        `json:"of"`      // what is timed: RequestsServed or RequestsWakes
 	N       int           `json:"n"`       // how many
 	Seconds float64       `json:"seconds"` // of the timeline, from the beginning of the observation
 	Seen    ObservedTimes `json:"seen"`    // as they were measured
@@ -188,7 +188,7 @@ const (
 // RequestWalls has the keys of Requests, in the order of reports.
 var RequestWalls = []string{WallUser, WallThrottled, WallCore, RequestQueued, WallBlock, WallMemory, WallNetwork, WallFutex, WallSleep, WallOther, RequestLoad}
 
-// Kinds of Requests.
+// Kinds of Requests. An ObservedReplay times those of the first kind or of the last.
 const (
 	RequestsServed = "requests"   // seen at a service's sockets: from when a request reaches one until the kernel has the last byte of the answer
 	RequestsTimed  = "operations" // timed by the load, from when it sent a request, or should have, until it had the answer
@@ -210,12 +210,6 @@ type Requests struct {
 	// service is divided as all threads of the service spent it.
 	ByAll bool `json:"by_all,omitempty"`
 }
-
-// What an ObservedReplay times.
-const (
-	ReplayedRequests = "requests" // from when a request reaches a TCP socket on which the target serves until the last byte of its answer is given to the kernel
-	ReplayedWakes    = "wakes"    // from when a timer or the network wakes a thread until it waits for one of these again
-)
 
 // UsualPeriodS is the period of a CPU limit unless somebody sets another one, in seconds.
 const UsualPeriodS = 0.1

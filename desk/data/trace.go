@@ -191,15 +191,24 @@ func (t *tracing) trial(cell *Cell, n *notebook.Trial) {
 
 // requests adds a trial's account of its requests; nil: it has none.
 func (t *tracing) requests(c *TracedCell, r *notebook.Requests) {
-	if r == nil || r.N <= 0 || t.Requests.Of != "" && t.Requests.Of != cmp.Or(r.Of, notebook.RequestsServed) || !t.tame(slices.Collect(maps.Values(r.Mean))...) || !t.tame(slices.Collect(maps.Values(r.P50))...) || !t.tame(slices.Collect(maps.Values(r.P99))...) {
+	if r == nil || r.N <= 0 {
 		return
+	}
+	of := cmp.Or(r.Of, notebook.RequestsServed)
+	if t.Requests.Of != "" && t.Requests.Of != of {
+		return
+	}
+	for _, account := range []map[string]float64{r.Mean, r.P50, r.P99} {
+		if !t.tame(slices.Collect(maps.Values(account))...) {
+			return
+		}
 	}
 	c.Mean.add(r.Mean)
 	c.P50.add(r.P50)
 	if len(r.P99) > 0 {
 		c.P99.add(r.P99)
 	}
-	t.Requests.Of = cmp.Or(r.Of, notebook.RequestsServed)
+	t.Requests.Of = of
 	t.Requests.N = more(t.Requests.N, int64(r.N))
 	if r.ByAll {
 		t.Requests.ByAll++

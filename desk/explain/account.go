@@ -461,7 +461,7 @@ func (b *book) incomplete(a *Account) {
 		}
 	}
 	if a.Of != OfElapsed {
-		b.ofRequests(a)
+		ofRequests(a)
 		return
 	}
 	if !a.Coarse && x.Walls.N > 0 {

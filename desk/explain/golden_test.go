@@ -63,17 +63,20 @@ var scenes = []struct {
 		}
 		return l
 	}},
-	{"requests", 0, false, func() *lab {
-		l := newLab().add("bm", one, wall{notebook.WallUser: 1, notebook.WallNetwork: 4}).add("Docker with --cpus at", one, wall{notebook.WallUser: 1.3, notebook.WallNetwork: 3.7})
-		l.study.Metrics["cpu"], l.study.Explain = notebook.Metric{Name: "response time", Unit: "s"}, notebook.DeepTracers
-		l.study.Also = map[string][]notebook.Metric{"cpu": {{Name: "p99", Unit: "s"}}}
-		l.edit = requests
-		return l
-	}},
+	{"requests", 0, false, asked},
 	{"one-round", 80, false, func() *lab { l := quick(); l.rounds = 1; return l }},
 	{"no-bm", 80, false, func() *lab {
 		return newLab().add("Docker with --cpus at", one, wall{notebook.WallUser: 2, notebook.WallThrottled: 0.5}).add("cn docker pinned", one, wall{notebook.WallUser: 2})
 	}},
+}
+
+// asked is a service whose requests were divided.
+func asked() *lab {
+	l := newLab().add("bm", one, wall{notebook.WallUser: 1, notebook.WallNetwork: 4}).add("Docker with --cpus at", one, wall{notebook.WallUser: 1.3, notebook.WallNetwork: 3.7})
+	l.study.Metrics["cpu"], l.study.Explain = notebook.Metric{Name: "response time", Unit: "s"}, notebook.DeepTracers
+	l.study.Also = map[string][]notebook.Metric{"cpu": {{Name: "p99", Unit: "s"}}}
+	l.edit = requests
+	return l
 }
 
 // requests makes a trial one of a service whose requests were divided, in ms.
@@ -132,41 +135,36 @@ func TestGolden(t *testing.T) {
 
 // The JSON of an account of requests says what they are, and what slow ones waited for.
 func TestRequestsInJSON(t *testing.T) {
-	for _, c := range scenes {
-		if c.name != "requests" {
-			continue
-		}
-		var js bytes.Buffer
-		if err := export.Accounts(&js, read(t, c.lab().write(t))); err != nil {
-			t.Fatal(err)
-		}
-		var all struct {
-			Accounts []struct {
-				Of       string
-				Requests struct {
-					Of    string
-					N     int64
-					ByAll int `json:"by_all_trials"`
-				}
-				Slow *struct {
-					Seconds struct{ Value float64 }
-					Parts   []struct{ Key string }
-				}
+	var js bytes.Buffer
+	if err := export.Accounts(&js, read(t, asked().write(t))); err != nil {
+		t.Fatal(err)
+	}
+	var all struct {
+		Accounts []struct {
+			Of       string
+			Requests struct {
+				Of    string
+				N     int64
+				ByAll int `json:"by_all_trials"`
+			}
+			Slow *struct {
+				Seconds struct{ Value float64 }
+				Parts   []struct{ Key string }
 			}
 		}
-		if err := json.Unmarshal(js.Bytes(), &all); err != nil {
-			t.Fatal(err)
+	}
+	if err := json.Unmarshal(js.Bytes(), &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Accounts) != 4 {
+		t.Fatalf("%d accounts", len(all.Accounts))
+	}
+	for i, a := range all.Accounts {
+		if of := []string{"mean", "p99"}[i%2]; a.Of != of || a.Requests.Of != notebook.RequestsTimed || a.Requests.N != 80000 || a.Requests.ByAll != 16 {
+			t.Errorf("%s: %+v", of, a)
 		}
-		if len(all.Accounts) != 4 {
-			t.Fatalf("%d accounts", len(all.Accounts))
-		}
-		for i, a := range all.Accounts {
-			if of := []string{"mean", "p99"}[i%2]; a.Of != of || a.Requests.Of != notebook.RequestsTimed || a.Requests.N != 80000 || a.Requests.ByAll != 16 {
-				t.Errorf("%s: %+v", of, a)
-			}
-			if slow := a.Of == "p99"; slow != (a.Slow != nil) || slow && (a.Slow.Seconds.Value < 0.01 || len(a.Slow.Parts) != len(notebook.RequestWalls)) {
-				t.Errorf("%s: slow %+v", a.Of, a.Slow)
-			}
+		if slow := a.Of == "p99"; slow != (a.Slow != nil) || slow && (a.Slow.Seconds.Value < 0.01 || len(a.Slow.Parts) != len(notebook.RequestWalls)) {
+			t.Errorf("%s: slow %+v", a.Of, a.Slow)
 		}
 	}
 }

@@ -118,12 +118,12 @@ func alike(of string, share float64) bool {
 
 // views lists the times of a row that can be divided.
 func (b *book) views(r *data.Row) []view {
-	var value, divided []float64
-	tail := slices.ContainsFunc(r.Secondary, func(m data.Secondary) bool { return m.Metric.Name == p99 && m.Metric.Unit == "s" })
-	if !tail || r.Metric.Unit != "s" { // the metric is not the time of an operation
+	percentile := slices.ContainsFunc(r.Secondary, func(m data.Secondary) bool { return m.Metric.Name == p99 && m.Metric.Unit == "s" })
+	if !percentile || r.Metric.Unit != "s" { // the metric is not the time of an operation
 		return []view{ofElapsed}
 	}
-	tail = false
+	var value, divided []float64
+	tail := false
 	for _, c := range b.cells(r, traced) {
 		if c.Traced.Mean != nil {
 			value, divided = append(value, c.Traced.Value.Mean()), append(divided, sum(fineRequests, c.Traced.Mean))
@@ -151,7 +151,7 @@ func (b *book) slow(a *Account, cells []*data.Cell) {
 }
 
 // ofRequests adds the caveats of an account of requests.
-func (b *book) ofRequests(a *Account) {
+func ofRequests(a *Account) {
 	of := a.Row.Trace.Requests
 	if a.Of == OfP99 {
 		return // the account of the mean says so

@@ -35,7 +35,7 @@ func times(mean, p99 float64) notebook.ObservedTimes {
 }
 
 func replayed(changes []notebook.ObservedChange) *notebook.ObservedReplay {
-	return &notebook.ObservedReplay{Of: notebook.ReplayedRequests, N: 1234, Seconds: 60, Seen: times(0.0701, 0.0895), Checked: times(0.0692, 0.088), Changes: changes}
+	return &notebook.ObservedReplay{Of: notebook.RequestsServed, N: 1234, Seconds: 60, Seen: times(0.0701, 0.0895), Checked: times(0.0692, 0.088), Changes: changes}
 }
 
 // What people read of a target that is held back, in each way, and of one that is idle.
@@ -84,7 +84,7 @@ func TestObservation(t *testing.T) {
 		"observed-no-gain.txt": func(o *notebook.Observation) {
 			o.Quota = &notebook.ObservedQuota{Cgroup: "/sys/fs/cgroup/docker/0a", Version: 2, Cores: 1, PeriodS: 0.1, Periods: 600}
 			o.Replay = replayed([]notebook.ObservedChange{{CPUs: 2, Times: times(0.07, 0.0891)}, {CPUs: 1, Times: times(0.12, 0.124)}})
-			o.Replay.Of = notebook.ReplayedWakes
+			o.Replay.Of = notebook.RequestsWakes
 			o.Requests = &notebook.Requests{N: 12, Median: 0.061, Tail: 0.0895, Mean: map[string]float64{notebook.WallUser: 0.05}, P50: map[string]float64{notebook.WallUser: 0.05}}
 			o.Said = []*notebook.Message{notebook.Say("timeline-full", "seconds", 41.52)}
 		},

@@ -66,7 +66,7 @@ func RequestsOf(r *notebook.Requests) string {
 
 // replayedOf names what a replay times.
 func replayedOf(r *notebook.ObservedReplay) string {
-	if r.Of == notebook.ReplayedRequests {
+	if r.Of == notebook.RequestsServed {
 		return Count(r.N, "request")
 	}
 	return Count(r.N, "wakeup")
@@ -74,7 +74,7 @@ func replayedOf(r *notebook.ObservedReplay) string {
 
 // replayedKind names what a replay times, without how many.
 func replayedKind(r *notebook.ObservedReplay) string {
-	if r.Of == notebook.ReplayedRequests {
+	if r.Of == notebook.RequestsServed {
 		return "requests"
 	}
 	return "wakeups"
@@ -83,7 +83,7 @@ func replayedKind(r *notebook.ObservedReplay) string {
 // Replayed says what was replayed, as the head of the table of changes.
 func Replayed(r *notebook.ObservedReplay) string {
 	what := "from arrival at the socket to the end of the answer"
-	if r.Of == notebook.ReplayedWakes {
+	if r.Of == notebook.RequestsWakes {
 		what = "from when a timer or the network wakes a thread until it waits for one again"
 	}
 	return fmt.Sprintf("What a change would gain: %s, timed %s", replayedOf(r), what)

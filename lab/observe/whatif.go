@@ -86,9 +86,9 @@ func (e *events) whatIf(ctx context.Context, o *notebook.Observation) error {
 	}
 	phases := work.Phases(now.replayed(o.Target.HostCPUs), kernel)
 	seen, checked := work.Measured(), work.Predict(now.replayed(o.Target.HostCPUs), phases, kernel)
-	o.Replay = &notebook.ObservedReplay{Of: notebook.ReplayedWakes, N: work.Spans(), Seconds: work.Seconds, Seen: times(seen), Checked: times(checked), Changes: []notebook.ObservedChange{}}
+	o.Replay = &notebook.ObservedReplay{Of: notebook.RequestsWakes, N: work.Spans(), Seconds: work.Seconds, Seen: times(seen), Checked: times(checked), Changes: []notebook.ObservedChange{}}
 	if work.Requests {
-		o.Replay.Of = notebook.ReplayedRequests
+		o.Replay.Of = notebook.RequestsServed
 	}
 	off := replay.Off(seen, checked)
 	if !(off.Mean <= mostReplayOff.Mean && off.P99 <= mostReplayOff.P99) {

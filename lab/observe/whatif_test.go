@@ -127,7 +127,7 @@ func TestRequestsSeen(t *testing.T) {
 	if client := sum / n; parts > client || parts < 0.0029 {
 		t.Errorf("a request took %.5f s, the client says %.5f s: %v", parts, client, a.Mean)
 	}
-	if o.Replay == nil || o.Replay.Of != notebook.ReplayedRequests || o.Replay.N != n || math.Abs(o.Replay.Seen.Mean.Seconds-parts) > 1e-6 {
+	if o.Replay == nil || o.Replay.Of != notebook.RequestsServed || o.Replay.N != n || math.Abs(o.Replay.Seen.Mean.Seconds-parts) > 1e-6 {
 		t.Errorf("replayed %+v, notes %v", o.Replay, o.Said)
 	}
 }
@@ -159,7 +159,7 @@ func TestWhatIf(t *testing.T) {
 		t.Skipf("the host is so busy that the service slept for %.1f of %.1f s: it sleeps for half of the time if it gets its CPU time, and is timed from when it wakes", asleep, seconds)
 	}
 	r := o.Replay
-	if r == nil || r.Of != notebook.ReplayedWakes || r.N < fewestTimed || !(r.Seen.Mean.Seconds > 0.02) {
+	if r == nil || r.Of != notebook.RequestsWakes || r.N < fewestTimed || !(r.Seen.Mean.Seconds > 0.02) {
 		t.Fatalf("%+v, notes %v", r, o.Said)
 	}
 	if slices.ContainsFunc(o.Said, func(m *notebook.Message) bool { return m.Code == "replay-off" }) {

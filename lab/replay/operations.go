@@ -46,53 +46,57 @@ const off = 50 * time.Microsecond
 // mostlyFound is the least share of requests whose serving thread must be known.
 const mostlyFound = 0.95
 
-// operations divides the time of what the load timed, as far as the timeline goes.
-func (b *builder) operations(events []Event, timed []Operation, whole bool) *notebook.Requests {
-	var all [][]asked
-	var some []*asked
-	end := time.Duration(math.MaxInt64) // when the first of those began that the timeline does not have to their ends: no slower one is left out
+// operation is an Operation by the time of the builder.
+type operation struct {
+	Span
+	requests []asked
+}
+
+// within returns the operations that the timeline covers. If it ends before the load, those count that began before the first one that it does not
+// have to its end, so that it leaves out no slower ones.
+func (b *builder) within(timed []Operation, whole bool) (all []operation) {
+	end := time.Duration(math.MaxInt64)
 	for i := range timed {
-		if o := timed[i].span(); !whole && o.End-b.w.began > b.now {
-			end = min(end, o.Begin)
+		if s := timed[i].span(); !whole && s.End-b.w.began > b.now {
+			end = min(end, s.Begin)
 		}
 	}
 	for i := range timed {
-		if o := timed[i].span(); o.Begin < b.w.began || o.Begin >= end {
+		s := timed[i].span()
+		if s.Begin < b.w.began || s.Begin >= end {
 			continue
 		}
-		var of []asked
+		o := operation{Span: s.since(b.w.began)}
 		for _, r := range timed[i].Requests {
-			of = append(of, asked{Span: Span{r.Begin - b.w.began, r.End - b.w.began}})
+			o.requests = append(o.requests, asked{Span: r.since(b.w.began)})
 		}
-		all = append(all, of)
+		all = append(all, o)
 	}
-	for _, of := range all {
-		for i := range of {
-			some = append(some, &of[i])
-		}
-	}
+	return all
+}
+
+// operations divides the time of what the load timed, as far as the timeline goes.
+func (b *builder) operations(events []Event, timed []Operation, whole bool) *notebook.Requests {
+	all := b.within(timed, whole)
 	if len(all) == 0 {
 		return nil
+	}
+	slices.SortStableFunc(all, func(x, y operation) int { return cmp.Compare(x.took(), y.took()) })
+	var some []*asked
+	seconds := make([]float64, len(all))
+	for i, o := range all {
+		seconds[i] = o.took().Seconds()
+		for j := range o.requests {
+			some = append(some, &o.requests[j])
+		}
 	}
 	byAll := peak(some) > len(b.open) || float64(b.find(some)) < mostlyFound*float64(len(some))
 	var c *crossings
 	if byAll || slices.ContainsFunc(some, func(a *asked) bool { return a.served == nil }) {
 		c = b.crossings(events)
 	}
-	took := func(of []asked) time.Duration {
-		o := Operation{}
-		for _, a := range of {
-			o.Requests = append(o.Requests, a.Span)
-		}
-		return o.span().End - o.span().Begin
-	}
-	slices.SortStableFunc(all, func(x, y []asked) int { return cmp.Compare(took(x), took(y)) })
-	seconds := make([]float64, len(all))
-	for i, of := range all {
-		seconds[i] = took(of).Seconds()
-	}
 	a := divide(notebook.RequestsTimed, seconds, func(i int) (sum [parts]time.Duration) {
-		path(all[i], &sum, func(a *asked) {
+		all[i].path(&sum, func(a *asked) {
 			if a.served == nil || byAll {
 				c.account(&sum, a.Span)
 				return
@@ -100,7 +104,7 @@ func (b *builder) operations(events []Event, timed []Operation, whole bool) *not
 			for d, took := range b.account(*a.served) {
 				sum[d] += took
 			}
-			sum[load] += a.End - a.Begin - (a.served.done - a.served.arrived)
+			sum[load] += a.took() - (a.served.done - a.served.arrived)
 		})
 		return sum
 	})
@@ -129,20 +133,17 @@ func peak(some []*asked) (most int) {
 
 // path goes back from the end of an operation to the request that ended last. From the beginning of that request, it goes back to the last one that had
 // ended by then, and so on. The time between these requests is the load's.
-func path(of []asked, sum *[parts]time.Duration, divide func(*asked)) {
-	at, first := time.Duration(0), time.Duration(math.MaxInt64)
-	for _, a := range of {
-		at, first = max(at, a.End), min(first, a.Begin)
-	}
+func (o *operation) path(sum *[parts]time.Duration, divide func(*asked)) {
+	at := o.End
 	for {
 		var last *asked
-		for i := range of {
-			if a := &of[i]; a.End <= at && (last == nil || a.End > last.End) && a.Begin < a.End {
+		for i := range o.requests {
+			if a := &o.requests[i]; a.End <= at && (last == nil || a.End > last.End) && a.Begin < a.End {
 				last = a
 			}
 		}
 		if last == nil {
-			sum[load] += max(0, at-first)
+			sum[load] += max(0, at-o.Begin)
 			return
 		}
 		sum[load] += at - last.End
@@ -222,7 +223,7 @@ func after(all []crossing, at time.Duration) int {
 func (c *crossings) account(sum *[parts]time.Duration, s Span) {
 	came, gone := after(c.arrived, s.Begin), after(c.sent, s.End+1)-1
 	if came == len(c.arrived) || gone < 0 || c.sent[gone].at <= c.arrived[came].at {
-		sum[load] += s.End - s.Begin
+		sum[load] += s.took()
 		return
 	}
 	from, to := c.arrived[came].at, c.sent[gone].at

@@ -15,6 +15,12 @@ import (
 // Span is a time between two moments of the monotonic clock.
 type Span struct{ Begin, End time.Duration }
 
+// took is how long it was.
+func (s Span) took() time.Duration { return s.End - s.Begin }
+
+// since is the span by the time since a moment.
+func (s Span) since(at time.Duration) Span { return Span{s.Begin - at, s.End - at} }
+
 // Operation is what a load timed: one request, or the requests of a web page.
 type Operation struct{ Requests []Span }
 

@@ -145,23 +145,32 @@ type Kit struct {
 // name is unknown.
 func Open(names []string) (*Kit, error) {
 	requests := slices.Contains(names, notebook.TracerRequests)
-	k, err := open(names, requests, false)
-	if err == nil && requests {
+	k := &Kit{watch: requests, serve: requests}
+	if err := k.open(names); err != nil {
+		return nil, err
+	}
+	if requests {
 		k.settle()
 	}
-	return k, err
+	return k, nil
 }
 
 // OpenToWatch does the same for targets that say Each. Kit.Missing[Watching] says why the host does not support it.
-func OpenToWatch(names []string) (*Kit, error) { return open(names, true, true) }
+func OpenToWatch(names []string) (*Kit, error) {
+	k := &Kit{watch: true, serve: true, refault: true}
+	if err := k.open(names); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
 
-func open(names []string, watch, refault bool) (*Kit, error) {
+func (k *Kit) open(names []string) error {
 	for _, n := range names {
 		if !slices.Contains(notebook.TracerNames, n) {
-			return nil, fmt.Errorf("unknown tracer %q; must be one of %s", n, strings.Join(notebook.TracerNames, ", "))
+			return fmt.Errorf("unknown tracer %q; must be one of %s", n, strings.Join(notebook.TracerNames, ", "))
 		}
 	}
-	k := &Kit{tracers: named(names), missing: map[string]string{}, loaded: map[string][]string{}, watch: watch, refault: refault, serve: watch}
+	k.tracers, k.missing, k.loaded = named(names), map[string]string{}, map[string][]string{}
 	for _, t := range k.tracers {
 		if t.open != nil {
 			if err := t.open(t); err != nil {
@@ -172,7 +181,7 @@ func open(names []string, watch, refault bool) (*Kit, error) {
 	if slices.ContainsFunc(k.tracers, func(t *tracer) bool { return t.programs != nil }) {
 		k.load()
 	}
-	return k, nil
+	return nil
 }
 
 // Missing says, by tracer, what this host does not support of it, and why.
@@ -268,27 +277,24 @@ func (k *Kit) loadWatching(spec *ebpf.CollectionSpec) {
 	if err == nil {
 		return
 	}
-	// Each of the two may be what it refuses.
-	if !k.refault {
-		k.missing[Answering] = refusal("the tracepoints of sockets (Linux 6.3 or later)", err)
-		if k.serve = false; loads(spec, k.wanted()) != nil {
-			k.watch, k.missing[Watching] = false, refusal(onThreads, err)
+	unserved, uncached := refusal("the tracepoints of sockets (Linux 6.3 or later)", err), refusal("the page cache's tracepoints", err)
+	wanted := k.refault
+	for _, without := range []struct{ serve, refault bool }{{serve: true}, {refault: true}, {serve: true, refault: true}} {
+		if without.refault && !wanted {
+			continue
 		}
-		return
+		k.serve, k.refault = !without.serve, wanted && !without.refault
+		if err = loads(spec, k.wanted()); err == nil {
+			break
+		}
 	}
-	k.serve = false
-	why := refusal("the tracepoints of sockets (Linux 6.3 or later)", err)
-	if err := loads(spec, k.wanted()); err == nil {
-		k.missing[Answering] = why
-		return
+	if !k.serve {
+		k.missing[Answering] = unserved
 	}
-	k.refault, k.missing[Refaulting] = false, refusal("the page cache's tracepoints", err)
-	k.serve = true
-	if err := loads(spec, k.wanted()); err == nil {
-		return
+	if wanted && !k.refault {
+		k.missing[Refaulting] = uncached
 	}
-	k.serve, k.missing[Answering] = false, why
-	if err := loads(spec, k.wanted()); err != nil {
+	if err != nil {
 		k.watch, k.missing[Watching] = false, refusal(onThreads, err)
 	}
 }
