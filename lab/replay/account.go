@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -156,14 +157,17 @@ func (b *builder) accounts() *notebook.Requests {
 func divide(of string, took []float64, divided func(i int) [parts]time.Duration) *notebook.Requests {
 	var sums [][parts]time.Duration
 	some := min(mostDivided, len(took))
+	times := make([]float64, some)
 	for n := range some { // evenly by their time
-		sums = append(sums, divided(n*len(took)/some))
+		i := n * len(took) / some
+		times[n], sums = took[i], append(sums, divided(i))
 	}
-	all := &notebook.Requests{Of: of, N: len(took), Mean: mean(sums), P50: mean(around(sums, around50))}
-	all.Median = stats.Quantile(took, 0.5)
-	all.Tail = stats.Quantile(took, tail)
+	all := &notebook.Requests{Of: of, N: len(took), Mean: mean(sums), Median: stats.Quantile(took, 0.5), Tail: stats.Quantile(took, tail)}
+	from, to := about(times, around50, all.Median)
+	all.P50 = mean(sums[from:to])
 	if len(took) >= fewestAround99 {
-		all.P99 = mean(around(sums, around99))
+		from, to = about(times, around99, all.Tail)
+		all.P99 = mean(sums[from:to])
 	}
 	return all
 }
@@ -171,10 +175,28 @@ func divide(of string, took []float64, divided func(i int) [parts]time.Duration)
 // mostDivided is how many requests are divided. Many at once on one thread take long.
 const mostDivided = 4000
 
-// around are the sums of the requests between two quantiles; they are in the order of their times.
-func around(sums [][parts]time.Duration, of [2]float64) [][parts]time.Duration {
-	n := float64(len(sums))
-	return sums[int(of[0]*n):max(int(of[0]*n)+1, int(of[1]*n))]
+// about are the requests between two quantiles, of which it leaves out the slowest or the fastest until their mean is as near as can be to a value. In a
+// long tail the slowest of them would otherwise make the mean much larger. times are in order.
+func about(times []float64, of [2]float64, value float64) (from, to int) {
+	n := float64(len(times))
+	from = int(of[0] * n)
+	to = max(from+1, int(of[1]*n))
+	sum := 0.0
+	for _, t := range times[from:to] {
+		sum += t
+	}
+	off := func(sum float64, n int) float64 { return math.Abs(sum/float64(n) - value) }
+	for to-from > 1 {
+		left, by := sum-times[from], 1
+		if sum > value*float64(to-from) {
+			left, by = sum-times[to-1], 0
+		}
+		if off(left, to-from-1) >= off(sum, to-from) {
+			break
+		}
+		sum, from, to = left, from+by, to-1+by
+	}
+	return from, to
 }
 
 // mean is the mean of sums, in seconds by part.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tare/notebook"
+	"tare/stats"
 )
 
 // serves is a request on a connection: it comes, waits until the thread is told, and is answered after so much work.
@@ -178,4 +179,36 @@ func FuzzOperations(f *testing.F) {
 			t.Errorf("%d of %v operations, %v s of %v s: %+v", a.N, of, sum, all/of, a)
 		}
 	})
+}
+
+// The requests that stand for a percentile have it as their mean, even in a long tail.
+func TestRequestsAboutAPercentile(t *testing.T) {
+	long := make([]float64, 1000)
+	for i := range long {
+		long[i] = 1 / (1 - float64(i)/1001) // the 99th percentile is 100, the slowest is 1000
+	}
+	for _, c := range []struct {
+		times []float64
+		of    [2]float64
+		value float64
+	}{
+		{long, around99, stats.Quantile(long, 0.99)},
+		{long, around50, stats.Quantile(long, 0.5)},
+		{slices.Repeat([]float64{3}, 600), around99, 3},
+		{[]float64{1}, around50, 1},
+		{[]float64{1, 2}, around50, 1.5},
+	} {
+		from, to := about(c.times, c.of, c.value)
+		n := float64(len(c.times))
+		if from < int(c.of[0]*n) || to > max(int(c.of[1]*n), from+1) || to <= from {
+			t.Fatalf("about %g: requests %d to %d of %g", c.value, from, to, n)
+		}
+		sum := 0.0
+		for _, v := range c.times[from:to] {
+			sum += v
+		}
+		if got := sum / float64(to-from); n > 100 && math.Abs(got/c.value-1) > 0.03 {
+			t.Errorf("about %g: %d requests with a mean of %g", c.value, to-from, got)
+		}
+	}
 }
