@@ -31,6 +31,7 @@ type Observation struct {
 	Ended   bool           `json:"ended,omitempty"`       // the target ended before the time was over
 	Cut     bool           `json:"interrupted,omitempty"` // a user interrupted the observation
 	Stopped int            `json:"stopped,omitempty"`     // processes that a signal or a debugger had stopped at the end
+	Paused  bool           `json:"paused,omitempty"`      // its cgroup was frozen at the end, as by docker pause
 
 	Tier    int               `json:"tier"`    // TierEvents: from every switch of its threads; TierCounters: from what the kernel counts anyway
 	Slices  []ObservedSlice   `json:"slices"`  // parts of the time, as long as each other, in order; the last may be shorter

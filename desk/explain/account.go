@@ -55,8 +55,13 @@ func From(s *data.Summary) (*Accounts, error) {
 	a := (&book{s}).accounts()
 	if len(a.Accounts) == 0 {
 		var dirs []string
+		n := 0
 		for _, f := range s.Folders {
 			dirs = append(dirs, f.Dir)
+			n += f.Trials
+		}
+		if n == 0 {
+			return nil, fmt.Errorf("%s: %w, and no others either: the command that made the folder goes on if it is repeated", strings.Join(dirs, ", "), ErrNone)
 		}
 		return nil, fmt.Errorf("%s: %w: run the study with --explain, `tare run STUDY --explain --out DIR`, and name that folder", strings.Join(dirs, ", "), ErrNone)
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -305,6 +307,12 @@ func TestRefuses(t *testing.T) {
 	dir := l.write(t)
 	_, err := readAll(dir)
 	if !errors.Is(err, explain.ErrNone) || !strings.Contains(err.Error(), "--explain") || strings.Contains(err.Error(), "\n") {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "trials.jsonl"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readAll(dir); !errors.Is(err, explain.ErrNone) || !strings.Contains(err.Error(), "goes on if it is repeated") {
 		t.Error(err)
 	}
 	if _, err := readAll(t.TempDir()); err == nil || !strings.Contains(err.Error(), "is not a results folder") {

@@ -221,7 +221,7 @@ func Slow(a *explain.Account) string {
 		s += " (" + between(a.Slow) + ")"
 	}
 	s += " longer than median ones"
-	if on := largest(a.SlowOn); len(on) > 0 {
+	if on := largest(a.SlowOn); len(on) > 0 && a.Slow.Low > 0 { // otherwise they may not be slower at all
 		s += ": " + strings.Join(on, ", ")
 	}
 	return s

@@ -100,6 +100,8 @@ func notHeld(a *observed.Answer) string {
 	switch {
 	case len(a.Slices) < fewestParts:
 		return "It was observed too briefly to say what held it back."
+	case a.Paused:
+		return "It was paused at the end: its cgroup is frozen, as docker pause does."
 	case a.Stopped > 0:
 		return Capital(Count(a.Stopped, "process")) + " of it stood still at the end, stopped by a signal (SIGSTOP) or by a debugger."
 	case a.Tier == notebook.TierCounters && queued(a) >= observed.Worth*a.Seconds:
@@ -165,9 +167,13 @@ func throttled(a *observed.Answer, share string) string {
 
 // cpuUsed is the CPU time of all threads over the time, in cores.
 func cpuUsed(a *observed.Answer) (cores float64, known bool) {
-	for _, t := range a.Threads {
-		cores += t.Wall[notebook.WallUser] / a.Seconds
+	ran, is := a.Figures["run_s"]
+	if !is { // an observation of an earlier version
+		for _, t := range a.Threads {
+			ran += t.Wall[notebook.WallUser]
+		}
 	}
+	cores = ran / a.Seconds
 	return cores, cores > 0 && !math.IsInf(cores, 0)
 }
 

@@ -35,6 +35,7 @@ type events struct {
 	own        map[int]bool      // processes that belonged to the target
 
 	timeline timeline // for a replay
+	divided  divided
 }
 
 // tracers are those whose figures an observation has.
@@ -129,16 +130,36 @@ func (e *events) slice() (map[string]float64, float64, error) {
 	for _, th := range seen.Threads {
 		ran, stolen = ran+th.Ran, stolen+th.Stolen
 	}
-	running := wall[notebook.WallUser]
-	if ran+stolen > 0 {
-		wall[notebook.WallStolen] = running * stolen / (ran + stolen)
-	}
-	wall[notebook.WallUser], wall[notebook.WallSystem] = e.w.used.split(running - wall[notebook.WallStolen])
+	e.divided.add(wall[notebook.WallUser], ran, stolen, e.w.used.split)
+	maps.Copy(wall, e.divided.parts)
 	if err := e.counting(ran + stolen); err != nil {
 		e.w.note(notebook.Say("cost-uncounted", "why", err))
 	}
 	e.slices++
 	return wall, seconds, e.read()
+}
+
+// divided is the running time since the beginning by its parts. Each part of the time is divided by itself, because a part that shrinks from
+// one look to the next would make the account wrong.
+type divided struct {
+	running, ran, stolen float64 // at the last look; the last two are sums over threads
+	parts                map[string]float64
+}
+
+// add divides what came since the last look.
+func (d *divided) add(running, ran, stolen float64, split func(float64) (user, system float64)) {
+	if d.parts == nil {
+		d.parts = map[string]float64{}
+	}
+	more, taken := running-d.running, 0.0
+	if took := stolen - d.stolen; took > 0 {
+		taken = more * took / (took + max(0, ran-d.ran))
+	}
+	user, system := split(more - taken)
+	d.parts[notebook.WallUser] += user
+	d.parts[notebook.WallSystem] += system
+	d.parts[notebook.WallStolen] += taken
+	d.running, d.ran, d.stolen = running, ran, stolen
 }
 
 // counting counts what the programs take in one part of the time.

@@ -8,8 +8,10 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"tare/lab/cgroup"
+	"tare/lab/live"
 	"tare/lab/proc"
 	"tare/notebook"
 )
@@ -159,38 +161,94 @@ func (w *watch) tightest() {
 		Periods: float64(q.last.Periods - q.first.Periods), Exhausted: float64(q.last.Exhausted - q.first.Exhausted), LimitedS: (q.last.Throttled - q.first.Throttled).Seconds()}
 }
 
-// cpuTimes are the user and system times of the target's processes since the beginning, as far as they were looked at.
+// cpuTimes are the CPU times of the target since the beginning. They are those of its cgroup. Without one they are those of its processes and of the
+// children for which these have waited.
 type cpuTimes struct {
-	last         map[int]proc.Usage
-	user, system float64 // seconds
+	group  *cgroup.Counter // nil: none counts only the target
+	from   cgroup.Spent    // when the observation began
+	last   map[int]cgroup.Spent
+	now    cgroup.Spent // since the beginning, at the last look
+	before cgroup.Spent // at the one before
 }
 
-// look adds what the processes have used since the last look.
+// begin begins to count.
+func (c *cpuTimes) begin(target *live.Target, pids []int) (err error) {
+	*c = cpuTimes{}
+	if target.Dir != "" {
+		if c.group, err = cgroup.CounterOf(pids[0], path.Base(target.Dir)); err != nil && !proc.Ended(err) {
+			return err
+		}
+	}
+	if c.group != nil {
+		c.from, err = c.group.Spent()
+		return err
+	}
+	c.last, err = spentBy(pids)
+	return err
+}
+
+// look adds what was used since the last look.
 func (c *cpuTimes) look(pids []int) error {
-	now := map[int]proc.Usage{}
+	c.before = c.now
+	if c.group != nil {
+		if all, err := c.group.Spent(); err == nil { // a group that is gone keeps its last numbers
+			c.now = less(all, c.from)
+		}
+		return nil
+	}
+	now, err := spentBy(pids)
+	if err != nil {
+		return err
+	}
+	var more cgroup.Spent
+	for pid, of := range now { // one that is new has used all of it since
+		more = plus(more, less(of, c.last[pid]))
+	}
+	for pid, of := range c.last {
+		if _, is := now[pid]; !is { // it has ended: its parent, which may be one of them, has its time
+			more = less(more, of)
+		}
+	}
+	c.now, c.last = plus(c.now, cgroup.Spent{All: max(0, more.All), User: max(0, more.User), System: max(0, more.System)}), now
+	return nil
+}
+
+// spentBy is what each of the processes has used, with the children for which it has waited.
+func spentBy(pids []int) (map[int]cgroup.Spent, error) {
+	all := map[int]cgroup.Spent{}
 	for _, pid := range pids {
-		own, _, err := proc.Host.Usage(fmt.Sprintf("/proc/%d", pid)) // without children, most of which were looked at themselves
+		own, children, err := proc.Host.Usage(fmt.Sprintf("/proc/%d", pid))
 		if proc.Ended(err) {
 			continue
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		now[pid] = own
-		if c.last != nil { // one that is new has used all of it since
-			before := c.last[pid]
-			c.user += max(0, (own.User - before.User).Seconds())
-			c.system += max(0, (own.System - before.System).Seconds())
-		}
+		own.Add(children)
+		all[pid] = cgroup.Spent{All: own.User + own.System, User: own.User, System: own.System}
 	}
-	c.last = now
-	return nil
+	return all, nil
 }
 
-// split divides running seconds into user and system time.
+func plus(a, b cgroup.Spent) cgroup.Spent {
+	return cgroup.Spent{All: a.All + b.All, User: a.User + b.User, System: a.System + b.System}
+}
+
+func less(a, b cgroup.Spent) cgroup.Spent {
+	return cgroup.Spent{All: a.All - b.All, User: a.User - b.User, System: a.System - b.System}
+}
+
+// since is the CPU time since the look before the last one.
+func (c *cpuTimes) since() time.Duration { return less(c.now, c.before).All }
+
+// split divides seconds that the target ran since the look before the last one into user and system time.
 func (c *cpuTimes) split(running float64) (user, system float64) {
-	if c.user+c.system > 0 {
-		system = running * c.system / (c.user + c.system)
+	of := less(c.now, c.before)
+	if of.User+of.System <= 0 { // the kernel took no sample
+		of = c.now
+	}
+	if sampled := of.User + of.System; sampled > 0 {
+		system = running * of.System.Seconds() / sampled.Seconds()
 	}
 	return running - system, system
 }

@@ -143,7 +143,7 @@ func (w *watch) begin() (account, error) {
 
 // all are the target's threads now, from when on its CPU times count.
 func (w *watch) all() ([]engine.Thread, error) {
-	w.seen, w.used = map[int]string{}, cpuTimes{}
+	w.seen = map[int]string{}
 	threads, err := w.fresh()
 	if err == nil && len(threads) == 0 {
 		err = fmt.Errorf("%s: %w", w.target.Name, ErrEnded)
@@ -151,7 +151,7 @@ func (w *watch) all() ([]engine.Thread, error) {
 	if err != nil {
 		return nil, err
 	}
-	return threads, w.used.look(w.pids)
+	return threads, w.used.begin(w.target, w.pids)
 }
 
 // note adds what could not be seen, once.
@@ -325,6 +325,10 @@ func (w *watch) finish() {
 	w.tightest()
 	if w.off > 0 {
 		w.note(notebook.Say("account-off", "share", w.off))
+	}
+	if len(w.pids) > 0 {
+		paused, err := cgroup.Frozen(w.pids[0])
+		w.o.Paused = err == nil && paused // it may have ended
 	}
 	for _, pid := range w.pids[:min(len(w.pids), mostAsked)] {
 		if stopped, err := proc.Stopped(pid); err == nil && stopped {

@@ -110,6 +110,25 @@ func newGroup(t testing.TB, limits map[string]string) *group {
 	return g
 }
 
+// join gives the group a folder in the hierarchy of version 1 that has a controller, and reports whether there is one.
+func (g *group) join(t testing.TB, controller string) bool {
+	t.Helper()
+	hierarchies, err := cgroup.Mounted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := hierarchies.V1(controller)
+	if h == nil {
+		return false
+	}
+	dir := filepath.Join(h.At, filepath.Base(g.dirs["cpu"]))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	g.dirs[controller] = dir
+	return true
+}
+
 func (g *group) set(t testing.TB, controller, names, value string) {
 	t.Helper()
 	for _, file := range strings.Split(names, "|") {
@@ -293,6 +312,83 @@ func TestThrottledByItsLimit(t *testing.T) {
 		if !counters && (a.Cost == nil || a.Cost.Runs == 0 || a.Cost.Seconds > 0.05*a.Cost.Of) {
 			t.Errorf("cost %+v", a.Cost)
 		}
+	}
+}
+
+// Processes that end soon count too: the time that they ran, and whether it was in their own code, by events and by counters, of a cgroup and of a
+// process.
+func TestShortLivedProcesses(t *testing.T) {
+	g := newGroup(t, map[string]string{"cpu.cfs_quota_us|cpu.max": "40000 100000"})
+	g.join(t, "cpuacct")
+	s := serve(t, g, lastCPU(t), "children", "10")
+	for _, c := range []struct {
+		name     string
+		counters bool
+	}{{g.dirs["cpu"], false}, {g.dirs["cpu"], true}, {strconv.Itoa(s.pid()), false}, {strconv.Itoa(s.pid()), true}} {
+		a := observedFor(t, c.name, Options{For: 4 * time.Second, Counters: c.counters}, s.waited)
+		user, system := a.share[notebook.WallUser], a.share[notebook.WallSystem]
+		if !within(user, a.truth) || system > 0.05 || a.share[notebook.WallThrottled] < 0.05 {
+			t.Errorf("%+v: user %.3f, system %.3f, the program's children %.3f in user code: %v", c, user, system, a.truth, a.share)
+		}
+		if cores := a.Figures["run_s"] / a.Seconds; !within(cores, a.truth) {
+			t.Errorf("%+v: %.3f cores, the program's children used %.3f", c, cores, a.truth)
+		}
+		for _, m := range a.Said {
+			if off, is := m.Args["share"].(float64); is && off > 0.2 {
+				t.Errorf("%+v: %v", c, m)
+			}
+		}
+	}
+}
+
+// The parts of the running time only grow, even if samples say now one thing and now the other.
+func TestDivided(t *testing.T) {
+	d, ran, stolen, before := divided{}, 0.0, 0.0, map[string]float64{}
+	for i := range 20 {
+		ran, stolen = ran+0.09, stolen+0.01
+		d.add(ran+stolen, ran, stolen, func(running float64) (user, system float64) {
+			system = running * float64(i%2)
+			return running - system, system
+		})
+		sum := 0.0
+		for key, v := range d.parts {
+			if v < before[key] {
+				t.Errorf("%s fell from %g to %g", key, before[key], v)
+			}
+			before[key], sum = v, sum+v
+		}
+		if math.Abs(sum-ran-stolen) > 1e-9 {
+			t.Errorf("the parts are %g in all, want %g", sum, ran+stolen)
+		}
+	}
+	if got := d.parts[notebook.WallStolen]; math.Abs(got-0.2) > 1e-9 {
+		t.Errorf("stolen %g, want 0.2", got)
+	}
+}
+
+// A paused target is said to be paused.
+func TestPaused(t *testing.T) {
+	g := newGroup(t, nil)
+	file, freeze, thaw := "cgroup.freeze", "1", "0"
+	if g.join(t, "freezer") {
+		file, freeze, thaw = "freezer.state", "FROZEN", "THAWED"
+	} else {
+		g.dirs["freezer"] = g.dirs["cpu"]
+	}
+	s := serve(t, g, nil, "sleeps")
+	put := func(value string) {
+		if err := os.WriteFile(filepath.Join(g.dirs["freezer"], file), []byte(value), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(freeze)
+	t.Cleanup(func() { put(thaw) })
+	if a := observedFor(t, strconv.Itoa(s.pid()), Options{For: time.Second}, nil); !a.Paused {
+		t.Errorf("%+v", a.Observation)
+	}
+	put(thaw)
+	if a := observedFor(t, strconv.Itoa(s.pid()), Options{For: time.Second}, nil); a.Paused {
+		t.Errorf("%+v", a.Observation)
 	}
 }
 

@@ -97,7 +97,10 @@ func (e *events) whatIf(ctx context.Context, o *notebook.Observation) error {
 	}
 	all := changes(now, o.Target.HostCPUs)
 	for _, change := range e.w.options.If {
-		if c := with(now, change); !slices.Contains(all, c) {
+		switch c := with(now, change); {
+		case c == with(now, func(*notebook.ObservedChange) {}):
+			e.w.note(notebook.Say("change-changes-nothing"))
+		case !slices.Contains(all, c):
 			all = append(all, c)
 		}
 	}
@@ -225,15 +228,24 @@ func ParseChange(text string) (Change, error) {
 		return nil, err
 	}
 	var all []Change
-	bursts := false
+	given := map[string]string{}
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(part, "=")
-		bursts = bursts || strings.TrimSpace(name) == "burst"
-		c, err := parsePart(strings.TrimSpace(name), strings.TrimSpace(value), len(online))
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		c, err := parsePart(name, value, len(online))
+		if _, twice := given[name]; err == nil && twice {
+			err = fmt.Errorf("%s is there twice; give one value, and repeat --if for another change", name)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%.80q: %w", text, err)
 		}
+		given[name] = value
 		all = append(all, c)
+	}
+	_, periods := given["period"]
+	_, bursts := given["burst"]
+	if given["limit"] == "none" && (periods || bursts) {
+		return nil, fmt.Errorf("%.80q: limit=none has no period and no burst; leave them out, or give a limit in cores", text)
 	}
 	return func(o *notebook.ObservedChange) {
 		for _, c := range all {

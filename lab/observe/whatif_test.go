@@ -217,6 +217,7 @@ func TestParseChange(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "must be limit, period, burst or cpus", "quota=2": "must be limit, period, burst or cpus", "limit": "0.01 to 1024 cores, or none", "limit=-1": "0.01 to 1024",
 		"limit=NaN": "0.01 to 1024", "period=2s": "from 1ms to 1s", "period=10": "from 1ms to 1s", "burst=-1s": "0s to 10s", "cpus=0": "must be a whole number from 1 to", "cpus=100000": "must be a whole number from 1 to", "limit=2,": "must be limit",
+		"limit=1, limit=2": "limit is there twice", "limit=none,period=10ms": "limit=none has no period", "burst=1ms,limit=none": "and no burst",
 	} {
 		if _, err := ParseChange(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

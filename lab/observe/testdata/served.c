@@ -5,6 +5,8 @@
  *   burst N MS PERIOD   every PERIOD ms, MS ms of CPU time in N threads at once; waited: from when a request was due until it was done
  *   sleeps              sleeps 10 ms, again and again; waited: asleep
  *   direct FILE         reads FILE past the cache, 64 KiB at a time, again and again; waited: in read(2), less its CPU time there
+ *   children MS         one child after another uses MS ms of CPU time in its own code and ends; waited: their CPU time, by the kernel's samples of
+ *                       user time
  *   again FILE          reads FILE through the cache, again and again; waited: in read(2), less its CPU time there
  */
 #define _GNU_SOURCE
@@ -14,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -132,6 +136,26 @@ static void reads(const char *path, int flags)
 	}
 }
 
+static void children(double ms)
+{
+	struct rusage used = {0};
+	struct timespec pause = {0, 5000000};
+	while (!over(used.ru_utime.tv_sec + used.ru_utime.tv_usec / 1e6)) {
+		pid_t child = fork();
+		if (child < 0)
+			exit(1);
+		if (!child) {
+			while (now(CLOCK_PROCESS_CPUTIME_ID) < ms / 1000)
+				for (volatile int i = 0; i < 20000; i++)
+					;
+			_exit(0);
+		}
+		if (waitpid(child, 0, 0) != child || getrusage(RUSAGE_CHILDREN, &used))
+			exit(1);
+		nanosleep(&pause, 0);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	start = now(CLOCK_MONOTONIC);
@@ -143,6 +167,8 @@ int main(int argc, char **argv)
 		sleeps();
 	else if (argc == 3 && !strcmp(argv[1], "direct"))
 		reads(argv[2], O_DIRECT);
+	else if (argc == 3 && !strcmp(argv[1], "children"))
+		children(atof(argv[2]));
 	else if (argc == 3 && !strcmp(argv[1], "again"))
 		reads(argv[2], 0);
 	else
