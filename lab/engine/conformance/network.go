@@ -85,11 +85,14 @@ func (r *suite) connected(t *testing.T, s engine.Spec, mode string) engine.Spec 
 // network checks a guest's network, and reaches it as a load does.
 func (r *suite) network(t *testing.T, g engine.Guest, s engine.Spec) {
 	mode := s.NetworkMode()
-	if mode == "" {
-		return
-	}
 	a := g.Address()
 	up := r.links(t, g)
+	if mode == "" {
+		if !slices.Contains(up["lo"], "127.0.0.1/8") {
+			t.Errorf("links %v; want at least the loopback", up)
+		}
+		return
+	}
 	t.Logf("%s: %+v, links %v", mode, a, up)
 	switch {
 	case mode == notebook.NetNone:

@@ -247,6 +247,7 @@ func (f *configuration) rights(c config.Container) {
 		f.set("net.0.type", "none")
 	} else {
 		f.set("net.0.type", "empty") // a namespace with only the loopback
+		f.set("net.0.flags", "up")   // which other engines set up too
 	}
 	if f.appArmor {
 		f.set("apparmor.profile", "unconfined")

@@ -29,7 +29,7 @@ func TestLXCConfig(t *testing.T) {
 	}{
 		{false, []string{
 			"lxc.cgroup.memory.limit_in_bytes = 1073741824", "lxc.cgroup.memory.memsw.limit_in_bytes = 1073741824",
-			"lxc.cgroup.cpu.cfs_quota_us = 150000", "lxc.cgroup.cpuset.cpus = 0,2-3", "lxc.cgroup.devices.deny = a", "lxc.net.0.type = empty",
+			"lxc.cgroup.cpu.cfs_quota_us = 150000", "lxc.cgroup.cpuset.cpus = 0,2-3", "lxc.cgroup.devices.deny = a", "lxc.net.0.type = empty", "lxc.net.0.flags = up",
 		}, "cgroup2"},
 		{true, []string{
 			"lxc.cgroup2.memory.max = 1073741824", "lxc.cgroup2.memory.swap.max = 0", "lxc.cgroup2.cpu.max = 150000 100000",
