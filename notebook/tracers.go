@@ -22,6 +22,7 @@ const (
 	TracerInterrupts = "interrupts"
 	TracerHardware   = "hardware"
 	TracerStacks     = "stacks"
+	TracerCalls      = "calls"
 )
 
 // Tracer is what both wings know of a tracer. The file of lab/trace that adds a tracer of this name attaches it and reads it.
@@ -138,6 +139,29 @@ var Tracers = []Tracer{
 		{Name: "l1d_misses", Unit: "1"},
 		{Name: "llc_misses", Unit: "1"},
 		{Name: "dtlb_misses", Unit: "1"},
+	}},
+	// System calls by kind, and the bytes that they moved; expensive for work with many of them, so only on request by name.
+	{Name: TracerCalls, Metrics: []TracerMetric{
+		{Name: "simple_calls", Unit: "1"},
+		{Name: "descriptor_calls", Unit: "1"},
+		{Name: "path_calls", Unit: "1"},
+		{Name: "file_calls", Unit: "1"},
+		{Name: "file_bytes", Unit: "B"},
+		{Name: "pipe_calls", Unit: "1"},
+		{Name: "pipe_bytes", Unit: "B"},
+		{Name: "socket_calls", Unit: "1"},
+		{Name: "socket_bytes", Unit: "B"},
+		{Name: "connection_calls", Unit: "1"},
+		{Name: "memory_calls", Unit: "1"},
+		{Name: "shared_memory_calls", Unit: "1"},
+		{Name: "futex_calls", Unit: "1"},
+		{Name: "poll_calls", Unit: "1"},
+		{Name: "sleep_calls", Unit: "1"},
+		{Name: "process_calls", Unit: "1"},
+		{Name: "exec_calls", Unit: "1"},
+		{Name: "sync_calls", Unit: "1"},
+		{Name: "signal_calls", Unit: "1"},
+		{Name: "io_uring_calls", Unit: "1"},
 	}},
 	// Kernel stacks of waits; expensive, so only on request by name.
 	{Name: TracerStacks},

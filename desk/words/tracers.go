@@ -69,6 +69,27 @@ var tracerMetrics = map[string]string{
 
 	"charges":       "times that the kernel charged running time to a cgroup",
 	"quota_charges": "times that the kernel charged running time to a CPU quota",
+
+	"simple_calls":        "system calls of no other kind, such as getpid",
+	"descriptor_calls":    "system calls that only need a descriptor, such as close and fstat",
+	"path_calls":          "system calls with a path, such as open and stat",
+	"file_calls":          "reads and writes of files and block devices",
+	"file_bytes":          "bytes that they read and wrote",
+	"pipe_calls":          "reads and writes of pipes, terminals and other devices",
+	"pipe_bytes":          "bytes that they read and wrote",
+	"socket_calls":        "reads and writes of sockets",
+	"socket_bytes":        "bytes that they read and wrote",
+	"connection_calls":    "system calls that make and change sockets, such as accept and connect",
+	"memory_calls":        "system calls that change the address space, such as mmap",
+	"shared_memory_calls": "mappings of memory that others can share, and calls that make such memory",
+	"futex_calls":         "waits and wakes of locks (futex)",
+	"poll_calls":          "system calls that wait for many descriptors, such as epoll_wait",
+	"sleep_calls":         "sleeps, and changes of timers",
+	"process_calls":       "processes and threads that were made or waited for",
+	"exec_calls":          "programs that were executed",
+	"sync_calls":          "flushes of files to the disk, such as fsync",
+	"signal_calls":        "system calls about signals",
+	"io_uring_calls":      "system calls of io_uring and of asynchronous I/O",
 }
 
 // TracerMetric describes a tracer's metric, by its name without a role or a device. It is empty for a metric of another version of Tare.

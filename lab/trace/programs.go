@@ -121,7 +121,7 @@ func (k *Kit) tables() error {
 		reasons[nr] = r
 	}
 	cache, node := cpuDomains()
-	return errors.Join(k.put("reasons", 0, reasons), k.put("cache_of", 0, cache), k.put("node_of", 0, node))
+	return errors.Join(k.put("reasons", 0, reasons), k.put("cache_of", 0, cache), k.put("node_of", 0, node), k.put("kinds_of_calls", 0, kindsOfCalls))
 }
 
 // perfEvent is an open perf event with a program attached to it.

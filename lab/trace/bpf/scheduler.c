@@ -86,39 +86,6 @@ static __always_inline void account(struct sums *s, struct span *p, u64 now, u64
 	s->lost++;
 }
 
-static __always_inline u32 reason_by_file(struct task_struct *t, u64 fd)
-{
-	struct fdtable *fdt = t->files->fdt;
-	struct file *file = 0;
-	struct inode *inode = 0;
-	u16 mode = 0;
-	if (!fdt || fd >= fdt->max_fds)
-		return OTHER;
-	bpf_probe_read_kernel(&file, sizeof file, &fdt->fd[fd]);
-	bpf_probe_read_kernel(&inode, sizeof inode, &file->f_inode);
-	bpf_probe_read_kernel(&mode, sizeof mode, &inode->i_mode);
-	switch (mode & 0170000) {
-	case 0140000: return NETWORK;              // socket
-	case 0100000: case 0060000: return BLOCK;  // file, block device
-	}
-	return OTHER;
-}
-
-// call_of returns the number of the system call that a thread is in, or a large number, and the first argument of it.
-static __always_inline u64 call_of(struct task_struct *t, u64 *argument)
-{
-	struct pt_regs___x86 *x86 = (void *)bpf_task_pt_regs((void *)t);
-	struct pt_regs___arm *arm = (void *)x86;
-	if (bpf_core_field_exists(x86->orig_ax)) {
-		if (argument)
-			*argument = x86->di;
-		return x86->orig_ax;
-	}
-	if (argument)
-		*argument = arm->regs[0];
-	return arm->syscallno;
-}
-
 // To find out what a file is takes three reads. If a thread waits in the same call for the same descriptor again, the same reason is
 // assumed, at most ASSUMED times and only for short waits. After a long wait the reads are made.
 #define ASSUMED 63

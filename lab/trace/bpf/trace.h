@@ -55,8 +55,8 @@ struct task_struct {
 	struct sched_info sched_info;
 };
 struct task_struct___throttled { _Bool throttled; }; // Linux 6.18: each thread is throttled on its own
-struct pt_regs___x86 { unsigned long orig_ax, di; };
-struct pt_regs___arm { u64 regs[31]; int syscallno; };
+struct pt_regs___x86 { unsigned long orig_ax, di, r10; };
+struct pt_regs___arm { u64 regs[31], orig_x0; int syscallno; };
 struct ns_common { unsigned inum; };
 struct net { struct ns_common ns; };
 typedef struct { struct net *net; } possible_net_t;
@@ -304,6 +304,40 @@ static __always_inline void spent(struct span *p, struct seat *a, u32 kind, u64 
 
 // passed is the time from one reading of a clock until another, which may be of another clock and lie some microseconds before.
 static __always_inline u64 passed(u64 since, u64 now) { return now > since ? now - since : 0; }
+
+// reason_by_file returns NETWORK for a socket, BLOCK for a file or a block device, and OTHER for anything else.
+static __always_inline u32 reason_by_file(struct task_struct *t, u64 fd)
+{
+	struct fdtable *fdt = t->files->fdt;
+	struct file *file = 0;
+	struct inode *inode = 0;
+	u16 mode = 0;
+	if (!fdt || fd >= fdt->max_fds)
+		return OTHER;
+	bpf_probe_read_kernel(&file, sizeof file, &fdt->fd[fd]);
+	bpf_probe_read_kernel(&inode, sizeof inode, &file->f_inode);
+	bpf_probe_read_kernel(&mode, sizeof mode, &inode->i_mode);
+	switch (mode & 0170000) {
+	case 0140000: return NETWORK;              // socket
+	case 0100000: case 0060000: return BLOCK;  // file, block device
+	}
+	return OTHER;
+}
+
+// call_of returns the number of the system call that a thread is in, or a large number, and the first argument of it.
+static __always_inline u64 call_of(struct task_struct *t, u64 *argument)
+{
+	struct pt_regs___x86 *x86 = (void *)bpf_task_pt_regs((void *)t);
+	struct pt_regs___arm *arm = (void *)x86;
+	if (bpf_core_field_exists(x86->orig_ax)) {
+		if (argument)
+			*argument = x86->di;
+		return x86->orig_ax;
+	}
+	if (argument)
+		*argument = arm->orig_x0; // the call's result overwrites regs[0]
+	return arm->syscallno;
+}
 
 struct waited { u64 ns, count; };
 
