@@ -41,37 +41,13 @@ func (s system) counterOf(pid, name string) (*Counter, error) {
 	return nil, nil
 }
 
-// Frozen reports whether the freezer holds process pid: its cgroup or one above is frozen, as by docker pause.
-func Frozen(pid int) (bool, error) {
-	is, err := host.frozen(strconv.Itoa(pid))
-	if err != nil {
-		return false, fmt.Errorf("cgroup: freezer of process %d: %w", pid, err)
-	}
-	return is, nil
-}
-
-func (s system) frozen(pid string) (is bool, err error) {
-	g, err := s.find(pid, "freezer")
-	if err != nil || g.Dir == "" || g.Dir == g.Top { // the root cannot be frozen
-		return false, err
-	}
-	if g.Version == 1 {
-		err = s.parse(g.Dir, "freezer.state", func(text string) error {
-			is = strings.TrimSpace(text) != "THAWED"
-			return nil
-		})
-		return is, err
-	}
-	err = s.parse(g.Dir, "cgroup.events", func(text string) error {
-		n, err := pairs(text)
-		is = n["frozen"] == 1
-		return err
-	})
-	return is, err
-}
-
 // Spent is CPU time. The kernel divides it into user and system time by samples.
 type Spent struct{ All, User, System time.Duration }
+
+// Since returns what was used since an earlier reading.
+func (t Spent) Since(before Spent) Spent {
+	return Spent{t.All - before.All, t.User - before.User, t.System - before.System}
+}
 
 // Spent returns what the group has counted. It fails if the group is gone.
 func (c *Counter) Spent() (t Spent, err error) {

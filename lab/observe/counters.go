@@ -91,13 +91,9 @@ func (c *counters) slice() (map[string]float64, float64, error) {
 		c.last[tid] = now
 		sum.add(now.since(before))
 	}
-	if ran := c.w.used.since(); ran > sum.ran {
-		sum.ran = ran // threads that have ended are in it
-	}
+	sum.ran = max(sum.ran, c.w.used.more.All) // threads that have ended are in it
 	throttled := c.w.throttled()
-	if held := time.Duration((throttled - c.throttled) * float64(time.Second)); held > sum.waited {
-		sum.waited = held // and where the limit was spent, a thread waited
-	}
+	sum.waited = max(sum.waited, time.Duration((throttled-c.throttled)*float64(time.Second))) // where the limit was spent, a thread waited
 	wall := measure.Counted(at-c.at, float64(len(c.w.cpus)), sum.ran.Seconds(), sum.waited.Seconds(), throttled-c.throttled, sum.blocked.Seconds())
 	if len(c.last) > 1 { // when one of several threads waited for a core, others of them may have run
 		wall[notebook.WallOther] += wall[notebook.WallCore]

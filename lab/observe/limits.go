@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"tare/lab/cgroup"
 	"tare/lab/live"
@@ -161,14 +160,13 @@ func (w *watch) tightest() {
 		Periods: float64(q.last.Periods - q.first.Periods), Exhausted: float64(q.last.Exhausted - q.first.Exhausted), LimitedS: (q.last.Throttled - q.first.Throttled).Seconds()}
 }
 
-// cpuTimes are the CPU times of the target since the beginning. They are those of its cgroup. Without one they are those of its processes and of the
-// children for which these have waited.
+// cpuTimes are the CPU times of the target. They are those of its cgroup. Without one they are those of its processes and of the children for which
+// these have waited.
 type cpuTimes struct {
-	group  *cgroup.Counter // nil: none counts only the target
-	from   cgroup.Spent    // when the observation began
-	last   map[int]cgroup.Spent
-	now    cgroup.Spent // since the beginning, at the last look
-	before cgroup.Spent // at the one before
+	group *cgroup.Counter // nil: none counts only the target
+	last  cgroup.Spent    // as they were read at the last look
+	more  cgroup.Spent    // what was used between the last two looks
+	all   cgroup.Spent    // what was used since the beginning
 }
 
 // begin begins to count.
@@ -179,73 +177,41 @@ func (c *cpuTimes) begin(target *live.Target, pids []int) (err error) {
 			return err
 		}
 	}
-	if c.group != nil {
-		c.from, err = c.group.Spent()
-		return err
-	}
-	c.last, err = spentBy(pids)
+	c.last, err = c.read(pids)
 	return err
 }
 
 // look adds what was used since the last look.
 func (c *cpuTimes) look(pids []int) error {
-	c.before = c.now
-	if c.group != nil {
-		if all, err := c.group.Spent(); err == nil { // a group that is gone keeps its last numbers
-			c.now = less(all, c.from)
-		}
-		return nil
+	c.more = cgroup.Spent{}
+	now, err := c.read(pids)
+	if err != nil && c.group != nil {
+		return nil // a group that is gone has used no more
 	}
-	now, err := spentBy(pids)
 	if err != nil {
 		return err
 	}
-	var more cgroup.Spent
-	for pid, of := range now { // one that is new has used all of it since
-		more = plus(more, less(of, c.last[pid]))
-	}
-	for pid, of := range c.last {
-		if _, is := now[pid]; !is { // it has ended: its parent, which may be one of them, has its time
-			more = less(more, of)
-		}
-	}
-	c.now, c.last = plus(c.now, cgroup.Spent{All: max(0, more.All), User: max(0, more.User), System: max(0, more.System)}), now
+	c.more = now.Since(c.last) // less than nothing if a process has ended for which none of the others waited
+	c.more = cgroup.Spent{All: max(0, c.more.All), User: max(0, c.more.User), System: max(0, c.more.System)}
+	c.all = cgroup.Spent{All: c.all.All + c.more.All, User: c.all.User + c.more.User, System: c.all.System + c.more.System}
+	c.last = now
 	return nil
 }
 
-// spentBy is what each of the processes has used, with the children for which it has waited.
-func spentBy(pids []int) (map[int]cgroup.Spent, error) {
-	all := map[int]cgroup.Spent{}
-	for _, pid := range pids {
-		own, children, err := proc.Host.Usage(fmt.Sprintf("/proc/%d", pid))
-		if proc.Ended(err) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		own.Add(children)
-		all[pid] = cgroup.Spent{All: own.User + own.System, User: own.User, System: own.System}
+// read is what was used until now, since before the beginning.
+func (c *cpuTimes) read(pids []int) (cgroup.Spent, error) {
+	if c.group != nil {
+		return c.group.Spent()
 	}
-	return all, nil
+	u, err := proc.UsageOf(pids)
+	return cgroup.Spent{All: u.User + u.System, User: u.User, System: u.System}, err
 }
 
-func plus(a, b cgroup.Spent) cgroup.Spent {
-	return cgroup.Spent{All: a.All + b.All, User: a.User + b.User, System: a.System + b.System}
-}
-
-func less(a, b cgroup.Spent) cgroup.Spent {
-	return cgroup.Spent{All: a.All - b.All, User: a.User - b.User, System: a.System - b.System}
-}
-
-// since is the CPU time since the look before the last one.
-func (c *cpuTimes) since() time.Duration { return less(c.now, c.before).All }
-
-// split divides seconds that the target ran since the look before the last one into user and system time.
+// split divides seconds that the target ran between the last two looks into user and system time.
 func (c *cpuTimes) split(running float64) (user, system float64) {
-	of := less(c.now, c.before)
+	of := c.more
 	if of.User+of.System <= 0 { // the kernel took no sample
-		of = c.now
+		of = c.all
 	}
 	if sampled := of.User + of.System; sampled > 0 {
 		system = running * of.System.Seconds() / sampled.Seconds()

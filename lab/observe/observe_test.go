@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -61,38 +62,32 @@ func servedPath(t testing.TB) string {
 }
 
 // group is a cgroup for a test, with a folder in each hierarchy that it needs.
-type group struct{ dirs map[string]string } // by controller
+type group struct {
+	name        string
+	hierarchies cgroup.Hierarchies
+	dirs        map[string]string // by controller
+}
 
 // newGroup makes a group with limits: files of controllers and what to write. A file may have a name in each version, with a bar between.
 func newGroup(t testing.TB, limits map[string]string) *group {
 	t.Helper()
 	require.That(t, os.Geteuid() == 0, "root")
-	g := &group{dirs: map[string]string{}}
-	name := fmt.Sprintf("tare-observe-test-%d", time.Now().UnixNano())
-	hierarchies, err := cgroup.Mounted()
-	if err != nil {
+	g := &group{name: fmt.Sprintf("tare-observe-test-%d", time.Now().UnixNano()), dirs: map[string]string{}}
+	var err error
+	if g.hierarchies, err = cgroup.Mounted(); err != nil {
 		t.Fatal(err)
 	}
 	for _, controller := range []string{"cpu", "memory"} {
-		h := hierarchies.V1(controller)
-		if h == nil {
-			for i := range hierarchies {
-				if hierarchies[i].V2 && hierarchies[i].Has(controller) {
-					h = &hierarchies[i]
-				}
-			}
+		if g.join(t, controller) {
+			continue
 		}
-		require.That(t, h != nil, "a hierarchy of cgroups with the controller "+controller)
-		dir := filepath.Join(h.At, name)
-		if h.V2 {
-			if err := os.WriteFile(filepath.Join(h.At, "cgroup.subtree_control"), []byte("+"+controller), 0); err != nil {
-				require.That(t, false, fmt.Sprintf("the controller %s for groups below the root: %v", controller, err))
-			}
+		i := slices.IndexFunc(g.hierarchies, func(h cgroup.Hierarchy) bool { return h.V2 && h.Has(controller) })
+		require.That(t, i >= 0, "a hierarchy of cgroups with the controller "+controller)
+		at := g.hierarchies[i].At
+		if err := os.WriteFile(filepath.Join(at, "cgroup.subtree_control"), []byte("+"+controller), 0); err != nil {
+			require.That(t, false, fmt.Sprintf("the controller %s for groups below the root: %v", controller, err))
 		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		g.dirs[controller] = dir
+		g.in(t, controller, at)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), programTime)
@@ -113,20 +108,20 @@ func newGroup(t testing.TB, limits map[string]string) *group {
 // join gives the group a folder in the hierarchy of version 1 that has a controller, and reports whether there is one.
 func (g *group) join(t testing.TB, controller string) bool {
 	t.Helper()
-	hierarchies, err := cgroup.Mounted()
-	if err != nil {
+	h := g.hierarchies.V1(controller)
+	if h != nil {
+		g.in(t, controller, h.At)
+	}
+	return h != nil
+}
+
+// in gives it a folder in the hierarchy that is mounted there.
+func (g *group) in(t testing.TB, controller, at string) {
+	t.Helper()
+	g.dirs[controller] = filepath.Join(at, g.name)
+	if err := os.MkdirAll(g.dirs[controller], 0o755); err != nil {
 		t.Fatal(err)
 	}
-	h := hierarchies.V1(controller)
-	if h == nil {
-		return false
-	}
-	dir := filepath.Join(h.At, filepath.Base(g.dirs["cpu"]))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	g.dirs[controller] = dir
-	return true
 }
 
 func (g *group) set(t testing.TB, controller, names, value string) {

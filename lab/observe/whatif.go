@@ -98,7 +98,7 @@ func (e *events) whatIf(ctx context.Context, o *notebook.Observation) error {
 	all := changes(now, o.Target.HostCPUs)
 	for _, change := range e.w.options.If {
 		switch c := with(now, change); {
-		case c == with(now, func(*notebook.ObservedChange) {}):
+		case c == notebook.ObservedChange(now):
 			e.w.note(notebook.Say("change-changes-nothing"))
 		case !slices.Contains(all, c):
 			all = append(all, c)

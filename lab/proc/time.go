@@ -113,19 +113,26 @@ func (t Tree) Usage(dir string) (own, children Usage, err error) {
 	return own, children, nil
 }
 
-// Used is the CPU time of these processes and of their waited-for children. A process that has ended does not count.
-func Used(pids []int) (all time.Duration, err error) {
+// UsageOf is what these processes and their waited-for children have used. A process that has ended does not count.
+func UsageOf(pids []int) (all Usage, err error) {
 	for _, pid := range pids {
 		own, children, err := Host.Usage(fmt.Sprintf("/proc/%d", pid))
 		if Ended(err) {
 			continue
 		}
 		if err != nil {
-			return 0, err
+			return Usage{}, err
 		}
-		all += own.User + own.System + children.User + children.System
+		all.Add(own)
+		all.Add(children)
 	}
 	return all, nil
+}
+
+// Used is the CPU time in UsageOf.
+func Used(pids []int) (time.Duration, error) {
+	u, err := UsageOf(pids)
+	return u.User + u.System, err
 }
 
 // Demand is how much processes wanted from a machine.

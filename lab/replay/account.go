@@ -175,8 +175,8 @@ func divide(of string, took []float64, divided func(i int) [parts]time.Duration)
 // mostDivided is how many requests are divided. Many at once on one thread take long.
 const mostDivided = 4000
 
-// about are the requests between two quantiles, of which it leaves out the slowest or the fastest until their mean is as near as can be to a value. In a
-// long tail the slowest of them would otherwise make the mean much larger. times are in order.
+// about returns which requests are between two quantiles. It leaves out the slowest or the fastest of them until their mean is as near as can be
+// to a value. In a long tail the slowest would otherwise make the mean much larger. times are in order.
 func about(times []float64, of [2]float64, value float64) (from, to int) {
 	n := float64(len(times))
 	from = int(of[0] * n)

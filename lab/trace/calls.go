@@ -91,14 +91,21 @@ var kindsOfCalls = byNumber(map[uint8][]int{
 	callsRing: {unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_IO_SETUP, unix.SYS_IO_SUBMIT, unix.SYS_IO_GETEVENTS},
 })
 
+// callKindOf is the kind of each system call, by its number.
+type callKindOf [512]uint8
+
 // byNumber turns a list of numbers for each kind into the kind of each number.
-func byNumber(numbers map[uint8][]int) (kinds [512]uint8) {
+func byNumber(numbers map[uint8][]int) (kinds callKindOf) {
+	kinds.add(numbers)
+	return kinds
+}
+
+func (k *callKindOf) add(numbers map[uint8][]int) {
 	for kind, of := range numbers {
 		for _, nr := range of {
-			kinds[nr] = kind
+			k[nr] = kind
 		}
 	}
-	return kinds
 }
 
 // spansOfCalls is what one CPU counted.

@@ -7,7 +7,7 @@ func init() {
 	for _, nr := range []int{unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_EPOLL_WAIT} {
 		syscallReasons[nr] = forNetwork
 	}
-	for kind, of := range map[uint8][]int{
+	kindsOfCalls.add(map[uint8][]int{
 		callsDescriptor: {unix.SYS_DUP2, unix.SYS_GETDENTS, unix.SYS_PIPE, unix.SYS_EVENTFD, unix.SYS_SIGNALFD},
 		callsPath: {unix.SYS_OPEN, unix.SYS_CREAT, unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK, unix.SYS_UNLINK,
 			unix.SYS_RENAME, unix.SYS_MKDIR, unix.SYS_RMDIR, unix.SYS_MKNOD, unix.SYS_LINK, unix.SYS_SYMLINK, unix.SYS_CHMOD, unix.SYS_CHOWN,
@@ -15,9 +15,5 @@ func init() {
 		callsPoll:    {unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_EPOLL_WAIT, unix.SYS_EPOLL_CREATE},
 		callsSleep:   {unix.SYS_PAUSE, unix.SYS_ALARM},
 		callsProcess: {unix.SYS_FORK, unix.SYS_VFORK},
-	} {
-		for _, nr := range of {
-			kindsOfCalls[nr] = kind
-		}
-	}
+	})
 }
