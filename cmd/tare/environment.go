@@ -13,7 +13,7 @@ var statuses = []option{
 	{name: "1", usage: "A run failed, a file or folder could not be read or written, or the host lacks what the command needs."},
 	{name: "2", usage: "The command line is wrong: an unknown command or flag, a missing argument, or a value that a flag does not allow."},
 	{name: "3", usage: "The condition of `tare compare --fail-if` holds, or the second folder lacks a result of the first."},
-	{name: "130", usage: "An interrupt (Ctrl-C) or a request to terminate ended the command. `tare run` and `tare bench` clean up first and keep their runs."},
+	{name: "130", usage: "An interrupt (Ctrl-C) or a request to terminate ended the command. `tare run` and `tare bench` clean up first and keep their runs. `tare observe --watch` goes on until it is interrupted, and exits with 0."},
 }
 
 // variables are the environment variables that Tare reads. `tare --help`, tare(1) and docs/commands.md list them.
