@@ -42,10 +42,19 @@ func TestCallsAreCountedByKind(t *testing.T) {
 			t.Errorf("%q: %g more %s than a load that does nothing, want %g", c.args, got, c.of, c.want)
 		}
 	}
+	// Writes to a file that is opened so are flushes, too.
+	dd := needTool(t, "dd", "coreutils")
+	for flag, want := range map[string]float64{"oflag=dsync": 200, "oflag=append": 0} {
+		p, _ := watched(t, k, 1, exec.CommandContext(t.Context(), dd, "if=/dev/zero", "of="+file, "bs=4096", "count=200", "conv=notrunc", flag))
+		if got := p.Figures["sync_calls"]; got != want || p.Figures["file_calls"] < 200 {
+			t.Errorf("%s: %g sync_calls, want %g; %g file_calls", flag, got, want, p.Figures["file_calls"])
+		}
+	}
 	shell := needTool(t, "sh", "dash")
-	p, _ := watched(t, k, 1, exec.CommandContext(t.Context(), shell, "-c", `i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i + 1)); done`))
-	// A shell may look more than once whether a process has ended.
-	for of, most := range map[string]float64{"exec_calls": 202, "process_calls": 602, "path_calls": 10000, "memory_calls": 10000} {
+	// A shell makes a process that shares its memory for a program, and one with a copy for a subshell.
+	p, _ := watched(t, k, 1, exec.CommandContext(t.Context(), shell, "-c", `i=0; while [ $i -lt 200 ]; do /bin/true; (i=9); i=$((i + 1)); done`))
+	// It may look more than once whether a process has ended.
+	for of, most := range map[string]float64{"exec_calls": 202, "process_calls": 1202, "fork_calls": 402, "open_calls": 10000, "memory_calls": 10000} {
 		if got := p.Figures[of]; got < 200 || got > most {
 			t.Errorf("200 programs: %g %s, want 200 to %g", got, of, most)
 		}

@@ -9,11 +9,13 @@ func init() {
 	}
 	kindsOfCalls.add(map[uint8][]int{
 		callsDescriptor: {unix.SYS_DUP2, unix.SYS_GETDENTS, unix.SYS_PIPE, unix.SYS_EVENTFD, unix.SYS_SIGNALFD},
-		callsPath: {unix.SYS_OPEN, unix.SYS_CREAT, unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK, unix.SYS_UNLINK,
-			unix.SYS_RENAME, unix.SYS_MKDIR, unix.SYS_RMDIR, unix.SYS_MKNOD, unix.SYS_LINK, unix.SYS_SYMLINK, unix.SYS_CHMOD, unix.SYS_CHOWN,
-			unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES},
+		callsOpen:       {unix.SYS_OPEN, unix.SYS_CREAT},
+		callsPath:       {unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK},
+		callsEntry: {unix.SYS_UNLINK, unix.SYS_RENAME, unix.SYS_MKDIR, unix.SYS_RMDIR, unix.SYS_MKNOD, unix.SYS_LINK, unix.SYS_SYMLINK,
+			unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES},
 		callsPoll:    {unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_EPOLL_WAIT, unix.SYS_EPOLL_CREATE},
 		callsSleep:   {unix.SYS_PAUSE, unix.SYS_ALARM},
-		callsProcess: {unix.SYS_FORK, unix.SYS_VFORK},
+		callsFork:    {unix.SYS_FORK},
+		callsProcess: {unix.SYS_VFORK},
 	})
 }

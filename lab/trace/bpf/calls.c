@@ -1,9 +1,12 @@
 // Counts the system calls of the guest's threads by kind, and the bytes that they moved.
 #include "trace.h"
 
-// Kinds of calls, in the order of package trace. TRANSFERS read or write a descriptor, and count by what it is.
-enum { SIMPLE, DESCRIPTOR, PATH, FILES, PIPES, SOCKETS, CONNECTIONS, MEMORIES, MAPPED_SHARED, FUTEXES, POLLS, SLEEPS, PROCESSES, EXECS, SYNCS, SIGNALS, RINGS, CALL_KINDS, TRANSFERS = 254, MAPS = 255 };
+// Kinds of calls, in the order of package trace. READS and WRITES transfer by a descriptor, and count by what it is. CLONES make a process, or a
+// thread if both share memory.
+enum { SIMPLE, DESCRIPTOR, PATH, OPENS, ENTRIES, FILES, PIPES, SOCKETS, CONNECTIONS, MEMORIES, MAPPED_SHARED, FUTEXES, POLLS, SLEEPS, PROCESSES, FORKS, EXECS, SYNCS, SIGNALS, RINGS, CALL_KINDS, CLONES = 252, READS = 253, WRITES = 254, MAPS = 255 };
 #define MAP_SHARED 1
+#define CLONE_VM 0x100
+#define O_DSYNC 010000 // O_SYNC has it too
 
 u8 kinds_of_calls[SYSCALLS]; // by the number of the call
 
@@ -25,6 +28,24 @@ static __always_inline _Bool shared(struct pt_regs *regs)
 	return flags & MAP_SHARED; // MAP_SHARED_VALIDATE too
 }
 
+// forks says whether a call of clone makes a process that has its own copy of the memory.
+static __always_inline _Bool forks(struct pt_regs *regs)
+{
+	struct pt_regs___x86 *x86 = (void *)regs;
+	struct pt_regs___arm *arm = (void *)regs;
+	u64 flags = bpf_core_field_exists(x86->orig_ax) ? x86->di : arm->orig_x0;
+	return !(flags & CLONE_VM);
+}
+
+// flushes says whether each write to a descriptor's file is flushed to the disk.
+static __always_inline _Bool flushes(struct task_struct *t, u64 fd)
+{
+	struct file *file = file_of(t, fd);
+	unsigned int flags = 0;
+	bpf_probe_read_kernel(&flags, sizeof flags, &file->f_flags);
+	return flags & O_DSYNC;
+}
+
 SEC("tp_btf/sys_exit")
 int BPF_PROG(called, struct pt_regs *regs, long result)
 {
@@ -40,14 +61,20 @@ int BPF_PROG(called, struct pt_regs *regs, long result)
 	u32 kind = kinds_of_calls[nr & (SYSCALLS - 1)];
 	if (kind == MAPS)
 		kind = shared(regs) ? MAPPED_SHARED : MEMORIES;
-	if (kind == TRANSFERS) {
+	if (kind == CLONES)
+		kind = forks(regs) ? FORKS : PROCESSES;
+	_Bool flushed = 0;
+	if (kind == READS || kind == WRITES) {
 		u32 of = reason_by_file(t, fd);
+		flushed = kind == WRITES && of == BLOCK && flushes(t, fd);
 		kind = of == NETWORK ? SOCKETS : of == BLOCK ? FILES : PIPES;
 	}
-	if (kind >= CALL_KINDS || (kind == PROCESSES && !result)) // in the new process
+	if (kind >= CALL_KINDS || ((kind == PROCESSES || kind == FORKS) && !result)) // in the new process
 		return 0;
 	struct calls *c = &s->span[(look.spans - 1) % SPANS];
 	c->n[kind]++;
+	if (flushed)
+		c->n[SYNCS]++;
 	if (result > 0 && (kind == FILES || kind == PIPES || kind == SOCKETS))
 		c->bytes[kind] += result;
 	return 0;

@@ -22,7 +22,7 @@ struct super_block { unsigned s_dev; };
 struct inode { u16 i_mode; unsigned long i_ino; struct super_block *i_sb; };
 struct address_space { struct inode *host; };
 struct folio { struct address_space *mapping; unsigned long index; };
-struct file { struct inode *f_inode; };
+struct file { struct inode *f_inode; unsigned int f_flags; };
 struct fdtable { unsigned max_fds; struct file **fd; };
 struct files_struct { struct fdtable *fdt; };
 struct rq { u64 clock; };
@@ -305,16 +305,22 @@ static __always_inline void spent(struct span *p, struct seat *a, u32 kind, u64 
 // passed is the time from one reading of a clock until another, which may be of another clock and lie some microseconds before.
 static __always_inline u64 passed(u64 since, u64 now) { return now > since ? now - since : 0; }
 
-// reason_by_file returns NETWORK for a socket, BLOCK for a file or a block device, and OTHER for anything else.
-static __always_inline u32 reason_by_file(struct task_struct *t, u64 fd)
+// file_of returns the open file of a descriptor; 0: there is none.
+static __always_inline struct file *file_of(struct task_struct *t, u64 fd)
 {
 	struct fdtable *fdt = t->files->fdt;
 	struct file *file = 0;
+	if (fdt && fd < fdt->max_fds)
+		bpf_probe_read_kernel(&file, sizeof file, &fdt->fd[fd]);
+	return file;
+}
+
+// reason_by_file returns NETWORK for a socket, BLOCK for a file or a block device, and OTHER for anything else.
+static __always_inline u32 reason_by_file(struct task_struct *t, u64 fd)
+{
+	struct file *file = file_of(t, fd);
 	struct inode *inode = 0;
 	u16 mode = 0;
-	if (!fdt || fd >= fdt->max_fds)
-		return OTHER;
-	bpf_probe_read_kernel(&file, sizeof file, &fdt->fd[fd]);
 	bpf_probe_read_kernel(&inode, sizeof inode, &file->f_inode);
 	bpf_probe_read_kernel(&mode, sizeof mode, &inode->i_mode);
 	switch (mode & 0170000) {
