@@ -26,10 +26,10 @@ func ParseExplain(text string) ([]string, error) {
 	asked := strings.Split(text, ",")
 	for i, name := range asked {
 		if !slices.Contains(notebook.TracerNames, name) {
-			return nil, fmt.Errorf("--explain: unknown tracer %q; the tracers are %s", name, strings.Join(notebook.TracerNames, ", "))
+			return nil, fmt.Errorf("unknown tracer %q; the tracers are %s", name, strings.Join(notebook.TracerNames, ", "))
 		}
 		if slices.Contains(asked[:i], name) {
-			return nil, fmt.Errorf("--explain: %s is named twice", name)
+			return nil, fmt.Errorf("%s is named twice", name)
 		}
 	}
 	if slices.Contains(asked, notebook.TracerRequests) {

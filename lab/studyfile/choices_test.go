@@ -21,9 +21,9 @@ func TestParseExplain(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	for text, want := range map[string]string{
-		"sheduler": `--explain: unknown tracer "sheduler"; the tracers are ` + strings.Join(notebook.TracerNames, ", "),
-		"io,":      `--explain: unknown tracer ""; the tracers are ` + strings.Join(notebook.TracerNames, ", "),
-		"io,io":    `--explain: io is named twice`,
+		"sheduler": `unknown tracer "sheduler"; the tracers are ` + strings.Join(notebook.TracerNames, ", "),
+		"io,":      `unknown tracer ""; the tracers are ` + strings.Join(notebook.TracerNames, ", "),
+		"io,io":    `io is named twice`,
 	} {
 		if _, err := ParseExplain(text); err == nil || err.Error() != want {
 			t.Errorf("%s: %v; want %s", text, err, want)

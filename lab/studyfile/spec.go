@@ -51,6 +51,9 @@ type Spec struct {
 	// LoadFrom is another machine that runs the loads of services, ssh://[USER@]HOST[:PORT]; empty: this host.
 	LoadFrom string `yaml:"load_from,omitempty"`
 
+	// Explain are the tracers of additional, traced runs, as --explain names them. --explain takes precedence; empty: no run is traced.
+	Explain string `yaml:"explain,omitempty" json:",omitempty"`
+
 	Design         Design `yaml:"design"`
 	AllowEmulation bool   `yaml:"allow_emulation"` // allow software emulation of VMs if KVM cannot boot a guest
 

@@ -21,7 +21,7 @@ var nameOK = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
 // validate returns the first problem of the study that the file itself shows; nil: none.
 func (s *Spec) validate() *problem {
-	for _, check := range []func() *problem{s.checkKeys, s.checkTop, s.checkFigures, s.checkMeasured, s.checkLoadFrom, s.checkKSM} {
+	for _, check := range []func() *problem{s.checkKeys, s.checkTop, s.checkFigures, s.checkMeasured, s.checkLoadFrom, s.checkKSM, s.checkExplain} {
 		if p := check(); p != nil {
 			return p
 		}
@@ -164,6 +164,17 @@ func misread(key string, err error) *problem {
 func (s *Spec) checkLoadFrom() *problem {
 	if err := checkFrom(s.LoadFrom); err != nil {
 		return wrong("load_from: "+err.Error(), "load_from")
+	}
+	return nil
+}
+
+// checkExplain refuses unknown tracers.
+func (s *Spec) checkExplain() *problem {
+	if s.Explain == "" {
+		return nil
+	}
+	if _, err := ParseExplain(s.Explain); err != nil {
+		return wrong("explain: "+err.Error(), "explain")
 	}
 	return nil
 }
