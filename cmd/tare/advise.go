@@ -11,13 +11,14 @@ import (
 	"tare/desk/apply"
 	"tare/desk/data"
 	"tare/desk/export"
+	"tare/desk/price"
 	"tare/desk/show/kinds"
 	"tare/desk/terminal"
 )
 
 func adviseCommand() *cobra.Command {
 	var o advise.Options
-	var format string
+	var format, objective, demand, prices string
 	var pick int
 	formats := append([]string{"text", "json"}, apply.Formats...)
 	preferences := []string{string(advise.Latency), string(advise.Cost)}
@@ -28,10 +29,14 @@ func adviseCommand() *cobra.Command {
 interval. A sentence says why the first is first, and which others are indistinguishable from it. Emulated configurations and
 those with a caveat are not ranked. Formats other than text and json print the settings to apply: a docker command line, a
 compose service, a Kubernetes pod with the kubelet's configuration, a libvirt domain, or a systemd unit. They are for the
-best configuration that the format can express, or for number N of the ranking (--pick N).`,
+best configuration that the format can express, or for number N of the ranking (--pick N).
+
+With --objective 'p99<50ms' and --prices FILE, Tare ranks the choices of a capacity study by what it costs to keep the
+objective: at --demand 2000/s by the instances that this needs, and otherwise by the price of a million requests.`,
 		Example: `  tare advise R
   tare advise R --prefer cost --exclude bm
   tare advise R --workload wordpress --metric p99 --instance large
+  tare advise C --objective 'p99<50ms' --demand 2000/s --prices prices.csv
   tare advise R --workload ffmpeg --format docker
   tare advise R --workload ffmpeg --format kubernetes --pick 2 >pod.yaml`,
 		Args: folders,
@@ -48,6 +53,9 @@ best configuration that the format can express, or for number N of the ranking (
 			}
 			if picked && (format == "text" || format == "json") {
 				return fmt.Errorf("--pick selects the configuration to print: use it with --format %s", strings.Join(apply.Formats, ", "))
+			}
+			if err := offered(&o, objective, demand, prices); err != nil {
+				return err
 			}
 			s, err := data.Read(dirs, data.Options{Kinds: kinds.All, Baseline: bareMetal})
 			if err != nil {
@@ -72,9 +80,41 @@ best configuration that the format can express, or for number N of the ranking (
 	f.StringVar((*string)(&o.Prefer), "prefer", string(advise.Latency), "latency (the metric) or cost (CPUs × the metric)")
 	f.StringSliceVar(&o.Exclude, "exclude", nil, "platforms, engines or CPU limits to leave out: bm,vmcn,pinned")
 	f.StringVar(&o.Instance, "instance", "", "only this size: a name that the study uses, or CPUs/memory such as 4/16GB")
+	f.StringVar(&objective, "objective", "", "of a capacity: rank by what it costs to keep this `OBJECTIVE`, such as 'p99<50ms'; needs --prices")
+	f.StringVar(&demand, "demand", "", "with --objective: how many requests a second all instances get, such as 2000/s (default: as many as each can answer)")
+	f.StringVar(&prices, "prices", "", "with --objective: price list, a CSV `FILE` (docs/advise.md)")
 	f.StringVar(&format, "format", "text", strings.Join(formats, ", "))
 	suggest(c, "format", formats...)
 	suggest(c, "prefer", preferences...)
 	f.IntVar(&pick, "pick", 0, "print settings of this position (default: the first that the format can express)")
 	return c
+}
+
+// offered reads the flags that ask for prices.
+func offered(o *advise.Options, objective, demand, prices string) error {
+	if objective != "" {
+		of, err := advise.ParseObjective(objective)
+		if err != nil {
+			return fmt.Errorf("--objective %w", err)
+		}
+		o.Objective = &of
+	}
+	if demand != "" {
+		var err error
+		if o.Demand, err = advise.ParseDemand(demand); err != nil {
+			return fmt.Errorf("--demand %w", err)
+		}
+	}
+	if prices == "" {
+		return nil
+	}
+	f, err := os.Open(prices)
+	if err != nil {
+		return fmt.Errorf("--prices: %w", err)
+	}
+	defer f.Close()
+	if o.Prices, err = price.Read(f); err != nil {
+		return fmt.Errorf("--prices %s: %w", prices, err)
+	}
+	return nil
 }

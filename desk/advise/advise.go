@@ -14,6 +14,7 @@ import (
 
 	"tare/desk/data"
 	"tare/desk/model"
+	"tare/desk/price"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -33,6 +34,10 @@ type Options struct {
 	Prefer   Preference // empty: Latency
 	Exclude  []string   // platforms, engines or provisionings that are not wanted
 	Instance string     // only this size: a name of the study's, or cores/memory; empty: all
+
+	Objective *data.Objective // of a capacity: rank what it costs to keep it; nil: rank as Prefer says
+	Demand    float64         // requests a second, with an objective; 0: as many as each instance can answer
+	Prices    *price.List     // with an objective
 }
 
 // Advice is one ranking for each host, workload with its parameters, and image.
@@ -51,6 +56,7 @@ type Ranking struct {
 	Choices  []Choice
 	Beside   []Comparison // of the first choice with one or two others that say why it is first
 	Apart    []Apart
+	Offers   *Offers // what the choices cost; nil: no objective was given
 	Doubts   []data.Doubt
 	Wanted   Options
 	Sizes    []string // names of the instance types that were measured
@@ -87,7 +93,7 @@ type Choice struct {
 	row     *data.Row    // has the ranked values; nil for a prediction
 	weight  float64      // factor of these values
 
-	share func(of int) Span // intervals for this many choices at once
+	at func(alpha float64) Span // intervals of which this share may miss
 }
 
 // Span are the intervals of a choice's Value and of its Ratio.
@@ -107,9 +113,18 @@ func Of(s *data.Summary, o Options) (*Advice, error) {
 	if o.Prefer != Latency && o.Prefer != Cost {
 		return nil, fmt.Errorf("--prefer %q: must be latency or cost", o.Prefer)
 	}
+	if err := o.offered(); err != nil {
+		return nil, err
+	}
 	a := &adviser{s: s, o: o}
 	if err := a.choose(); err != nil {
 		return nil, err
+	}
+	if o.Objective != nil {
+		var err error
+		if a.groups, err = a.sought(); err != nil {
+			return nil, err
+		}
 	}
 	out := &Advice{}
 	for _, g := range a.groups {

@@ -99,10 +99,13 @@ func (a *adviser) rank(g *group) Ranking {
 	}
 	for i := range out.Choices {
 		c := &out.Choices[i]
-		c.All = c.share(len(out.Choices))
+		c.All = c.at(stats.Alpha / float64(len(out.Choices)))
 	}
 	a.order(&out)
 	a.beside(&out)
+	if a.o.Objective != nil {
+		out.Offers = a.offers(g, &out)
+	}
 	return out
 }
 
@@ -186,8 +189,7 @@ func (a *adviser) measured(r *data.Row, g *group) Choice {
 	x, w := g.of(r), a.weight(r.Treatment, g.figure)
 	c := Choice{
 		Treatment: r.Treatment, row: x, weight: w, Value: w * a.s.Mean(x, stats.Alpha).Value, Ratio: r.Ratio, Against: stats.NoRatio,
-		share: func(of int) Span {
-			alpha := stats.Alpha / float64(of)
+		at: func(alpha float64) Span {
 			e := a.s.Mean(x, alpha)
 			return Span{w * data.Floor(g.figure, e.Low), w * e.High, math.NaN(), math.NaN()}.of(g.figure, a.overBareMetal(r, g, alpha))
 		},
@@ -195,7 +197,7 @@ func (a *adviser) measured(r *data.Row, g *group) Choice {
 	if g.figure != g.metric {
 		c.Ratio = a.overBareMetal(r, g, stats.Alpha).Value
 	}
-	c.Span = c.share(1)
+	c.Span = c.at(stats.Alpha)
 	if r.Failed > 0 {
 		c.Doubts = append(c.Doubts, SomeFailed{r.Failed, r.Trials})
 	}
@@ -290,8 +292,8 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 			if !out.ByRatio {
 				c.Value *= a.s.Mean(base, alpha).Value
 			}
-			c.share = func(of int) Span {
-				one := alpha / float64(of)
+			c.at = func(share float64) Span {
+				one := alpha * share / stats.Alpha
 				q, _ := a.fit(one)[n].Predict(i.Cores, g.cores)
 				ratio := Span{RatioLow: data.Floor(g.metric, q.Low), RatioHigh: q.High}
 				ratio.Low, ratio.High = w*ratio.RatioLow, w*ratio.RatioHigh
@@ -301,7 +303,7 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 				}
 				return ratio
 			}
-			c.Span = c.share(1)
+			c.Span = c.at(stats.Alpha)
 			if !stats.Finite(c.Value) || !stats.Finite(c.High) {
 				continue
 			}
@@ -319,7 +321,7 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 		if a.wants(t) && possible(t) {
 			w := a.weight(t, g.figure)
 			all = append(all, Choice{
-				Treatment: t, Predicted: true, Value: w, Span: Span{w, w, 1, 1}, Ratio: 1, Against: stats.NoRatio, share: func(int) Span { return Span{w, w, 1, 1} },
+				Treatment: t, Predicted: true, Value: w, Span: Span{w, w, 1, 1}, Ratio: 1, Against: stats.NoRatio, at: func(float64) Span { return Span{w, w, 1, 1} },
 			})
 		}
 		out.Doubts = append(out.Doubts, RatiosRanked{a.size.Name})

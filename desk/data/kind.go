@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"tare/notebook"
 )
@@ -34,7 +35,25 @@ type Traits struct {
 	Partial  bool // its studies choose which secondary metrics they report: claims skip studies without the metric
 	Departs  bool // it departs from the published method: claims leave it out if there are rows that do not
 
+	// Keeps is the objective that a service keeps, where the metric is one over the greatest rate of requests at which it does; nil: it is something
+	// else.
+	Keeps *Objective
+
 	Alike []notebook.Metric // secondary metrics of a VM that emulation does not change
+}
+
+// Objective is what a service is to keep: a time among its load's results, below a bound.
+type Objective struct {
+	Metric string
+	Bound  float64 // seconds
+}
+
+// String writes it as a user would: p99<50ms.
+func (o Objective) String() string { return o.Metric + "<" + o.Time().String() }
+
+// Time is its bound.
+func (o Objective) Time() time.Duration {
+	return time.Duration(o.Bound * float64(time.Second)).Round(time.Microsecond)
 }
 
 // Tally collects what a row's trials record.

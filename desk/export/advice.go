@@ -10,6 +10,12 @@ import (
 	"tare/stats"
 )
 
+// apart is what has no place in a list, and why.
+type apart struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
 // Advice writes the rankings as `tare advise --format json` promises them. What is not known is null.
 func Advice(w io.Writer, a *advise.Advice) error {
 	type choice struct {
@@ -39,10 +45,6 @@ func Advice(w io.Writer, a *advise.Advice) error {
 		Formats      []string     `json:"formats"`
 		Notes        []string     `json:"notes"`
 	}
-	type apart struct {
-		Name   string `json:"name"`
-		Reason string `json:"reason"`
-	}
 	type ranking struct {
 		Host     string            `json:"host"`
 		Workload string            `json:"workload"`
@@ -54,6 +56,7 @@ func Advice(w io.Writer, a *advise.Advice) error {
 		Why      string            `json:"why"`
 		TieRule  string            `json:"tie_rule"`
 		Choices  []choice          `json:"choices"`
+		Offers   *offers           `json:"offers,omitempty"` // absent: no objective was given
 		Apart    []apart           `json:"not_ranked"`
 		Notes    []string          `json:"notes"`
 	}
@@ -73,6 +76,9 @@ func Advice(w io.Writer, a *advise.Advice) error {
 				word(notebook.FormatCPUList(c.CPUs)), c.Predicted, c.Tied, c.Near, stats.Number(c.Value), stats.Number(c.Low), stats.Number(c.High), stats.Number(c.Ratio), stats.Number(c.RatioLow), stats.Number(c.RatioHigh),
 				stats.Number(c.Against.Value), stats.Number(c.Against.Low), stats.Number(c.Against.High), formats, list(words.Doubts(c.Doubts)),
 			})
+		}
+		if r.Offers != nil {
+			j.Why, j.Offers = words.Offered(&r), offersOf(&r)
 		}
 		for _, p := range r.Apart {
 			j.Apart = append(j.Apart, apart{words.Choice(p.Treatment, r.Networks), words.Doubt(p.Reason)})

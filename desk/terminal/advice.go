@@ -52,10 +52,16 @@ func common(a *advise.Advice) (notes []string) {
 func (t *text) ranking(r *advise.Ranking, common []string) {
 	t.head(r.Workload + " on " + r.Host)
 	t.line("")
-	t.wrap("", words.Ranking(r))
+	if r.Offers != nil {
+		t.offers(r)
+	} else {
+		t.wrap("", words.Ranking(r))
+	}
 	if len(r.Choices) > 0 {
-		t.line("")
-		t.choices(r)
+		if r.Offers == nil {
+			t.line("")
+			t.choices(r)
+		}
 		for _, c := range r.Choices {
 			for _, d := range c.Doubts {
 				t.wrap("- ", fmt.Sprintf("number %d: %s", c.Rank, words.Plain(words.Doubt(d))))
@@ -75,6 +81,30 @@ func (t *text) ranking(r *advise.Ranking, common []string) {
 	if len(r.Choices) > 0 {
 		t.line("")
 		t.wrap("", words.ToApply(apply.Fitting(r.Choices[0].Treatment)))
+	}
+}
+
+// offers writes what the choices cost, the cheapest first.
+func (t *text) offers(r *advise.Ranking) {
+	o := r.Offers
+	t.wrap("", words.Offered(r))
+	if len(o.List) > 0 {
+		t.line("")
+		cols := []column{{}, {head: words.OfferAnswers, right: true, gap: 2}, {head: words.OfferInstances, right: true, gap: 2}, {head: words.OfferHourly(o), right: true, gap: 2}, {head: words.OfferPerMillion(o), right: true, gap: 2}, {head: words.OfferKeeps, right: true, gap: 2}}
+		for i := range o.List {
+			for j, cell := range words.Offer(r, &o.List[i]) {
+				cols[j].cells = append(cols[j].cells, cell)
+			}
+		}
+		t.grid(t.whole(cols), func(int) bool { return false })
+		t.line("")
+		t.wrap("", words.OfferedHow(o))
+	}
+	for _, p := range o.Apart {
+		t.wrap("- ", "no price: "+words.Choice(p.Treatment, r.Networks)+": "+words.Doubt(p.Reason))
+	}
+	for _, d := range words.Doubts(o.Doubts) {
+		t.wrap("- ", words.Plain(d))
 	}
 }
 

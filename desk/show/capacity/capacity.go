@@ -24,4 +24,10 @@ type config struct {
 
 func (c config) Tally() data.Tally { return &curve{objective: c.of} }
 
+func (c config) Traits() data.Traits {
+	t := c.Plain.Traits()
+	t.Keeps = &data.Objective{Metric: c.of.Metric, Bound: c.of.Bound}
+	return t
+}
+
 func (config) Phrases() words.Phrases { return phrases }
