@@ -38,7 +38,8 @@ type Observation struct {
 	Threads []ObservedThreads `json:"threads"` // by their names: those that did most first
 	Ahead   []ObservedAhead   `json:"ahead"`   // who had the CPUs while its threads were ready: the longest first
 
-	Figures  map[string]float64 `json:"figures"` // in the whole time, by TracerMetric.Name
+	Figures  map[string]float64 `json:"figures"`         // in the whole time, by TracerMetric.Name
+	Waits    map[string]int64   `json:"waits,omitempty"` // how often its threads waited, by reason: WallNetwork, …; absent where only the kernel's counters were read
 	Quota    *ObservedQuota     `json:"quota,omitempty"`
 	Memory   *ObservedMemory    `json:"memory,omitempty"`
 	Platform ObservedPlatform   `json:"platform"`

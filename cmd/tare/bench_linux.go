@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tare/lab/origin"
 	"tare/lab/session"
@@ -95,23 +96,28 @@ func (b *benching) flags(c *cobra.Command) {
 	b.running.flags(c, "bm,cn,vm,vmcn", "1/1GB")
 	b.timing(c)
 	f := c.Flags()
-	f.StringVar(&b.image, "image", "", "registry reference, OCI layout folder, docker save archive, or Docker daemon image")
+	b.origins(f)
+	f.StringVar(&b.container, "from-container", "", "measure what the Docker container `NAME` runs, with its image and settings")
+	f.StringVar(&b.compose, "compose", "", "measure a service of this Compose `FILE`; --service names it")
 	f.StringArrayVar(&b.metrics, "metric", nil, "compare a printed number, not the time: `NAME=EXPRESSION,UNIT,higher`, or lower, or none (repeatable)")
 	f.StringArrayVar(&b.devices, "device", nil, "give every run this host device, by its CDI `NAME`: nvidia.com/gpu=0 (repeatable)")
+	f.StringVar(&b.method, "method", "", "HTTP method: `METHOD`, one of "+strings.Join(studyfile.Methods, ", ")+" (default GET, or POST with --body)")
+	f.StringArrayVar(&b.headers, "header", nil, "HTTP header to send: `'NAME: VALUE'`; recorded in the results (repeatable)")
+	f.StringVar(&b.body, "body", "", "body of the HTTP request: `TEXT`, or @FILE; at most 1 MiB")
+	f.StringVar(&b.objective, "objective", "p99=100ms", "what the service must meet: `METRIC=TIME`, a metric that its load prints")
+	f.StringVar(&b.neighbours, "neighbours", "none", "busy neighbours to compare: `LIST` of none, cpu:1, io:2, cpu:1+io:1, or cpu:4/core to fill the host")
+}
+
+// origins defines the flags that say what runs.
+func (b *benching) origins(f *pflag.FlagSet) {
+	f.StringVar(&b.image, "image", "", "registry reference, OCI layout folder, docker save archive, or Docker daemon image")
 	f.StringArrayVar(&b.env, "env", nil, "environment variable: `KEY=VALUE`, or KEY for your own value; recorded in the results (repeatable)")
 	f.StringArrayVar(&b.envFiles, "env-file", nil, "read variables from `FILE`, in the format of docker run --env-file (repeatable)")
 	f.StringArrayVar(&b.volumes, "volume", nil, "copy a host folder or file into every run: `HOST:GUEST`; the original never changes (repeatable)")
 	f.StringVar(&b.prepare, "prepare", "", "`COMMAND` to run, unmeasured, before each run or before a service starts")
-	f.StringVar(&b.container, "from-container", "", "measure what the Docker container `NAME` runs, with its image and settings")
-	f.StringVar(&b.compose, "compose", "", "measure a service of this Compose `FILE`; --service names it")
 	f.StringVar(&b.serves, "service", "", "measure a service that listens on this `PORT`; with --compose its name, or NAME:PORT")
 	f.StringVar(&b.load, "load", "", "load to send: an HTTP path (/), or a `COMMAND` with {rate}, {seconds}, {address} and {port}")
-	f.StringVar(&b.method, "method", "", "HTTP method: `METHOD`, one of "+strings.Join(studyfile.Methods, ", ")+" (default GET, or POST with --body)")
-	f.StringArrayVar(&b.headers, "header", nil, "HTTP header to send: `'NAME: VALUE'`; recorded in the results (repeatable)")
-	f.StringVar(&b.body, "body", "", "body of the HTTP request: `TEXT`, or @FILE; at most 1 MiB")
 	f.IntVar(&b.rate, "rate", 0, "send this many requests a second and measure response times, not the capacity")
-	f.StringVar(&b.objective, "objective", "p99=100ms", "what the service must meet: `METRIC=TIME`, a metric that its load prints")
-	f.StringVar(&b.neighbours, "neighbours", "none", "busy neighbours to compare: `LIST` of none, cpu:1, io:2, cpu:1+io:1, or cpu:4/core to fill the host")
 }
 
 // spec makes the study of the user's own command.

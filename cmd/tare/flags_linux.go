@@ -38,10 +38,11 @@ type running struct {
 	tuneHost, quiet, silent   bool // quiet is the older name of tuneHost
 	noHostCode, plan          bool
 	against                   reference
-	reading                   data.Options   // how the results are read, by against
-	since                     string         // earlier results folder that the run is compared with
-	host                      string         // file that names recorded
-	recorded                  *notebook.Host // host for which plan plans; nil: this one
+	reading                   data.Options              // how the results are read, by against
+	since                     string                    // earlier results folder that the run is compared with
+	host                      string                    // file that names recorded
+	recorded                  *notebook.Host            // host for which plan plans; nil: this one
+	tell                      func(*data.Summary) error // prints the answer; nil: the summary
 }
 
 // olderNames are flags by another name or spelling.
@@ -136,7 +137,7 @@ func (r *running) check(c *cobra.Command) error {
 	}
 	if r.explain != "" {
 		if r.tracers, err = studyfile.ParseExplain(r.explain); err != nil {
-			return err
+			return fmt.Errorf("--explain: %w", err)
 		}
 	}
 	if err := r.readHost(); err != nil {

@@ -33,7 +33,7 @@ import (
 
 // labCommands measure. They need Linux, and root.
 func labCommands() []*cobra.Command {
-	return []*cobra.Command{runCommand(), benchCommand(), fitCommand(), doctorCommand(), studyCommand(), workloadCommand(), imageCommand(), cleanCommand(), memoryCommand(), observeCommand(), layersCommand(), noiseCommand()}
+	return []*cobra.Command{runCommand(), benchCommand(), fitCommand(), doctorCommand(), studyCommand(), workloadCommand(), imageCommand(), cleanCommand(), memoryCommand(), observeCommand(), predictCommand(), layersCommand(), noiseCommand()}
 }
 
 // noiseCommand is the short work that `tare doctor --noise` runs again and again.
@@ -128,6 +128,11 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, seedChosen bool
 	if err := r.checkSince(spec.Name); err != nil {
 		return err
 	}
+	if r.explain == "" && spec.Explain != "" {
+		if r.tracers, err = studyfile.ParseExplain(spec.Explain); err != nil {
+			return fmt.Errorf("study %s: explain: %w", spec.Name, err)
+		}
+	}
 	published, err := publishedOf(spec) // otherwise the report would fail after hours of measuring
 	if err != nil {
 		return err
@@ -218,6 +223,8 @@ func openClaims(dir string, published []claims.Claim) (open []study.Question, er
 // answer prints the summary, or in its place what changed since the folder of --compare, or between two kernels of VMs.
 func (r *running) answer(s *data.Summary) error {
 	switch {
+	case r.tell != nil:
+		return r.tell(s)
 	case r.since == "" && len(r.kernels) > 1:
 		found, err := compare.Kernels(s, s.Margin())
 		if err != nil {

@@ -73,6 +73,7 @@ type observing struct {
 	format           string
 	time             time.Duration
 	watch, counters  bool
+	calls            bool // also count system calls by kind
 	compose, service string
 	changes          []string
 }
@@ -114,7 +115,7 @@ func (o *observing) find(ctx context.Context, args []string) (*live.Target, erro
 
 // once observes for the time, and shows on a terminal how much is left.
 func (o *observing) once(ctx context.Context, target *live.Target) (*notebook.Observation, error) {
-	options := observe.Options{For: o.time, Counters: o.counters}
+	options := observe.Options{For: o.time, Counters: o.counters, Calls: o.calls}
 	for _, text := range o.changes {
 		c, err := observe.ParseChange(text)
 		if err != nil {

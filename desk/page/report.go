@@ -20,6 +20,7 @@ import (
 	"tare/desk/explain"
 	"tare/desk/export"
 	"tare/desk/model"
+	"tare/desk/predict"
 	"tare/desk/show"
 	"tare/notebook/durable"
 )
@@ -51,7 +52,8 @@ func WriteSummary(s *data.Summary, out string, opt Options) ([]string, error) {
 
 // write writes a report with the accounts of its traced trials; nil: there are none.
 func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]string, error) {
-	figs, accounts := chart.OfPanels(chart.Panels(s), show.Figures(s)...), accountsOf(acc)
+	figs, accounts := ofPredictions(s), accountsOf(acc)
+	figs = append(figs, chart.OfPanels(chart.Panels(s), show.Figures(s)...)...)
 	whys := chart.OfAccounts(accounts)
 	several := s.Several()
 	ofSeveral := chart.OfSeveral(several)
@@ -64,6 +66,22 @@ func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]s
 	}
 	figs = slices.Concat(figs, slices.Concat(ofSeveral...), slices.Concat(whys...))
 	return publish(out, page, figs, studyDate(s))
+}
+
+// ofPredictions draws how good the predictions of a calibration are; nil: the folders are none.
+func ofPredictions(s *data.Summary) []chart.Figure {
+	if !slices.ContainsFunc(s.Rows, func(r *data.Row) bool { return r.Treatment.Workload == predict.Probes && r.Trace != nil }) {
+		return nil
+	}
+	c, err := predict.Calibrate(s)
+	if err != nil {
+		return nil // of several hosts, or of bare metal only
+	}
+	f := chart.OfChecks(c.Check())
+	if f == nil {
+		return nil
+	}
+	return []chart.Figure{*f}
 }
 
 // outFolders makes and opens the folder of a report, and that of its figures.

@@ -11,6 +11,7 @@ import (
 	"tare/desk/claims"
 	"tare/desk/data"
 	"tare/desk/model"
+	"tare/desk/predict"
 	"tare/notebook"
 )
 
@@ -47,7 +48,9 @@ func parseSentences() {
 		"sizes": func(all []model.Point) []string {
 			return data.Distinct(all, func(p model.Point) string { return Cores(p.Cores, p.HostCores) })
 		},
-		"either": func(v claims.Values) string { return strings.Join(v, " or ") },
+		"event":   EventName,
+		"tracers": func() string { return strings.Join(predict.Tracers, ",") },
+		"either":  func(v claims.Values) string { return strings.Join(v, " or ") },
 	}).ParseFS(texts, "*.tmpl"))
 }
 

@@ -46,7 +46,11 @@ const countedPart = parts / 2
 
 // tracing begins an account from events. why says why the host has none.
 func (w *watch) tracing() (_ account, why string, err error) {
-	kit, err := trace.OpenToWatch(tracers)
+	of := tracers
+	if w.options.Calls {
+		of = append(slices.Clone(of), notebook.TracerCalls)
+	}
+	kit, err := trace.OpenToWatch(of)
 	if err != nil {
 		return nil, "", err
 	}
@@ -55,6 +59,10 @@ func (w *watch) tracing() (_ account, why string, err error) {
 			kit.Close()
 			return nil, why, nil
 		}
+	}
+	if why := kit.Missing()[notebook.TracerCalls]; why != "" && w.options.Calls {
+		kit.Close()
+		return nil, why, nil
 	}
 	if why := kit.Missing()[trace.Refaulting]; why != "" {
 		w.note(notebook.Say("refaults-unseen", "why", why))
@@ -200,6 +208,14 @@ func (e *events) end(o *notebook.Observation, names func(int) labels) error {
 	}
 	o.Lost = p.Lost
 	maps.Copy(o.Figures, p.Figures)
+	o.Waits = map[string]int64{}
+	for _, d := range p.Spread {
+		if d.Role == notebook.RoleWork && d.What == notebook.OffCPU {
+			for _, n := range d.Counts {
+				o.Waits[d.Of] += n
+			}
+		}
+	}
 	if m := p.Missing[notebook.TracerScheduler]; m != nil {
 		e.w.note(m)
 	}

@@ -27,6 +27,7 @@ import (
 type Options struct {
 	For      time.Duration
 	Counters bool                     // only what the kernel counts anyway, which costs the target less
+	Calls    bool                     // also count system calls by kind, which costs the target more
 	If       []Change                 // changes to predict besides the usual ones
 	Began    func()                   // called when the observation has begun; may be nil
 	Say      func(done time.Duration) // called after each part of the time; may be nil

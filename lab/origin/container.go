@@ -46,7 +46,7 @@ func FromContainer(text []byte, digest func(image string) string) (*Origin, erro
 	o := &Origin{
 		Name: strings.TrimPrefix(c.Name, "/"), Image: "docker-daemon:" + of.Image,
 		Command: slices.Concat(of.Entrypoint, of.Cmd), Dir: of.WorkingDir, User: of.User,
-		Memory: host.Memory, CPUSet: host.CpusetCpus,
+		Memory: host.Memory, CPUSet: host.CpusetCpus, Runtime: host.Runtime,
 	}
 	for _, kv := range of.Env {
 		if strings.IndexByte(kv, '=') > 0 { // one without a value removes the image's variable, and sets nothing

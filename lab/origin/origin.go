@@ -18,6 +18,8 @@ type Origin struct {
 	Memory int64   // its limit in bytes; 0: none
 	CPUSet string  // "0-1,3"; empty: all CPUs
 
+	Runtime string // of a container, as Docker names it; empty: Docker's usual one
+
 	Left []string // what is not taken over: a line each
 }
 

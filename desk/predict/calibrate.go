@@ -1,0 +1,153 @@
+package predict
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"tare/desk/data"
+	"tare/notebook"
+)
+
+// Calibrate reads a calibration. It fails where that is none: without the workload Probes, or of several hosts.
+func Calibrate(s *data.Summary) (*Calibration, error) {
+	c := &Calibration{}
+	if len(s.Hosts) != 1 {
+		return nil, fmt.Errorf("these folders are of %d hosts: costs of events differ between hosts; name folders of one", len(s.Hosts))
+	}
+	c.Host = s.Hosts[0]
+	c.works, c.Skipped = worksOf(s)
+	c.gather(s)
+	if len(c.Environments) == 0 {
+		return nil, errors.New("no calibration: no environment has a ratio to bare metal whose events were counted; measure one with sudo tare run calibration --explain=" + strings.Join(Tracers, ","))
+	}
+	for _, e := range c.Environments {
+		e.scale()
+		if len(e.Probes) >= leastProbes {
+			e.loop, _ = probed(e.Probes)
+		}
+	}
+	for i, m := range c.fit("") {
+		e := c.Environments[i]
+		switch e.model = m; {
+		case m != nil && len(e.Rows) >= leastRows:
+			e.costs()
+			continue
+		case len(e.Probes) < leastProbes:
+			e.Cannot = TooFewProbes{len(e.Probes), leastProbes}
+		default:
+			e.Cannot = TooFewWorks{len(e.Rows), leastRows}
+		}
+		e.model = nil
+	}
+	return c, nil
+}
+
+// costs tells the costs that the model has.
+func (e *Environment) costs() {
+	m := e.model
+	for k, event := range Events {
+		value, sd := m.costs.mean.AtVec(k), m.wider.many*math.Sqrt(m.costs.cov.At(k, k))
+		own := e.own[k]
+		e.Costs = append(e.Costs, Cost{event, own * e.loop.mean.AtVec(k), own * value, own * (value - sd), own * (value + sd)})
+	}
+}
+
+const (
+	leastProbes = 10 // kinds of events, of some thirty
+	leastRows   = 19 // of which 95 % can be told from all
+)
+
+// gather puts the rows of each environment together.
+func (c *Calibration) gather(s *data.Summary) {
+	type key struct{ treatment, host string }
+	works := map[key]*Work{}
+	for _, w := range c.works {
+		works[key{w.Treatment.ID, w.Host}] = w
+	}
+	for _, r := range s.Rows {
+		base := s.Base(r)
+		if r.Treatment.Platform == notebook.BM || r.Kind != "" || base == nil {
+			continue
+		}
+		w := works[key{base.Treatment.ID, r.HostID}]
+		if w == nil {
+			continue
+		}
+		e := c.environment(r.Treatment)
+		row, why := rowOf(s, r, base, w)
+		switch {
+		case why != nil:
+			e.Failed = append(e.Failed, Skipped{w.Treatment, why})
+		case w.probe():
+			e.Probes = append(e.Probes, row)
+		default:
+			e.Rows = append(e.Rows, row)
+		}
+	}
+	for _, e := range c.Environments {
+		steady(e.Probes)
+		steady(e.Rows)
+	}
+}
+
+// environment is the one in which a treatment ran. Services are connected by a bridge if the study does not say otherwise; what needs no
+// network is not connected, and nothing else of its guests differs.
+func (c *Calibration) environment(t notebook.Treatment) *Environment {
+	if t.Network == notebook.NetBridge {
+		t.Network = ""
+	}
+	t.ID, t.Workload, t.Params, t.Rounds = "", "", nil, 0
+	for _, e := range c.Environments {
+		if e.Treatment.Variant() == t.Variant() && e.Treatment.Provisioning == t.Provisioning && e.Treatment.Instance == t.Instance {
+			return e
+		}
+	}
+	e := &Environment{Treatment: t, Emulated: !t.Representative()}
+	c.Environments = append(c.Environments, e)
+	return e
+}
+
+// scale finds bare metal's time for each event at most: the reciprocal of the highest rate of any work. The costs are estimated as shares
+// of it.
+func (e *Environment) scale() {
+	e.own = make([]float64, len(Events))
+	for k, most := range highest(e.Probes, e.Rows) {
+		e.own[k] = 1
+		if most > 0 {
+			e.own[k] = 1 / most
+		}
+	}
+	for _, rows := range [][]*Row{e.Probes, e.Rows} {
+		for _, r := range rows {
+			r.shares = e.shares(r.Work)
+		}
+	}
+}
+
+// highest are the highest rates of each event.
+func highest(all ...[]*Row) []float64 {
+	most := make([]float64, len(Events))
+	for _, rows := range all {
+		for _, r := range rows {
+			for k, rate := range r.Rates {
+				most[k] = max(most[k], rate)
+			}
+		}
+	}
+	return most
+}
+
+// shares are a work's rates, as shares of the highest.
+func (e *Environment) shares(w *Work) []float64 {
+	all := make([]float64, len(Events))
+	for k, rate := range w.Rates {
+		all[k] = rate * e.own[k]
+	}
+	return all
+}
+
+// compareSize orders numbers by their size without the sign.
+func compareSize(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) }

@@ -1,0 +1,27 @@
+package predict
+
+// Doubts about works and predictions, in addition to those of package data.
+type (
+	// Untraced: bare metal has no traced trials of the work.
+	Untraced struct{}
+	// Uncounted: the tracer that counts events did not observe the work.
+	Uncounted struct{ Tracer string }
+	// TooFewProbes: the environment has so many kinds of events, and so many are needed.
+	TooFewProbes struct{ Probes, Needed int }
+	// TooFewWorks: the environment has so many rows of workloads, and so many are needed.
+	TooFewWorks struct{ Rows, Needed int }
+	// TooWide: the interval would reach from the value divided by this factor to the value times it.
+	TooWide struct{ Factor float64 }
+	// Unlike: the work has many more of these events than any program of the calibration.
+	Unlike struct{ Event Event }
+	// OtherKernel: the calibration was measured under one kernel, and the work ran under another.
+	OtherKernel struct{ Calibration, Run string }
+)
+
+func (Untraced) Doubt()     {}
+func (Uncounted) Doubt()    {}
+func (TooFewProbes) Doubt() {}
+func (TooFewWorks) Doubt()  {}
+func (TooWide) Doubt()      {}
+func (Unlike) Doubt()       {}
+func (OtherKernel) Doubt()  {}

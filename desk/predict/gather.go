@@ -1,0 +1,193 @@
+package predict
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"tare/desk/data"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// worksOf are the works that were traced on bare metal. Others are skipped, with the reason.
+func worksOf(s *data.Summary) (works []*Work, skipped []Skipped) {
+	for _, r := range s.Rows {
+		t := r.Treatment
+		if t.Platform != notebook.BM || t.AA || r.Kind != "" || !r.Metric.Directed() {
+			continue
+		}
+		w, why := workOf(r)
+		if why != nil {
+			skipped = append(skipped, Skipped{t, why})
+			continue
+		}
+		works = append(works, w)
+	}
+	return works, skipped
+}
+
+// workOf reads what a workload did on bare metal.
+func workOf(r *data.Row) (*Work, data.Doubt) {
+	switch {
+	case r.Unreliable():
+		f, _ := r.Failures()
+		return nil, f
+	case r.Rounds == 0:
+		return nil, data.NotMeasured{}
+	case r.Trace == nil:
+		return nil, Untraced{}
+	}
+	w := &Work{Treatment: r.Treatment, Metric: r.Metric, Host: r.HostID}
+	elapsed := traced(r, func(c *data.TracedCell) stats.Sum { return c.Elapsed })
+	value := traced(r, func(c *data.TracedCell) stats.Sum { return c.Value })
+	if w.Trials = elapsed.N; !(elapsed.Of > 0 && value.Of > 0 && r.Mean > 0) {
+		return nil, Untraced{}
+	}
+	// A trial that tracers slow down does the same work in more time, or less of it in the same time. What it costs by the metric says how
+	// much slower it is, so that the rates are those of trials without tracers.
+	slower := value.Mean() / r.Mean
+	if r.Metric.MoreIsBetter() {
+		slower = 1 / slower
+	}
+	busy := inFlight(r)
+	for _, e := range Events {
+		i := slices.Index(r.Trace.Names, e.Figure)
+		n := traced(r, func(c *data.TracedCell) stats.Sum {
+			switch {
+			case slices.Contains(waits, e.Figure):
+				return stats.Sum{Of: float64(c.Elapsed.N) * waited(r, e.Figure) / float64(w.Trials), N: c.Elapsed.N}
+			case e.Name == DiskWaits && c.Wall != nil:
+				return c.Wall.Of(e.Figure)
+			case i >= 0:
+				return c.Figure(i)
+			}
+			return stats.Sum{}
+		})
+		if n.N == 0 {
+			return nil, Uncounted{e.Tracer}
+		}
+		w.Rates = append(w.Rates, max(n.Mean(), 0)/elapsed.Mean()*slower/busy)
+	}
+	return w, nil
+}
+
+// inFlight is in which part of the time at least one request was under way, by Little's law: requests a second times their response time, but
+// at most 1. While a service waits for the next request, nothing can slow its response times down. Of other work it is 1.
+func inFlight(r *data.Row) float64 {
+	if r.Metric.Unit != "s" {
+		return 1
+	}
+	for _, of := range r.Secondary {
+		if at := of.Mean * r.Mean; strings.HasSuffix(of.Metric.Name, "s_per_second") && at > 0 {
+			return min(at, 1)
+		}
+	}
+	return 1
+}
+
+// waited is how often threads of the work waited for a reason, in all traced trials.
+func waited(r *data.Row, reason string) (n float64) {
+	for _, d := range r.Trace.Spread {
+		if d.Role == notebook.RoleWork && d.What == notebook.OffCPU && d.Of == reason {
+			for _, c := range d.Counts {
+				n += float64(c)
+			}
+		}
+	}
+	return n
+}
+
+// traced adds up something of all traced trials.
+func traced(r *data.Row, of func(*data.TracedCell) stats.Sum) (all stats.Sum) {
+	for i := range r.Cells {
+		if c := r.Cells[i].Traced; c != nil {
+			s := of(c)
+			all.Of, all.N = all.Of+s.Of, all.N+s.N
+		}
+	}
+	return all
+}
+
+// rowOf is what a work took.
+func rowOf(s *data.Summary, r, base *data.Row, w *Work) (*Row, data.Doubt) {
+	q := r.Cost()
+	switch {
+	case r.Unreliable():
+		f, _ := r.Failures()
+		return nil, f
+	case r.Rounds == 0 || !stats.Finite(q.Value) || q.Value <= 0:
+		return nil, data.NotMeasured{}
+	}
+	x, vx := middle(logs(r))
+	y, vy := middle(slices.Concat(logs(base), logs(base.Control())))
+	log := x - y
+	if r.Metric.MoreIsBetter() {
+		log = -log
+	}
+	ratio := math.Exp(log)
+	slope := ratio * slopeAt(ratio)
+	row := &Row{
+		Work: w, Ratio: ratio, Low: q.Low, High: q.High, Shown: slices.Contains([]stats.Verdict{stats.Slower, stats.Faster}, s.Verdict(r)),
+		scaled: scaled(ratio), variance: (vx + vy) * slope * slope, freedom: float64(r.Rounds - 1),
+	}
+	row.noise = math.Sqrt(max(row.variance, (spread(logs(r))+spread(slices.Concat(logs(base), logs(base.Control()))))*slope*slope))
+	if !stats.Finite(row.scaled) || !stats.Finite(row.variance) {
+		return nil, data.NotMeasured{}
+	}
+	return row, nil
+}
+
+// logs are the logarithms of a row's values; nil: there is no row.
+func logs(r *data.Row) (all []float64) {
+	if r == nil {
+		return nil
+	}
+	for _, v := range r.Values {
+		all = append(all, math.Log(v.Mean))
+	}
+	return all
+}
+
+// spread is the variance of the mean of values; 0: there is one value only.
+func spread(values []float64) float64 {
+	mean, squares := 0.0, 0.0
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	for _, v := range values {
+		squares += (v - mean) * (v - mean)
+	}
+	return squares / max(1, float64(len(values)-1)) / float64(len(values))
+}
+
+// middle is the median of values and its variance, from their median distance to it, as if they were normally distributed. A disturbed round
+// moves neither.
+func middle(values []float64) (median, variance float64) {
+	median = stats.Median(values)
+	away := make([]float64, len(values))
+	for i, v := range values {
+		away[i] = math.Abs(v - median)
+	}
+	const ofMedian = 1.4826 // a standard deviation, in median distances
+	sd := ofMedian * stats.Median(away)
+	return median, math.Pi / 2 * sd * sd / float64(len(values))
+}
+
+// steady draws the variance of each row towards what the rows have in common: few rounds that agree by luck would outweigh all others.
+func steady(rows []*Row) {
+	const prior = 2.0 // degrees of freedom that what they have in common counts for
+	var all []float64
+	for _, r := range rows {
+		if r.freedom > 0 {
+			all = append(all, r.variance)
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	common := stats.Median(all)
+	for _, r := range rows {
+		r.variance = (r.freedom*r.variance + prior*common) / (r.freedom + prior)
+	}
+}

@@ -1,0 +1,136 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"tare/desk/data"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// Observed predicts a container that was observed while it ran, in an engine and with a provisioning. Ratios are relative to that
+// environment, and bare metal is one of those that are predicted. It fails where the calibration does not have the environment, or is of
+// another host than h.
+func (c *Calibration) Observed(o *notebook.Observation, engine, provisioning string, h notebook.Host) (*Forecasts, error) {
+	out := &Forecasts{Calibration: c}
+	if err := c.same(h.ID, h.Hostname, h.Kernel, out); err != nil {
+		return nil, err
+	}
+	reference := c.engine(engine, provisioning)
+	if reference == nil {
+		return nil, fmt.Errorf("the calibration has nothing of %s, in which %s runs: a prediction is relative to that; calibrate with --platforms bm,cn:%s and those that you want", engine, o.Target.Name, engine)
+	}
+	w, why := observedWork(o)
+	if why != nil {
+		out.Skipped = append(out.Skipped, Skipped{notebook.Treatment{Workload: o.Target.Name}, why})
+		return out, nil
+	}
+	bare := &Environment{Treatment: notebook.Treatment{Platform: notebook.BM, Instance: reference.Treatment.Instance}}
+	f := Forecast{Work: w, Reference: reference, Seconds: o.Seconds}
+	for _, e := range slices.Concat([]*Environment{bare}, c.Environments) {
+		if e != reference {
+			f.Predictions = append(f.Predictions, e.instead(reference, w))
+		}
+	}
+	out.Works = append(out.Works, f)
+	return out, nil
+}
+
+// engine is the environment of an engine, with the provisioning if there is one with it.
+func (c *Calibration) engine(name, provisioning string) (found *Environment) {
+	for _, e := range c.Environments {
+		t := e.Treatment
+		if t.Platform == notebook.CN && t.Engine == name && (found == nil || t.Provisioning == provisioning && found.Treatment.Provisioning != provisioning) {
+			found = e
+		}
+	}
+	return found
+}
+
+// observedWork is what the target did in each second in which its threads ran.
+func observedWork(o *notebook.Observation) (*Work, data.Doubt) {
+	w := &Work{Treatment: notebook.Treatment{Workload: o.Target.Name}, Trials: 1}
+	wall := map[string]float64{}
+	for _, s := range o.Slices {
+		for key, seconds := range s.Wall {
+			wall[key] += seconds
+		}
+	}
+	// While it waits for requests, nothing can slow it down.
+	ran := o.Figures["run_s"] + wall[notebook.WallBlock]
+	for _, e := range Events {
+		n, known := o.Figures[e.Figure]
+		switch {
+		case slices.Contains(waits, e.Figure):
+			n, known = float64(o.Waits[e.Figure]), o.Waits != nil
+		case e.Name == Computing:
+			n, known = ran*wall[notebook.WallUser]/(wall[notebook.WallUser]+wall[notebook.WallSystem]), true
+		case e.Name == DiskWaits:
+			n, known = wall[notebook.WallBlock], true
+		}
+		if !known || !(ran > 0) || !stats.Finite(n) {
+			return nil, Uncounted{e.Tracer}
+		}
+		w.Rates = append(w.Rates, max(n, 0)/ran)
+	}
+	return w, nil
+}
+
+// instead is what the work takes in the environment relative to a reference, in which its events were counted: 1 + Σ f·(c − c of the
+// reference), with f per second there.
+func (e *Environment) instead(reference *Environment, w *Work) Prediction {
+	ratio, variance, wider := 1.0, 0.0, 0.0
+	parts := map[string]*Part{}
+	for _, of := range []struct {
+		*Environment
+		sign float64
+	}{{e, 1}, {reference, -1}} {
+		if of.Treatment.Platform == notebook.BM {
+			continue
+		}
+		if of.model == nil {
+			return refuse(e, of.Cannot)
+		}
+		if why := of.model.unlike(w); why != nil {
+			return refuse(e, why)
+		}
+		shares := of.shares(w)
+		more, v := of.model.adds(shares)
+		ratio, variance, wider = ratio+of.sign*more, variance+v, max(wider, of.model.wider.few, of.model.wider.many)
+		for k, event := range Events {
+			p := parts[event.Name]
+			if p == nil {
+				p = &Part{Event: event, Rate: w.Rates[k]}
+				parts[event.Name] = p
+			}
+			p.Value += of.sign * shares[k] * of.model.costs.mean.AtVec(k)
+			sd := shares[k] * math.Sqrt(of.model.costs.cov.At(k, k))
+			p.High = math.Hypot(p.High, sd) // for now, the standard deviation
+		}
+	}
+	x, half := scaled(ratio), wider*math.Sqrt(variance)*slopeAt(ratio)
+	if half > math.Log(mostFactor) {
+		return refuse(e, TooWide{math.Exp(half)})
+	}
+	p := Prediction{Environment: e, Ratio: unscaled(x), Low: unscaled(x - half), High: unscaled(x + half)}
+	for _, event := range Events {
+		part := *parts[event.Name]
+		sd := wider * part.High
+		part.Low, part.High = part.Value-sd, part.Value+sd
+		p.Parts = append(p.Parts, part)
+	}
+	slices.SortStableFunc(p.Parts, func(a, b Part) int { return compareSize(b.Value, a.Value) })
+	return p
+}
+
+// adds is what events add to the ratio, and its variance with that of the misfit.
+func (m *model) adds(shares []float64) (more, variance float64) {
+	_, sd, _ := m.costs.predict(shares, m.misfit)
+	more = mat.Dot(mat.NewVecDense(len(shares), shares), m.costs.mean)
+	sd /= slopeAt(1 + more)
+	return more, sd * sd
+}

@@ -1,0 +1,242 @@
+// Package predict says what work would cost in an environment in which it never ran, from what it does on bare metal. It is a pure function
+// of summaries. docs/model.md has the equations, and says what they leave out.
+//
+// A calibration has measured programs that repeat one kind of event (the workload "events") and other workloads, on bare metal and in the
+// environments. On bare metal it counted their events. In an environment each event takes a little more time or less, so that
+//
+//	r = 1 + Σ rate(event) · cost(event)
+//
+// where r is the time relative to bare metal's, a rate is in events per second of bare metal's time, and a cost is in seconds. The costs
+// are estimated from all rows together. How far predictions are off is estimated by predicting each workload from the others.
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/desk/data"
+	"tare/notebook"
+)
+
+// Probes is the workload that repeats one kind of event.
+const Probes = "events"
+
+// Event is what has a cost.
+type Event struct {
+	Name   string
+	Figure string // of the tracers: how many there are; of waits their reason
+	Tracer string // that counts it
+}
+
+// Tracers are those that count the events, and that a calibration and a run for a prediction need.
+var Tracers = []string{notebook.TracerCalls, notebook.TracerScheduler, notebook.TracerCPU, notebook.TracerMemory}
+
+// waits are the reasons for which a thread leaves its core that have costs: the events "network_waits" and so on. Those for a disk are DiskWaits,
+// and those for a time are "sleep_calls".
+var waits = []string{notebook.WallNetwork, notebook.WallFutex, notebook.WallOther}
+
+// Two are no events. Their rates are the shares of the time in which the work itself computes, and in which it waits for a disk.
+const (
+	Computing = "computing"
+	DiskWaits = "disk_waits"
+)
+
+// Events are all that have costs.
+var Events = func() []Event {
+	all := []Event{{Computing, "user_s", notebook.TracerCPU}}
+	for _, call := range []string{
+		"simple_calls", "descriptor_calls", "path_calls", "open_calls", "entry_calls", "file_calls", "file_bytes", "pipe_calls", "pipe_bytes",
+		"socket_calls", "socket_bytes", "connection_calls", "memory_calls", "shared_memory_calls", "futex_calls", "poll_calls", "sleep_calls",
+		"process_calls", "fork_calls", "exec_calls", "sync_calls", "signal_calls", "io_uring_calls",
+	} {
+		all = append(all, Event{call, call, notebook.TracerCalls})
+	}
+	all = append(all, Event{"minor_faults", "minor_faults", notebook.TracerMemory}, Event{DiskWaits, notebook.WallBlock, notebook.TracerScheduler})
+	for _, reason := range waits {
+		all = append(all, Event{reason + "_waits", reason, notebook.TracerScheduler})
+	}
+	return all
+}()
+
+// Work is what one workload with its parameters did on bare metal.
+type Work struct {
+	Treatment notebook.Treatment // on bare metal
+	Metric    notebook.Metric
+	Host      string    // ID
+	Rates     []float64 // of Events, per second of bare metal's time
+	Trials    int       // traced ones, in which the events were counted
+}
+
+// probe says whether the work repeats one kind of event.
+func (w *Work) probe() bool { return w.Treatment.Workload == Probes }
+
+// Row is what one work took in an environment.
+type Row struct {
+	*Work
+	Ratio, Low, High float64   // measured, as a cost: above 1 is worse; the interval may be unbounded
+	Shown            bool      // it differs from bare metal by more than the study's margin
+	scaled, variance float64   // of the ratio, on the scale of predictions
+	noise            float64   // standard deviation, no less than single disturbed rounds make it
+	freedom          float64   // degrees by which variance is known
+	shares           []float64 // Rates, as shares of the highest in the calibration
+}
+
+// Environment is what a calibration says of one platform with its engine, provisioning and size.
+type Environment struct {
+	Treatment notebook.Treatment // without its work
+	Emulated  bool
+	Rows      []*Row    // of workloads
+	Probes    []*Row    // of the workload Probes
+	Failed    []Skipped // what bare metal did and the environment did not
+	Costs     []Cost    // of Events; nil where there is no model
+	Cannot    data.Doubt
+
+	own   []float64 // bare metal's time for each of Events at most, in seconds
+	loop  belief    // of the costs, by the probes
+	model *model
+}
+
+// Cost is what an event takes more in an environment than on bare metal, in seconds.
+type Cost struct {
+	Event
+	Loop             float64 // by programs that only repeat it
+	Value, Low, High float64 // in workloads
+}
+
+// Skipped is work that tells nothing of a calibration or of an environment.
+type Skipped struct {
+	Treatment notebook.Treatment
+	Why       data.Doubt
+}
+
+// Calibration is what a study says of events and environments.
+type Calibration struct {
+	Host         data.Host
+	Environments []*Environment
+	Skipped      []Skipped // works without counts
+	works        []*Work
+}
+
+// Prediction is the ratio to be expected of a work in an environment, as a cost, with its interval. All are NaN where Refused says why there
+// is none.
+type Prediction struct {
+	Environment      *Environment
+	Ratio, Low, High float64
+	Parts            []Part // what events add to the ratio, the largest first
+	Refused          data.Doubt
+
+	half, wider float64 // half width of the interval on the scale of predictions, and in standard deviations
+}
+
+// Part is what the events of one kind add to a ratio.
+type Part struct {
+	Event
+	Rate             float64 // per second of bare metal's time
+	Value, Low, High float64
+}
+
+// Forecast is what is predicted of one work.
+type Forecast struct {
+	*Work
+	Reference   *Environment // in which it was observed, and which ratios are relative to; nil: bare metal
+	Seconds     float64      // for which it was observed
+	Predictions []Prediction // of each environment
+}
+
+// Forecasts are what a calibration says of works that ran on bare metal.
+type Forecasts struct {
+	Calibration *Calibration
+	Works       []Forecast
+	Skipped     []Skipped
+	Doubts      []data.Doubt
+}
+
+// Predict reads what ran on bare metal, and predicts it in each environment of the calibration. It fails where that was on another host.
+func (c *Calibration) Predict(run *data.Summary) (*Forecasts, error) {
+	out := &Forecasts{Calibration: c}
+	for _, h := range run.Hosts {
+		if err := c.same(h.ID, h.Name, h.Kernel, out); err != nil {
+			return nil, err
+		}
+	}
+	works, skipped := worksOf(run)
+	out.Skipped = skipped
+	if len(works)+len(skipped) == 0 {
+		return nil, errors.New("nothing there ran on bare metal: a prediction needs a run of the work on bare metal with --explain=" + strings.Join(Tracers, ","))
+	}
+	for _, w := range works {
+		f := Forecast{Work: w}
+		for _, e := range c.Environments {
+			f.Predictions = append(f.Predictions, e.predict(w))
+		}
+		out.Works = append(out.Works, f)
+	}
+	return out, nil
+}
+
+// same says whether work ran on the calibration's host. Another kernel there is a doubt.
+func (c *Calibration) same(id, name, kernel string, out *Forecasts) error {
+	if id != c.Host.ID {
+		return fmt.Errorf("the calibration is of the host %s, and the work ran on %s: costs of events differ between hosts; run the calibration on %[2]s", c.Host.Name, name)
+	}
+	if kernel != c.Host.Kernel {
+		out.Doubts = append(out.Doubts, OtherKernel{c.Host.Kernel, kernel})
+	}
+	return nil
+}
+
+// predict is the prediction of a work in the environment.
+func (e *Environment) predict(w *Work) Prediction {
+	if e.model == nil {
+		return refuse(e, e.Cannot)
+	}
+	return e.model.predict(e, w)
+}
+
+func refuse(e *Environment, why data.Doubt) Prediction {
+	nan := math.NaN()
+	return Prediction{Environment: e, Ratio: nan, Low: nan, High: nan, Refused: why}
+}
+
+const (
+	// mostFactor is how far the ends of an interval may be from its value for it to be of use.
+	mostFactor = 2.5
+	// beyond is how many times more often than in any program of the calibration an event may happen. From there on nothing is known of it.
+	beyond = 3.0
+	// seldom is how many events a second are too few to matter, whatever they cost. The start of a program has a few of many kinds.
+	seldom = 20.0
+)
+
+// predict is the prediction of a work by a model of an environment.
+func (m *model) predict(e *Environment, w *Work) Prediction {
+	if why := m.unlike(w); why != nil {
+		return refuse(e, why)
+	}
+	shares := e.shares(w)
+	x, sd, share := m.costs.predict(shares, m.misfit)
+	wider := m.wider.of(share)
+	half := wider * sd
+	if half > math.Log(mostFactor) {
+		return refuse(e, TooWide{math.Exp(half)})
+	}
+	p := Prediction{Environment: e, Ratio: unscaled(x), Low: unscaled(x - half), High: unscaled(x + half), half: half, wider: wider}
+	for k, event := range Events {
+		value, sd := shares[k]*m.costs.mean.AtVec(k), wider*shares[k]*math.Sqrt(m.costs.cov.At(k, k))
+		p.Parts = append(p.Parts, Part{event, w.Rates[k], value, value - sd, value + sd})
+	}
+	slices.SortStableFunc(p.Parts, func(a, b Part) int { return compareSize(b.Value, a.Value) })
+	return p
+}
+
+// unlike says which events a work has many more of than any program from which the model was learned; nil: none.
+func (m *model) unlike(w *Work) data.Doubt {
+	for k, event := range Events {
+		if w.Rates[k] > seldom && w.Rates[k] > beyond*m.most[k] {
+			return Unlike{event}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package predict
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/desk/data"
+	"tare/notebook"
+)
+
+// Of simulated hosts: predictions are near the truth, better than the naive ones, and most of them in their intervals.
+func TestPredictionsHold(t *testing.T) {
+	var left []Left
+	for seed := range uint64(2) {
+		w := newWorld(seed)
+		for _, c := range w.calibrate(t, w.jobs(40), "crun", "gvisor").Check() {
+			q := c.Quality
+			t.Logf("host %d, %s: %+v", seed, c.Environment.Treatment.Engine, q)
+			left = append(left, c.Left...)
+		}
+	}
+	q := QualityOf(left)
+	if inside := float64(q.Inside) / float64(q.N); inside < 0.9 || q.Refused > (q.N+q.Refused)/4 {
+		t.Errorf("%g of %d are in their intervals, and %d are refused", inside, q.N, q.Refused)
+	}
+	if q.Model.OfShown > 0.3 || q.Model.Median > 0.05 || q.Model.Worst > q.None.Worst/2 || q.Model.Worst > q.Others.Worst/2 {
+		t.Errorf("the model is off by %+v, no better than %+v and %+v", q.Model, q.None, q.Others)
+	}
+}
+
+// What a run on bare metal did is predicted, tracers and the direction of its metric aside: its rates, its parts and the ratio.
+func TestARunIsPredicted(t *testing.T) {
+	w := newWorld(7)
+	w.noise, w.odd = 0.002, 0.02
+	c := w.calibrate(t, w.jobs(40), "gvisor")
+	for i, j := range w.jobs(5) {
+		j.reciprocal = i == 1
+		all, err := c.Predict(read(t, w.measure(t, []job{j})))
+		if err != nil || len(all.Works) != 1 || len(all.Works[0].Predictions) != 1 {
+			t.Fatal(all, err)
+		}
+		for k, rate := range all.Works[0].Rates {
+			if want := j.shares[k] / w.own[k]; math.Abs(rate-want) > 0.02*want {
+				t.Errorf("%s: %g %s a second, want %g", j.name, rate, Events[k].Name, want)
+			}
+		}
+		p := all.Works[0].Predictions[0]
+		if p.Refused != nil {
+			t.Errorf("%s: refused: %#v", j.name, p.Refused)
+			continue
+		}
+		if want := w.ratio(j, "gvisor"); p.Ratio < want*0.85 || p.Ratio > want*1.15 || p.Low > want || p.High < want {
+			t.Errorf("%s: predicted %.3g (%.3g to %.3g), want %.3g", j.name, p.Ratio, p.Low, p.High, want)
+		}
+		sum := 1.0
+		for _, part := range p.Parts {
+			sum += part.Value
+		}
+		if math.Abs(sum-p.Ratio) > 1e-9 {
+			t.Errorf("%s: 1 and the parts are %g, want %g", j.name, sum, p.Ratio)
+		}
+	}
+}
+
+// Nothing is predicted that the calibration cannot know.
+func TestRefusals(t *testing.T) {
+	w := newWorld(3)
+	without := -1
+	for k, e := range Events {
+		if e.Name == "io_uring_calls" {
+			without = k
+		}
+	}
+	var jobs []job
+	for _, j := range append(w.probes(), w.jobs(40)...) {
+		j.shares[without] = 0
+		if j.kind != Events[without].Name {
+			jobs = append(jobs, j)
+		}
+	}
+	c, err := Calibrate(read(t, w.measure(t, jobs, "gvisor")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlike := w.jobs(1)
+	unlike[0].shares[without] = 0.1
+	all, err := c.Predict(read(t, w.measure(t, unlike)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := all.Works[0].Predictions[0]
+	if why, is := p.Refused.(Unlike); !is || why.Event.Name != Events[without].Name || !math.IsNaN(p.Ratio) {
+		t.Errorf("events that no program of the calibration has: %g, %#v", p.Ratio, p.Refused)
+	}
+
+	few := w.calibrate(t, w.jobs(leastRows-1), "gvisor")
+	if all, err = few.Predict(read(t, w.measure(t, w.jobs(1)))); err != nil {
+		t.Fatal(err)
+	}
+	if why := all.Works[0].Predictions[0].Refused; why != (TooFewWorks{leastRows - 1, leastRows}) {
+		t.Errorf("too few workloads: %#v", why)
+	}
+
+	elsewhere := read(t, w.measure(t, w.jobs(1)))
+	elsewhere.Hosts[0].Kernel = "7.0"
+	if all, err = c.Predict(elsewhere); err != nil || len(all.Doubts) != 1 || all.Doubts[0] != (OtherKernel{"6.18", "7.0"}) {
+		t.Errorf("another kernel: %v, %#v", err, all.Doubts)
+	}
+	elsewhere.Hosts[0].ID = "bbbb"
+	if _, err = c.Predict(elsewhere); err == nil || !strings.Contains(err.Error(), "the calibration is of the host bench") {
+		t.Errorf("another host: %v", err)
+	}
+	if _, err = Calibrate(read(t, w.measure(t, w.jobs(3)))); err == nil || !strings.Contains(err.Error(), "no calibration") {
+		t.Errorf("bare metal only: %v", err)
+	}
+}
+
+// A run without counts is not predicted, and says why.
+func TestUncounted(t *testing.T) {
+	w := newWorld(5)
+	c := w.calibrate(t, w.jobs(40), "gvisor")
+	s := read(t, w.measure(t, w.jobs(2)))
+	s.Rows[0].Trace = nil
+	for _, r := range s.Rows[1:] {
+		if r.Treatment.Workload == "job1" {
+			r.Trace.Names[slices.Index(r.Trace.Names, "simple_calls")] = "other"
+		}
+	}
+	all, err := c.Predict(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var why []data.Doubt
+	for _, k := range all.Skipped {
+		why = append(why, k.Why)
+	}
+	if len(all.Works) != 0 || len(why) != 2 || why[0] != (Untraced{}) {
+		t.Errorf("predicted %d, skipped %#v", len(all.Works), why)
+	}
+	if _, is := why[1].(Uncounted); !is {
+		t.Errorf("a tracer that saw nothing: %#v", why[1])
+	}
+}
+
+// Every event has a metric of the tracer that is to count it.
+func TestEventsAreCounted(t *testing.T) {
+	for _, e := range Events {
+		found := false
+		for _, tracer := range notebook.Tracers {
+			if tracer.Name != e.Tracer {
+				continue
+			}
+			for _, m := range tracer.Metrics {
+				found = found || m.Name == e.Figure || e.Tracer == notebook.TracerScheduler && slices.Contains(notebook.Walls, e.Figure)
+			}
+		}
+		if !found {
+			t.Errorf("%s: the tracer %s has no metric %s", e.Name, e.Tracer, e.Figure)
+		}
+	}
+}
