@@ -32,7 +32,8 @@ compose service, a Kubernetes pod with the kubelet's configuration, a libvirt do
 best configuration that the format can express, or for number N of the ranking (--pick N).
 
 With --objective 'p99<50ms' and --prices FILE, Tare ranks the choices of a capacity study by what it costs to keep the
-objective: at --demand 2000/s by the instances that this needs, and otherwise by the price of a million requests.`,
+objective. With --demand 2000/s, that is the price of the instances that the demand needs; otherwise, that of a million
+requests.`,
 		Example: `  tare advise R
   tare advise R --prefer cost --exclude bm
   tare advise R --workload wordpress --metric p99 --instance large
@@ -80,8 +81,8 @@ objective: at --demand 2000/s by the instances that this needs, and otherwise by
 	f.StringVar((*string)(&o.Prefer), "prefer", string(advise.Latency), "latency (the metric) or cost (CPUs × the metric)")
 	f.StringSliceVar(&o.Exclude, "exclude", nil, "platforms, engines or CPU limits to leave out: bm,vmcn,pinned")
 	f.StringVar(&o.Instance, "instance", "", "only this size: a name that the study uses, or CPUs/memory such as 4/16GB")
-	f.StringVar(&objective, "objective", "", "of a capacity: rank by what it costs to keep this `OBJECTIVE`, such as 'p99<50ms'; needs --prices")
-	f.StringVar(&demand, "demand", "", "with --objective: how many requests a second all instances get, such as 2000/s (default: as many as each can answer)")
+	f.StringVar(&objective, "objective", "", "rank a capacity study by the cost of keeping this `OBJECTIVE`, such as 'p99<50ms'; needs --prices")
+	f.StringVar(&demand, "demand", "", "with --objective: requests a second in all, such as 2000/s (default: all that each instance answers)")
 	f.StringVar(&prices, "prices", "", "with --objective: price list, a CSV `FILE` (docs/advise.md)")
 	f.StringVar(&format, "format", "text", strings.Join(formats, ", "))
 	suggest(c, "format", formats...)

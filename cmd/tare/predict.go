@@ -27,18 +27,18 @@ func predictDesk(p *predicting) *cobra.Command {
 		Short: "Predict what work would cost on other platforms, from one run on bare metal",
 		Long: `A calibration is the results folder of a study that measured single events and workloads in several environments, such as
 the study calibration. From it Tare knows what each kind of system call, page fault or switch costs there. One run on bare
-metal counts the events of your work. The product is the ratio to expect in each environment, with a 95 % interval.
+metal counts the events of your work. The result is the expected ratio in each environment, with a 95 % interval.
 
-Tare predicts nothing where it does not know the value within a factor of 2.5. It predicts nothing either of work that has
-many more events of a kind than any program of the calibration.
+Tare refuses to predict where it does not know the value within a factor of 2.5. It also refuses work that has many more
+events of a kind than any program of the calibration.
 
-Without a run, the command says how good its predictions are: it predicts each workload of the calibration from the
-others and compares with what was measured. docs/model.md has the equations and says what the model does not know.`,
+Without a run, the command says how good its predictions are. It predicts each workload of the calibration from the others,
+and compares the predictions with the measurements. docs/model.md has the equations and says what the model leaves out.`,
 		Args: folders,
 	}
 	f := c.Flags()
-	f.StringVar(&p.of, "of", "", "results folder `DIR` of a run on bare metal whose events were counted")
-	f.BoolVar(&p.verbose, "verbose", false, "list every left-out workload, not only those outside their intervals")
+	f.StringVar(&p.of, "of", "", "results folder `DIR` of a run on bare metal with counted events")
+	f.BoolVar(&p.verbose, "verbose", false, "list all workloads, not only those outside their intervals")
 	return c
 }
 

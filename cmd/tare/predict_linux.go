@@ -33,9 +33,9 @@ func predictCommand() *cobra.Command {
 	c.Use += " [flags] [-- CMD ARG…]"
 	c.Long += `
 
---workload NAME, or a command after --, runs on bare metal here, with and without tracers, and is then predicted. --image,
---service and their flags are as in tare bench. --from-container observes a running Docker container and changes nothing
-of it: what is predicted is then relative to Docker.`
+Tare runs --workload NAME, or a command after --, on bare metal here, with and without tracers, and then predicts it. --image,
+--service and their flags work as in tare bench. --from-container observes a running Docker container and does not change it.
+The predictions are then relative to Docker.`
 	c.Example = `  sudo tare run calibration --out C
   tare predict C
   tare predict C --of R
@@ -57,7 +57,7 @@ of it: what is predicted is then relative to Docker.`
 	f := c.Flags()
 	m.origins(f)
 	f.StringVar(&m.work, "workload", "", "`WORKLOAD` to predict: its name (tare workload list), or a folder")
-	f.StringVar(&m.container, "from-container", "", "observe the running Docker container `NAME`, and predict what it does")
+	f.StringVar(&m.container, "from-container", "", "observe the running Docker container `NAME` and predict its work")
 	f.DurationVar(&m.time, "for", 30*time.Second, "with --from-container: observe for this `TIME`, from 1s to 4h")
 	f.StringVar(&m.sizes, "size", "1/4GB", "size on bare metal: CPUs/memory, as in the calibration")
 	f.StringVar(&m.input, "input", "", "input file, instead of the workload's own")

@@ -7,11 +7,11 @@ import (
 	"tare/desk/advise"
 )
 
-// Heads of the columns of offers.
+// Column heads of offers.
 const (
-	OfferAnswers   = "each a second"
+	OfferAnswers   = "requests/s each"
 	OfferInstances = "instances"
-	OfferKeeps     = "keeps it"
+	OfferKeeps     = "probability"
 )
 
 // OfferHourly is the head of the column with the price of all instances for an hour.
@@ -20,8 +20,8 @@ func OfferHourly(o *advise.Offers) string { return Plain(o.Currency) + "/hour" }
 // OfferPerMillion is the head of the column with the price of a million requests.
 func OfferPerMillion(o *advise.Offers) string { return Plain(o.Currency) + "/million" }
 
-// Offer are the cells of an offer: the choice, how many requests a second each instance answers, the instances, the price of an hour and
-// of a million requests, and the probability that it keeps the objective.
+// Offer has the cells of an offer: the choice, the requests a second that each instance answers, and the number of instances. Then follow
+// the prices of an hour and of a million requests, and the probability that the choice keeps the objective.
 func Offer(r *advise.Ranking, o *advise.Offer) [6]string {
 	c := r.Choices[o.Choice]
 	name := Choice(c.Treatment, r.Networks)
@@ -35,7 +35,7 @@ func Offer(r *advise.Ranking, o *advise.Offer) [6]string {
 	return [6]string{name, Digits(o.Rate, 3), instances, Digits(o.Total, 3), Digits(o.PerMillion, 3), Probability(o.Keeps)}
 }
 
-// Probability writes a probability; a high one without more certainty than there is.
+// Probability writes a probability. It does not claim more certainty than the data give.
 func Probability(p float64) string {
 	const most = 0.999
 	if p > most {
@@ -52,7 +52,7 @@ func Offered(r *advise.Ranking) string {
 		keeps += " at " + Digits(o.Demand, 4) + " requests a second"
 	}
 	if len(o.List) == 0 {
-		return fmt.Sprintf("No choice here is known to keep %s at a price.", keeps)
+		return fmt.Sprintf("No choice here is known to keep %s and has a price.", keeps)
 	}
 	name := func(f *advise.Offer) string {
 		c := r.Choices[f.Choice]
@@ -85,11 +85,11 @@ func Offered(r *advise.Ranking) string {
 	return Plain(b.String())
 }
 
-// OfferedHow says how offers are made.
+// OfferedHow says what an offer assumes.
 func OfferedHow(o *advise.Offers) string {
-	s := fmt.Sprintf("Each instance gets as many requests as it answers within the objective with a probability of %s at least", Percent(advise.Sure, 0))
+	s := fmt.Sprintf("Each instance gets as many requests as it answers within the objective with a probability of at least %s.", Percent(advise.Sure, 0))
 	if o.Demand > 0 {
-		s += "; the demand is spread evenly, and instances are taken not to slow each other down"
+		s += " Tare assumes that the demand is spread evenly, and that instances do not slow each other down."
 	}
-	return s + "."
+	return s
 }

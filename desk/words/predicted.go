@@ -16,8 +16,8 @@ const (
 	PredictedMostly  = "mostly because of"
 	MeasuredRatio    = "measured"
 	NotPredicted     = "not predicted"
-	ModelLeavesOut   = "The model knows only the events that Tare counts. It does not know what caches, memory bandwidth, NUMA, disks and neighbours change."
-	LeftOutEach      = "Each workload was predicted from the probes and the other workloads, as if it had never run in the environment."
+	ModelLeavesOut   = "The model covers only the events that Tare counts. It leaves out effects of caches, memory bandwidth, NUMA, disks and neighbours."
+	LeftOutEach      = "Tare predicted each workload from the single events and the other workloads, as if it had never run in the environment."
 	OutsideIntervals = "What was measured lies outside the interval of:"
 )
 
@@ -26,7 +26,7 @@ func EventName(e predict.Event) string {
 	return strings.ReplaceAll(strings.ReplaceAll(e.Name, "_", " "), "io uring", "io_uring")
 }
 
-// Forecast introduces what is predicted of a work.
+// Forecast introduces the predictions of a work.
 func Forecast(f *predict.Forecast) string {
 	if f.Reference != nil {
 		return fmt.Sprintf("%s, relative to %s, in which it was observed for %s", Plain(f.Treatment.Label()), Environment(f.Reference.Treatment, false), Duration(f.Seconds))
@@ -44,13 +44,13 @@ func BriefWork(t notebook.Treatment) string {
 	return string(name)
 }
 
-// mostParts is how many events a prediction names, and leastPart how much of a ratio each is at least.
+// A prediction names at most mostParts kinds of events, and only those that change the ratio by at least leastPart.
 const (
 	mostParts = 3
 	leastPart = 0.005
 )
 
-// PredictionParts names the events that add most to the ratio, or take most from it.
+// PredictionParts names the kinds of events that change the ratio most.
 func PredictionParts(p *predict.Prediction) string {
 	var parts []string
 	for _, part := range p.Parts {
@@ -61,7 +61,7 @@ func PredictionParts(p *predict.Prediction) string {
 	return strings.Join(parts, ", ")
 }
 
-// PredictedEnvironment is what a prediction is for.
+// PredictedEnvironment names the environment of a prediction.
 func PredictedEnvironment(e *predict.Environment) string {
 	s := Short(e.Treatment, false) + ", " + Plain(e.Treatment.Instance.Name)
 	if e.Emulated {
@@ -79,10 +79,10 @@ func Quality(q *predict.Quality) string {
 		q.N, q.Refused, q.Inside, q.N, Percent(float64(q.Inside)/float64(q.N), 0), Percent(q.Half, 0))
 }
 
-// ErrorColumns are the heads of the columns of Errors.
+// ErrorColumns are the column heads of Errors.
 var ErrorColumns = [4]string{"off by, of the time", "in half", "in 1 of 10", "of the overhead, in half"}
 
-// Errors are the ways to predict, each with how far off it is.
+// Errors are the rows of the table of errors: one for each way to predict.
 func Errors(q *predict.Quality) [][4]string {
 	var rows [][4]string
 	for _, of := range []struct {
@@ -100,7 +100,7 @@ func Errors(q *predict.Quality) [][4]string {
 
 func percentOf(share float64) string { return Digits(100*share, 2) + " %" }
 
-// SkippedWorks says of which works nothing can be predicted.
+// SkippedWorks lists the works that Tare cannot predict, with the reasons.
 func SkippedWorks(all []predict.Skipped) (lines []string) {
 	for _, s := range all {
 		lines = append(lines, Plain(s.Treatment.Label())+": "+Doubt(s.Why))
@@ -110,9 +110,9 @@ func SkippedWorks(all []predict.Skipped) (lines []string) {
 
 // Texts of the figure of predictions.
 const (
-	PredictedTitle = "What was predicted, and what was measured"
-	PredictedAxis  = "predicted ratio to bare metal, over the measured one"
-	PredictedHow   = "Each symbol is a workload in an environment, with the 95 % interval of its prediction. On the dashed line it is as predicted."
+	PredictedTitle = "Predicted and measured ratios"
+	PredictedAxis  = "predicted ratio to bare metal, against the measured ratio"
+	PredictedHow   = "Each symbol is a workload in an environment, with the 95 % interval of its prediction. On the dashed line, the two ratios are equal."
 )
 
 // QualityBriefly sums up predictions for a legend.
@@ -120,5 +120,5 @@ func QualityBriefly(q *predict.Quality) string {
 	if q.N == 0 {
 		return fmt.Sprintf("%d refused", q.Refused)
 	}
-	return fmt.Sprintf("off by %s in half of %d, %d refused", percentOf(q.Model.Median), q.N, q.Refused)
+	return fmt.Sprintf("half of %d off by at most %s, %d refused", q.N, percentOf(q.Model.Median), q.Refused)
 }
