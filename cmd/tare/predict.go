@@ -52,7 +52,7 @@ func (p *predicting) answer() error {
 		if checks := c.Check(); p.format == "json" {
 			return export.Checks(os.Stdout, checks)
 		} else {
-			return terminal.Checks(os.Stdout, checks, p.verbose, screen(os.Stdout))
+			return terminal.Checks(os.Stdout, checks, c.Skipped, p.verbose, screen(os.Stdout))
 		}
 	}
 	s, err := data.Read([]string{p.of}, data.Options{Kinds: kinds.All, Baseline: bareMetal})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"tare/desk/data"
 	"tare/desk/predict"
+	"tare/desk/words"
 	"tare/lab/host"
 	"tare/lab/session"
 	"tare/lab/studyfile"
@@ -88,6 +90,9 @@ func (m *measuring) run(c *cobra.Command, command []string) error {
 	case m.set("for") && !m.set("from-container"):
 		return errors.New("--for: needs --from-container, which is what is observed")
 	}
+	if err := m.unused(given); err != nil {
+		return err
+	}
 	if err := oneOf("--format", m.benching.format, outputs...); err != nil {
 		return err
 	}
@@ -102,6 +107,31 @@ func (m *measuring) run(c *cobra.Command, command []string) error {
 		return m.observe(c.Context(), calibration)
 	}
 	return m.measure(c, calibration, command)
+}
+
+// unused refuses flags that would have no effect on what is predicted.
+func (m *measuring) unused(given []string) error {
+	runs, own := false, false
+	for _, g := range given {
+		runs = runs || g == "--workload" || g == "--image" || g == "a command"
+		own = own || g == "--image" || g == "a command"
+	}
+	for _, f := range []struct {
+		names []string
+		used  bool
+		needs string
+	}{
+		{[]string{"size", "rounds", "input", "out"}, runs, "--workload, --image or a command, which run here"},
+		{[]string{"env", "env-file", "volume", "prepare", "load", "rate"}, own, "--image or a command"},
+		{[]string{"verbose"}, len(given) == 0, "no run: it lists the left-out workloads"},
+	} {
+		for _, name := range f.names {
+			if m.set(name) && !f.used {
+				return fmt.Errorf("--%s: needs %s", name, f.needs)
+			}
+		}
+	}
+	return nil
 }
 
 // measure runs the work on bare metal and prints what is predicted of it.
@@ -148,7 +178,7 @@ func (m *measuring) observe(ctx context.Context, calibration *predict.Calibratio
 	if err != nil {
 		return err
 	}
-	engine, provisioning, err := engineOf(ctx, m.container)
+	engine, provisioning, cores, err := engineOf(ctx, m.container)
 	if err != nil {
 		return err
 	}
@@ -161,24 +191,37 @@ func (m *measuring) observe(ctx context.Context, calibration *predict.Calibratio
 	if err != nil {
 		return err
 	}
-	all, err := calibration.Observed(seen, engine, provisioning, here)
+	if seen.Cut {
+		return exit(interrupted)
+	}
+	if seen.Tier != notebook.TierEvents {
+		return fmt.Errorf("--from-container: this host cannot count what a container does: %s", strings.Join(words.MessagesOf(seen.Said), "; "))
+	}
+	all, err := calibration.Observed(seen, engine, provisioning, cores, here)
 	if err != nil {
 		return err
 	}
 	return m.show(all)
 }
 
-// engineOf is the engine of a Docker container, and how its CPUs are limited.
-func engineOf(ctx context.Context, name string) (engine, provisioning string, err error) {
+// sandboxes are the runtimes of Docker whose system calls the host does not see.
+var sandboxes = []string{"runsc", "kata", "kata-runtime", "io.containerd.kata.v2", "io.containerd.runsc.v1"}
+
+// engineOf is the engine of a Docker container, how its CPUs are limited, and to how many; 0: they are not.
+func engineOf(ctx context.Context, name string) (engine, provisioning string, cores float64, err error) {
 	o, err := fromContainer(ctx, name)
 	if err != nil {
-		return "", "", err
+		return "", "", 0, err
 	}
-	if o.Runtime != "" && o.Runtime != "runc" && o.Runtime != "crun" {
-		return "", "", fmt.Errorf("--from-container %s: its runtime is %s, in which the host does not see its system calls: predict from a container of runc", name, o.Runtime)
+	if slices.Contains(sandboxes, o.Runtime) {
+		return "", "", 0, fmt.Errorf("--from-container %s: its runtime is %s, of which the host does not see the system calls: predict from a container of runc", name, o.Runtime)
 	}
-	if o.CPUSet != "" {
-		return "docker", notebook.Pinned, nil
+	cpus, err := notebook.ParseCPUList(o.CPUSet)
+	if err != nil {
+		return "", "", 0, fmt.Errorf("--from-container %s: CPU set %.100q: %w", name, o.CPUSet, err)
 	}
-	return "docker", notebook.Vanilla, nil
+	if len(cpus) > 0 {
+		return "docker", notebook.Pinned, float64(len(cpus)), nil
+	}
+	return "docker", notebook.Vanilla, o.Cores, nil
 }

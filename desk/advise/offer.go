@@ -48,7 +48,6 @@ type Offers struct {
 	Demand    float64 // requests a second in all; 0: each instance is used as far as it keeps the objective
 	Currency  string
 	List      []Offer
-	Apart     []Apart // choices without a price
 	Doubts    []data.Doubt
 }
 
@@ -123,27 +122,33 @@ func (a *adviser) offers(g *group, r *Ranking) *Offers {
 	if c := g.keeps(); c != nil && c.Bound < out.Objective.Bound*(1-1e-9) {
 		out.Doubts = append(out.Doubts, StricterObjective{*c})
 	}
-	for i, c := range r.Choices {
+	apart := func(c Choice, why data.Doubt) { r.Apart = append(r.Apart, Apart{c.Treatment, why}) }
+	var choices []Choice
+	for _, c := range r.Choices {
 		onHost := 1.0
 		if g.cores > 0 {
 			onHost = max(1, float64(g.cores)/c.Treatment.Instance.Cores)
 		}
 		hourly, err := a.o.Prices.Hourly(c.Treatment, onHost)
 		if err != nil {
-			out.Apart = append(out.Apart, Apart{c.Treatment, NoPrice{err.Error()}})
+			apart(c, NoPrice{err.Error()})
+			continue
+		}
+		if r.ByRatio {
+			apart(c, RatioOnly{})
 			continue
 		}
 		longest := c.at(2 * (1 - Sure)).High // seconds a request, as one-sided bound
 		if !(longest > 0) || !stats.Finite(longest) {
-			out.Apart = append(out.Apart, Apart{c.Treatment, data.Unbounded{}})
+			apart(c, UnknownRate{})
 			continue
 		}
-		o := Offer{Choice: i, Rate: 1 / longest, Hourly: hourly, Total: hourly, Keeps: Sure}
+		o := Offer{Choice: len(choices), Rate: 1 / longest, Hourly: hourly, Total: hourly, Keeps: Sure}
 		served := o.Rate
 		if a.o.Demand > 0 {
 			n := math.Ceil(a.o.Demand * longest * (1 - 1e-12))
 			if n > mostInstances {
-				out.Apart = append(out.Apart, Apart{c.Treatment, TooManyInstances{n}})
+				apart(c, TooManyInstances{n})
 				continue
 			}
 			o.Instances = int(n)
@@ -151,8 +156,9 @@ func (a *adviser) offers(g *group, r *Ranking) *Offers {
 		}
 		const hour, million = 3600, 1e6
 		o.PerMillion = o.Total / (served * hour) * million
-		out.List = append(out.List, o)
+		out.List, choices = append(out.List, o), append(choices, c)
 	}
+	r.Choices = choices
 	slices.SortStableFunc(out.List, func(x, y Offer) int {
 		return cmp.Or(cmp.Compare(x.PerMillion, y.PerMillion), r.simpler(r.Choices[x.Choice], r.Choices[y.Choice]))
 	})
@@ -163,23 +169,15 @@ func (a *adviser) offers(g *group, r *Ranking) *Offers {
 	return out
 }
 
-// byPrice orders the choices as the offers, and puts those without an offer behind them.
+// byPrice orders the choices as the offers. How they compare by the metric does not matter any more.
 func (r *Ranking) byPrice(o *Offers) {
 	was := r.Choices
-	r.Choices, r.Beside = nil, nil // what was compared with the first is not the cheapest
+	r.Choices, r.Beside = nil, nil
 	for i := range o.List {
-		r.Choices = append(r.Choices, was[o.List[i].Choice])
-	}
-	for i, c := range was {
-		if !slices.ContainsFunc(o.List, func(f Offer) bool { return f.Choice == i }) {
-			r.Choices = append(r.Choices, c)
-		}
-	}
-	for i := range o.List {
+		c := was[o.List[i].Choice]
+		c.Rank, c.Tied, c.Near, c.Leads, c.Against = i+1, false, false, i == 0, stats.NoRatio
 		o.List[i].Choice = i
-	}
-	for i := range r.Choices {
-		r.Choices[i].Rank = i + 1
+		r.Choices = append(r.Choices, c)
 	}
 }
 
@@ -225,6 +223,10 @@ type (
 	NoPrice struct{ Why string }
 	// TooManyInstances: the demand would need so many.
 	TooManyInstances struct{ Instances float64 }
+	// RatioOnly: only the ratio to bare metal is known.
+	RatioOnly struct{}
+	// UnknownRate: the interval of the rate has no lower end.
+	UnknownRate struct{}
 	// StricterObjective: the capacity was sought for this objective, and a choice may keep the other one at higher rates.
 	StricterObjective struct{ Sought data.Objective }
 	// UnusedPrice: a line of the price list is of nothing that is ranked.
@@ -233,5 +235,7 @@ type (
 
 func (NoPrice) Doubt()           {}
 func (TooManyInstances) Doubt()  {}
+func (RatioOnly) Doubt()         {}
+func (UnknownRate) Doubt()       {}
 func (StricterObjective) Doubt() {}
 func (UnusedPrice) Doubt()       {}

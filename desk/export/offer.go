@@ -15,7 +15,6 @@ type offers struct {
 	Demand    stats.Number `json:"demand"` // requests a second; null: none
 	Currency  string       `json:"currency"`
 	List      []offer      `json:"list"` // cheapest first
-	Apart     []apart      `json:"not_priced"`
 	Notes     []string     `json:"notes"`
 }
 
@@ -33,7 +32,7 @@ type offer struct {
 func offersOf(r *advise.Ranking) *offers {
 	o := r.Offers
 	out := &offers{
-		Objective: o.Objective.String(), Demand: stats.Number(cmp.Or(o.Demand, math.NaN())), Currency: o.Currency, List: []offer{}, Apart: []apart{}, Notes: list(words.Doubts(o.Doubts)),
+		Objective: o.Objective.String(), Demand: stats.Number(cmp.Or(o.Demand, math.NaN())), Currency: o.Currency, List: []offer{}, Notes: list(words.Doubts(o.Doubts)),
 	}
 	for _, f := range o.List {
 		c := r.Choices[f.Choice]
@@ -44,9 +43,6 @@ func offersOf(r *advise.Ranking) *offers {
 		out.List = append(out.List, offer{
 			words.Choice(c.Treatment, r.Networks), c.Predicted, stats.Number(f.Rate), n, stats.Number(f.Hourly), stats.Number(f.Total), stats.Number(f.PerMillion), stats.Number(f.Keeps),
 		})
-	}
-	for _, p := range o.Apart {
-		out.Apart = append(out.Apart, apart{words.Choice(p.Treatment, r.Networks), words.Doubt(p.Reason)})
 	}
 	return out
 }

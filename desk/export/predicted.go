@@ -93,6 +93,8 @@ func Checks(w io.Writer, checks []predict.Check) error {
 	}
 	type check struct {
 		Environment string       `json:"environment"`
+		Cannot      *string      `json:"cannot"` // why nothing is predicted there; null: it is
+		Failed      []string     `json:"failed"` // what does not work there
 		Predicted   int          `json:"predicted"`
 		Refused     int          `json:"refused"`
 		Inside      int          `json:"inside"`
@@ -109,7 +111,12 @@ func Checks(w io.Writer, checks []predict.Check) error {
 	out := []check{}
 	for i := range checks {
 		c := &checks[i]
+		cannot := ""
+		if c.Environment.Cannot != nil {
+			cannot = words.Doubt(c.Environment.Cannot)
+		}
 		v := check{
+			Cannot: word(cannot), Failed: list(words.SkippedWorks(c.Environment.Failed)),
 			Environment: words.PredictedEnvironment(c.Environment), Predicted: c.N, Refused: c.Refused, Inside: c.Inside, Half: stats.Number(c.Half),
 			Shown: c.Shown, Model: of(c.Model), None: of(c.None), Others: of(c.Others), Left: []left{},
 		}

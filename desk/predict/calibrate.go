@@ -18,6 +18,9 @@ func Calibrate(s *data.Summary) (*Calibration, error) {
 		return nil, fmt.Errorf("these folders are of %d hosts: costs of events differ between hosts; name folders of one", len(s.Hosts))
 	}
 	c.Host = s.Hosts[0]
+	if err := uniform(s); err != nil {
+		return nil, err
+	}
 	c.works, c.Skipped = worksOf(s)
 	c.gather(s)
 	if len(c.Environments) == 0 {
@@ -25,40 +28,47 @@ func Calibrate(s *data.Summary) (*Calibration, error) {
 	}
 	for _, e := range c.Environments {
 		e.scale()
-		if len(e.Probes) >= leastProbes {
-			e.loop, _ = probed(e.Probes)
+		if loop, ok := probed(e.Probes); ok {
+			e.loop = loop
 		}
 	}
 	for i, m := range c.fit("") {
 		e := c.Environments[i]
-		switch e.model = m; {
-		case m != nil && len(e.Rows) >= leastRows:
-			e.costs()
-			continue
+		switch {
 		case len(e.Probes) < leastProbes:
 			e.Cannot = TooFewProbes{len(e.Probes), leastProbes}
-		default:
+		case len(e.Rows) < leastRows:
 			e.Cannot = TooFewWorks{len(e.Rows), leastRows}
+		case m == nil:
+			e.Cannot = NotFitted{}
+		default:
+			e.model = m
 		}
-		e.model = nil
 	}
 	return c, nil
-}
-
-// costs tells the costs that the model has.
-func (e *Environment) costs() {
-	m := e.model
-	for k, event := range Events {
-		value, sd := m.costs.mean.AtVec(k), m.wider.many*math.Sqrt(m.costs.cov.At(k, k))
-		own := e.own[k]
-		e.Costs = append(e.Costs, Cost{event, own * e.loop.mean.AtVec(k), own * value, own * (value - sd), own * (value + sd)})
-	}
 }
 
 const (
 	leastProbes = 10 // kinds of events, of some thirty
 	leastRows   = 19 // of which 95 % can be told from all
 )
+
+// uniform refuses folders that mix what has costs of its own: several kernels of the host, or several images of one workload.
+func uniform(s *data.Summary) error {
+	for _, d := range s.Doubts {
+		if k, is := d.(data.KernelChanged); is {
+			return fmt.Errorf("%s was measured under the kernel %s, and an earlier folder under %s: costs of events differ between kernels; name folders of one", k.Dir, k.Kernel, k.Earlier)
+		}
+	}
+	seen := map[string]bool{}
+	for _, r := range s.Rows {
+		if seen[r.Treatment.ID] {
+			return fmt.Errorf("%s was measured with two images or configurations: name folders that have one", r.Treatment.ID)
+		}
+		seen[r.Treatment.ID] = true
+	}
+	return nil
+}
 
 // gather puts the rows of each environment together.
 func (c *Calibration) gather(s *data.Summary) {
@@ -69,8 +79,8 @@ func (c *Calibration) gather(s *data.Summary) {
 	}
 	for _, r := range s.Rows {
 		base := s.Base(r)
-		if r.Treatment.Platform == notebook.BM || r.Kind != "" || base == nil {
-			continue
+		if t := r.Treatment; t.Platform == notebook.BM || r.Kind != "" || base == nil || t.Isolation != "" || len(t.Factors) > 0 || t.HostCores > 0 {
+			continue // a rung of the ladder, or an experiment's setting
 		}
 		w := works[key{base.Treatment.ID, r.HostID}]
 		if w == nil {
@@ -111,12 +121,14 @@ func (c *Calibration) environment(t notebook.Treatment) *Environment {
 }
 
 // scale finds bare metal's time for each event at most: the reciprocal of the highest rate of any work. The costs are estimated as shares
-// of it.
+// of it. Of an event that no program has it is 0: a few of them do not matter, and work with more is refused.
 func (e *Environment) scale() {
 	e.own = make([]float64, len(Events))
 	for k, most := range highest(e.Probes, e.Rows) {
-		e.own[k] = 1
-		if most > 0 {
+		switch {
+		case k == computing:
+			e.own[k] = 1
+		case most > 0:
 			e.own[k] = 1 / most
 		}
 	}

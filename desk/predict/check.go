@@ -29,7 +29,7 @@ func (l *Left) Inside() bool {
 // Check says how good the predictions of an environment are.
 type Check struct {
 	Environment *Environment
-	Left        []Left // the worst first, then those that were refused
+	Left        []Left // the worst first, then those that were refused; nil where the environment has no model
 	Quality
 }
 
@@ -62,7 +62,7 @@ func (c *Calibration) Check() []Check {
 				if r.Treatment.Workload != workload {
 					continue
 				}
-				l := Left{Row: r, Others: others, Predicted: refuse(e, TooFewWorks{0, leastRows})}
+				l := Left{Row: r, Others: others, Predicted: refuse(e, NotFitted{})}
 				if models[i] != nil {
 					l.Predicted = models[i].predict(e, r.Work)
 				}
@@ -72,9 +72,6 @@ func (c *Calibration) Check() []Check {
 	}
 	var all []Check
 	for i, e := range c.Environments {
-		if e.model == nil {
-			continue
-		}
 		slices.SortStableFunc(left[i], worst)
 		all = append(all, Check{Environment: e, Left: left[i], Quality: QualityOf(left[i])})
 	}

@@ -14,6 +14,10 @@ type (
 	TooWide struct{ Factor float64 }
 	// Unlike: the work has many more of these events than any program of the calibration.
 	Unlike struct{ Event Event }
+	// OtherSize: the work ran on bare metal of this size, and the environment has another.
+	OtherSize struct{ Ran string }
+	// NotFitted: no estimate of the costs there is a number.
+	NotFitted struct{}
 	// OtherKernel: the calibration was measured under one kernel, and the work ran under another.
 	OtherKernel struct{ Calibration, Run string }
 )
@@ -24,4 +28,6 @@ func (TooFewProbes) Doubt() {}
 func (TooFewWorks) Doubt()  {}
 func (TooWide) Doubt()      {}
 func (Unlike) Doubt()       {}
+func (OtherSize) Doubt()    {}
+func (NotFitted) Doubt()    {}
 func (OtherKernel) Doubt()  {}

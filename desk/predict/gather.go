@@ -51,12 +51,16 @@ func workOf(r *data.Row) (*Work, data.Doubt) {
 		slower = 1 / slower
 	}
 	busy := inFlight(r)
+	followed := traced(r, func(c *data.TracedCell) stats.Sum { // trials whose waits are known
+		if c.Wall == nil {
+			return stats.Sum{}
+		}
+		return c.Wall.Of(notebook.WallOther)
+	}).N
 	for _, e := range Events {
 		i := slices.Index(r.Trace.Names, e.Figure)
 		n := traced(r, func(c *data.TracedCell) stats.Sum {
 			switch {
-			case slices.Contains(waits, e.Figure):
-				return stats.Sum{Of: float64(c.Elapsed.N) * waited(r, e.Figure) / float64(w.Trials), N: c.Elapsed.N}
 			case e.Name == DiskWaits && c.Wall != nil:
 				return c.Wall.Of(e.Figure)
 			case i >= 0:
@@ -64,10 +68,17 @@ func workOf(r *data.Row) (*Work, data.Doubt) {
 			}
 			return stats.Sum{}
 		})
+		if slices.Contains(waits, e.Figure) {
+			n = stats.Sum{Of: waited(r, e.Figure), N: followed}
+		}
 		if n.N == 0 {
 			return nil, Uncounted{e.Tracer}
 		}
-		w.Rates = append(w.Rates, max(n.Mean(), 0)/elapsed.Mean()*slower/busy)
+		rate := max(n.Mean(), 0) / elapsed.Mean() * slower / busy
+		if !stats.Finite(rate) {
+			return nil, Uncounted{e.Tracer}
+		}
+		w.Rates = append(w.Rates, rate)
 	}
 	return w, nil
 }
@@ -119,32 +130,36 @@ func rowOf(s *data.Summary, r, base *data.Row, w *Work) (*Row, data.Doubt) {
 	case r.Rounds == 0 || !stats.Finite(q.Value) || q.Value <= 0:
 		return nil, data.NotMeasured{}
 	}
+	both := []*data.Row{base, base.Control()}
 	x, vx := middle(logs(r))
-	y, vy := middle(slices.Concat(logs(base), logs(base.Control())))
+	y, vy := middle(logs(both...))
 	log := x - y
 	if r.Metric.MoreIsBetter() {
 		log = -log
 	}
-	ratio := math.Exp(log)
-	slope := ratio * slopeAt(ratio)
-	row := &Row{
-		Work: w, Ratio: ratio, Low: q.Low, High: q.High, Shown: slices.Contains([]stats.Verdict{stats.Slower, stats.Faster}, s.Verdict(r)),
-		scaled: scaled(ratio), variance: (vx + vy) * slope * slope, freedom: float64(r.Rounds - 1),
-	}
-	row.noise = math.Sqrt(max(row.variance, (spread(logs(r))+spread(slices.Concat(logs(base), logs(base.Control()))))*slope*slope))
-	if !stats.Finite(row.scaled) || !stats.Finite(row.variance) {
+	row := &Row{Work: w, Ratio: math.Exp(log), scaled: scaled(math.Exp(log))}
+	slope := row.Ratio * slopeAt(row.Ratio)
+	row.freedom = float64(len(r.Values) - 1)
+	row.variance = (vx + vy) * slope * slope
+	row.noise = math.Sqrt(max(row.variance, (spread(logs(r))+spread(logs(both...)))*slope*slope))
+	if !stats.Finite(row.scaled) || !stats.Finite(row.noise) {
 		return nil, data.NotMeasured{}
 	}
+	half := stats.Student(float64(len(r.Values)+len(logs(both...))-2), stats.Alpha) * row.noise
+	row.Low, row.High = unscaled(row.scaled-half), unscaled(row.scaled+half)
+	row.Shown = !r.Doubtful && (row.Low > 1+s.Margin() || row.High < 1/(1+s.Margin()))
 	return row, nil
 }
 
-// logs are the logarithms of a row's values; nil: there is no row.
-func logs(r *data.Row) (all []float64) {
-	if r == nil {
-		return nil
-	}
-	for _, v := range r.Values {
-		all = append(all, math.Log(v.Mean))
+// logs are the logarithms of the values of rows, of which some may be nil. The logarithm of a time of 0 is not finite.
+func logs(rows ...*data.Row) (all []float64) {
+	for _, r := range rows {
+		if r == nil {
+			continue
+		}
+		for _, v := range r.Values {
+			all = append(all, math.Log(v.Mean))
+		}
 	}
 	return all
 }

@@ -12,15 +12,15 @@ import (
 	"tare/stats"
 )
 
-// Observed predicts a container that was observed while it ran, in an engine and with a provisioning. Ratios are relative to that
+// Observed predicts a container that was observed while it ran, in an engine, with a provisioning and so many CPUs (0: no limit). Ratios are relative to that
 // environment, and bare metal is one of those that are predicted. It fails where the calibration does not have the environment, or is of
 // another host than h.
-func (c *Calibration) Observed(o *notebook.Observation, engine, provisioning string, h notebook.Host) (*Forecasts, error) {
+func (c *Calibration) Observed(o *notebook.Observation, engine, provisioning string, cores float64, h notebook.Host) (*Forecasts, error) {
 	out := &Forecasts{Calibration: c}
 	if err := c.same(h.ID, h.Hostname, h.Kernel, out); err != nil {
 		return nil, err
 	}
-	reference := c.engine(engine, provisioning)
+	reference := c.engine(engine, provisioning, cores)
 	if reference == nil {
 		return nil, fmt.Errorf("the calibration has nothing of %s, in which %s runs: a prediction is relative to that; calibrate with --platforms bm,cn:%s and those that you want", engine, o.Target.Name, engine)
 	}
@@ -32,7 +32,7 @@ func (c *Calibration) Observed(o *notebook.Observation, engine, provisioning str
 	bare := &Environment{Treatment: notebook.Treatment{Platform: notebook.BM, Instance: reference.Treatment.Instance}}
 	f := Forecast{Work: w, Reference: reference, Seconds: o.Seconds}
 	for _, e := range slices.Concat([]*Environment{bare}, c.Environments) {
-		if e != reference {
+		if e != reference && e.Treatment.Instance == reference.Treatment.Instance {
 			f.Predictions = append(f.Predictions, e.instead(reference, w))
 		}
 	}
@@ -40,12 +40,23 @@ func (c *Calibration) Observed(o *notebook.Observation, engine, provisioning str
 	return out, nil
 }
 
-// engine is the environment of an engine, with the provisioning if there is one with it.
-func (c *Calibration) engine(name, provisioning string) (found *Environment) {
+// engine is the environment of an engine that is most like a container's: with as many CPUs, and then with the provisioning.
+func (c *Calibration) engine(name, provisioning string, cores float64) (found *Environment) {
+	most := 0
 	for _, e := range c.Environments {
 		t := e.Treatment
-		if t.Platform == notebook.CN && t.Engine == name && (found == nil || t.Provisioning == provisioning && found.Treatment.Provisioning != provisioning) {
-			found = e
+		if t.Platform != notebook.CN || t.Engine != name {
+			continue
+		}
+		like := 1
+		if t.Instance.Cores == cores {
+			like += 2
+		}
+		if t.Provisioning == provisioning {
+			like++
+		}
+		if like > most {
+			most, found = like, e
 		}
 	}
 	return found
@@ -68,7 +79,7 @@ func observedWork(o *notebook.Observation) (*Work, data.Doubt) {
 		case slices.Contains(waits, e.Figure):
 			n, known = float64(o.Waits[e.Figure]), o.Waits != nil
 		case e.Name == Computing:
-			n, known = ran*wall[notebook.WallUser]/(wall[notebook.WallUser]+wall[notebook.WallSystem]), true
+			n, known = o.Figures["run_s"]*wall[notebook.WallUser]/(wall[notebook.WallUser]+wall[notebook.WallSystem]), true
 		case e.Name == DiskWaits:
 			n, known = wall[notebook.WallBlock], true
 		}
@@ -112,11 +123,10 @@ func (e *Environment) instead(reference *Environment, w *Work) Prediction {
 			p.High = math.Hypot(p.High, sd) // for now, the standard deviation
 		}
 	}
-	x, half := scaled(ratio), wider*math.Sqrt(variance)*slopeAt(ratio)
-	if half > math.Log(mostFactor) {
-		return refuse(e, TooWide{math.Exp(half)})
+	p := within(e, scaled(ratio), wider*math.Sqrt(variance)*slopeAt(ratio), wider)
+	if p.Refused != nil {
+		return p
 	}
-	p := Prediction{Environment: e, Ratio: unscaled(x), Low: unscaled(x - half), High: unscaled(x + half)}
 	for _, event := range Events {
 		part := *parts[event.Name]
 		sd := wider * part.High

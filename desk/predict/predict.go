@@ -76,7 +76,7 @@ func (w *Work) probe() bool { return w.Treatment.Workload == Probes }
 // Row is what one work took in an environment.
 type Row struct {
 	*Work
-	Ratio, Low, High float64   // measured, as a cost: above 1 is worse; the interval may be unbounded
+	Ratio, Low, High float64   // measured, as a cost: above 1 is worse
 	Shown            bool      // it differs from bare metal by more than the study's margin
 	scaled, variance float64   // of the ratio, on the scale of predictions
 	noise            float64   // standard deviation, no less than single disturbed rounds make it
@@ -88,22 +88,14 @@ type Row struct {
 type Environment struct {
 	Treatment notebook.Treatment // without its work
 	Emulated  bool
-	Rows      []*Row    // of workloads
-	Probes    []*Row    // of the workload Probes
-	Failed    []Skipped // what bare metal did and the environment did not
-	Costs     []Cost    // of Events; nil where there is no model
-	Cannot    data.Doubt
+	Rows      []*Row     // of workloads
+	Probes    []*Row     // of the workload Probes
+	Failed    []Skipped  // what bare metal did and the environment did not
+	Cannot    data.Doubt // why there is no model; nil: there is one
 
 	own   []float64 // bare metal's time for each of Events at most, in seconds
 	loop  belief    // of the costs, by the probes
 	model *model
-}
-
-// Cost is what an event takes more in an environment than on bare metal, in seconds.
-type Cost struct {
-	Event
-	Loop             float64 // by programs that only repeat it
-	Value, Low, High float64 // in workloads
 }
 
 // Skipped is work that tells nothing of a calibration or of an environment.
@@ -190,8 +182,11 @@ func (c *Calibration) same(id, name, kernel string, out *Forecasts) error {
 
 // predict is the prediction of a work in the environment.
 func (e *Environment) predict(w *Work) Prediction {
-	if e.model == nil {
+	switch {
+	case e.model == nil:
 		return refuse(e, e.Cannot)
+	case !e.Treatment.Instance.SameSize(w.Treatment.Instance):
+		return refuse(e, OtherSize{w.Treatment.Instance.Name})
 	}
 	return e.model.predict(e, w)
 }
@@ -218,16 +213,24 @@ func (m *model) predict(e *Environment, w *Work) Prediction {
 	shares := e.shares(w)
 	x, sd, share := m.costs.predict(shares, m.misfit)
 	wider := m.wider.of(share)
-	half := wider * sd
-	if half > math.Log(mostFactor) {
-		return refuse(e, TooWide{math.Exp(half)})
+	p := within(e, x, wider*sd, wider)
+	if p.Refused != nil {
+		return p
 	}
-	p := Prediction{Environment: e, Ratio: unscaled(x), Low: unscaled(x - half), High: unscaled(x + half), half: half, wider: wider}
 	for k, event := range Events {
 		value, sd := shares[k]*m.costs.mean.AtVec(k), wider*shares[k]*math.Sqrt(m.costs.cov.At(k, k))
 		p.Parts = append(p.Parts, Part{event, w.Rates[k], value, value - sd, value + sd})
 	}
 	slices.SortStableFunc(p.Parts, func(a, b Part) int { return compareSize(b.Value, a.Value) })
+	return p
+}
+
+// within is a prediction on the scale of predictions with half the width of its interval, or the refusal where that is too wide.
+func within(e *Environment, x, half, wider float64) Prediction {
+	p := Prediction{Environment: e, Ratio: unscaled(x), Low: unscaled(x - half), High: unscaled(x + half), half: half, wider: wider}
+	if factor := max(p.High/p.Ratio, p.Ratio/p.Low); !(factor <= mostFactor) {
+		return refuse(e, TooWide{factor})
+	}
 	return p
 }
 

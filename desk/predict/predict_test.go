@@ -144,6 +144,94 @@ func TestUncounted(t *testing.T) {
 	}
 }
 
+// A ratio is not predicted that may be a small part of what is said, above bare metal's and below it.
+func TestTooWide(t *testing.T) {
+	e := &Environment{}
+	for _, c := range []struct {
+		ratio, half float64
+		refused     bool
+	}{{3, 0.9, false}, {3, 1, true}, {0.9, 0.5, false}, {0.9, 0.6, true}, {0.3, 0.15, false}, {0.3, 0.2, true}, {1, math.NaN(), true}} {
+		p := within(e, scaled(c.ratio), c.half, 2)
+		if why, is := p.Refused.(TooWide); is != c.refused || is && why.Factor <= mostFactor {
+			t.Errorf("%g ± %g: %+v", c.ratio, c.half, p)
+		}
+	}
+}
+
+// A few events that no program of the calibration has do not matter, and a round without a time leaves the others their numbers.
+func TestOddities(t *testing.T) {
+	w := newWorld(11)
+	without := slices.IndexFunc(Events, func(e Event) bool { return e.Name == "io_uring_calls" })
+	var jobs []job
+	for _, j := range append(w.probes(), w.jobs(40)...) {
+		if j.shares[without] = 0; j.kind != "io_uring_calls" {
+			jobs = append(jobs, j)
+		}
+	}
+	s := read(t, w.measure(t, jobs, "crun"))
+	for _, r := range s.Rows {
+		if r.Treatment.Workload == "job3" && r.Treatment.Engine == "crun" {
+			r.Values[0].Mean = 0
+		}
+	}
+	c, err := Calibrate(s)
+	if err != nil || len(c.Environments[0].Rows) != 39 || c.Environments[0].model == nil {
+		t.Fatalf("a round of no time: %v, %+v", err, c.Environments[0].Cannot)
+	}
+	rates := slices.Clone(c.works[0].Rates)
+	rates[without] = seldom / 2
+	few := c.Environments[0].predict(&Work{Treatment: c.works[0].Treatment, Rates: rates})
+	if none := c.Environments[0].predict(c.works[0]); few.Ratio != none.Ratio || few.Refused != nil {
+		t.Errorf("a few events more: %+v, without %+v", few, none)
+	}
+	other := *c.works[0]
+	other.Treatment.Instance = notebook.Instance{Name: "2/8GB", Cores: 2, Memory: 8 << 30}
+	if p := c.Environments[0].predict(&other); p.Refused != (OtherSize{"2/8GB"}) {
+		t.Errorf("another size: %+v", p)
+	}
+}
+
+// What a container does is predicted relative to its engine: bare metal takes less by the engine's costs.
+func TestObserved(t *testing.T) {
+	w := newWorld(7)
+	w.noise, w.odd = 0.002, 0.02
+	c := w.calibrate(t, w.jobs(40), "crun", "gvisor")
+	j := w.jobs(1)[0]
+	o := &notebook.Observation{
+		Seconds: 30, Target: notebook.ObservedTarget{Name: "web"}, Figures: map[string]float64{"run_s": 10 * (1 - j.shares[slices.IndexFunc(Events, func(e Event) bool { return e.Name == DiskWaits })])},
+		Waits: map[string]int64{}, Slices: []notebook.ObservedSlice{{Seconds: 30, Wall: map[string]float64{}}},
+	}
+	in := w.ratio(j, "crun") // of the second of bare metal's time that the counts are of
+	for k, e := range Events {
+		switch n := 10 * j.shares[k] / w.own[k] / in; {
+		case e.Name == DiskWaits:
+			o.Slices[0].Wall[notebook.WallBlock] = 10 * j.shares[k]
+		case e.Name == Computing:
+			o.Slices[0].Wall[notebook.WallUser], o.Slices[0].Wall[notebook.WallSystem] = j.shares[k]/in, 1-j.shares[k]/in
+		case slices.Contains(waits, e.Figure):
+			o.Waits[e.Figure] = int64(n)
+		default:
+			o.Figures[e.Figure] = n
+		}
+	}
+	all, err := c.Observed(o, "crun", notebook.Pinned, 1, host)
+	if err != nil || len(all.Works) != 1 || len(all.Works[0].Predictions) != 2 || all.Works[0].Reference.Treatment.Engine != "crun" {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for i, want := range []float64{1 / in, w.ratio(j, "gvisor") / in} {
+		if p := all.Works[0].Predictions[i]; p.Refused != nil || p.Ratio < 0.85*want || p.Ratio > 1.15*want || p.Low > want || p.High < want {
+			t.Errorf("%+v, want %.3g", p, want)
+		}
+	}
+	if _, err := c.Observed(o, "docker", notebook.Pinned, 1, host); err == nil || !strings.Contains(err.Error(), "nothing of docker") {
+		t.Errorf("an engine that was not calibrated: %v", err)
+	}
+	o.Waits = nil
+	if all, err = c.Observed(o, "crun", notebook.Pinned, 1, host); err != nil || len(all.Works) != 0 || len(all.Skipped) != 1 {
+		t.Errorf("without counts: %+v, %v", all, err)
+	}
+}
+
 // Every event has a metric of the tracer that is to count it.
 func TestEventsAreCounted(t *testing.T) {
 	for _, e := range Events {

@@ -90,18 +90,16 @@ func (t *text) offers(r *advise.Ranking) {
 	t.wrap("", words.Offered(r))
 	if len(o.List) > 0 {
 		t.line("")
-		cols := []column{{}, {head: words.OfferAnswers, right: true, gap: 2}, {head: words.OfferInstances, right: true, gap: 2}, {head: words.OfferHourly(o), right: true, gap: 2}, {head: words.OfferPerMillion(o), right: true, gap: 2}, {head: words.OfferKeeps, right: true, gap: 2}}
+		cols := []column{{right: true}, {gap: 2}, {head: words.OfferAnswers, right: true, gap: 2}, {head: words.OfferInstances, right: true, gap: 2}, {head: words.OfferHourly(o), right: true, gap: 2}, {head: words.OfferPerMillion(o), right: true, gap: 2}, {head: words.OfferKeeps, right: true, gap: 2}}
 		for i := range o.List {
+			cols[0].cells = append(cols[0].cells, fmt.Sprint(i+1))
 			for j, cell := range words.Offer(r, &o.List[i]) {
-				cols[j].cells = append(cols[j].cells, cell)
+				cols[j+1].cells = append(cols[j+1].cells, cell)
 			}
 		}
 		t.grid(t.whole(cols), func(int) bool { return false })
 		t.line("")
 		t.wrap("", words.OfferedHow(o))
-	}
-	for _, p := range o.Apart {
-		t.wrap("- ", "no price: "+words.Choice(p.Treatment, r.Networks)+": "+words.Doubt(p.Reason))
 	}
 	for _, d := range words.Doubts(o.Doubts) {
 		t.wrap("- ", words.Plain(d))

@@ -13,7 +13,6 @@ func Forecasts(w io.Writer, all *predict.Forecasts, on Screen) error {
 	for i := range all.Works {
 		f := &all.Works[i]
 		t.head(words.Forecast(f))
-		t.line("")
 		cols := []column{{head: "environment"}, {head: words.PredictedRatio, gap: 2}, {head: words.PredictedMostly, gap: 2}}
 		var refused []string
 		for j := range f.Predictions {
@@ -28,6 +27,7 @@ func Forecasts(w io.Writer, all *predict.Forecasts, on Screen) error {
 			}
 		}
 		if len(cols[0].cells) > 0 {
+			t.line("")
 			t.grid(t.whole(cols), func(int) bool { return false })
 		}
 		t.list(words.Capital(words.NotPredicted), refused)
@@ -65,13 +65,17 @@ func (t *text) errors(q *predict.Quality) {
 }
 
 // Checks writes how good the predictions of a calibration are: of each environment, those that were outside their intervals, or all.
-func Checks(w io.Writer, checks []predict.Check, all bool, on Screen) error {
+func Checks(w io.Writer, checks []predict.Check, skipped []predict.Skipped, all bool, on Screen) error {
 	t := &text{Screen: on}
 	t.wrap("", words.LeftOutEach)
 	for i := range checks {
 		c := &checks[i]
 		t.line("")
 		t.head(words.PredictedEnvironment(c.Environment))
+		if c.Environment.Cannot != nil {
+			t.wrap("  ", words.Sentence(words.Doubt(c.Environment.Cannot)))
+			continue
+		}
 		t.wrap("  ", words.Quality(&c.Quality))
 		if c.N > 0 {
 			t.line("")
@@ -99,6 +103,8 @@ func Checks(w io.Writer, checks []predict.Check, all bool, on Screen) error {
 			}
 			t.grid(t.whole(cols), func(int) bool { return false })
 		}
+		t.list("  "+words.FailedThere, words.SkippedWorks(c.Environment.Failed))
 	}
+	t.list(words.WithoutCounts, words.SkippedWorks(skipped))
 	return t.flush(w)
 }

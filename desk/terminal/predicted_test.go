@@ -56,7 +56,7 @@ func TestPredictions(t *testing.T) {
 	for _, write := range []func() error{
 		func() error { return Forecasts(&b, run, Screen{Width: 100}) },
 		func() error { return Forecasts(&b, seen, Screen{Width: 60}) },
-		func() error { return Checks(&b, checks, false, Screen{Width: 110}) },
+		func() error { return Checks(&b, checks, run.Skipped, false, Screen{Width: 110}) },
 	} {
 		if err := write(); err != nil {
 			t.Fatal(err)
@@ -65,7 +65,7 @@ func TestPredictions(t *testing.T) {
 	}
 	golden.Check(t, "predicted.txt", b.Bytes())
 	b.Reset()
-	if err := Checks(&b, checks, true, Screen{}); err != nil || strings.Count(b.String(), "\n  nginx ") != 4 || !strings.Contains(b.String(), "unlike the calibration") {
+	if err := Checks(&b, checks, nil, true, Screen{}); err != nil || strings.Count(b.String(), "\n  nginx ") != 4 || !strings.Contains(b.String(), "unlike the calibration") {
 		t.Errorf("all: %v: %s", err, &b)
 	}
 }

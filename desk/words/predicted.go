@@ -15,6 +15,8 @@ const (
 	PredictedRatio   = "predicted ratio"
 	PredictedMostly  = "mostly because of"
 	MeasuredRatio    = "measured"
+	FailedThere      = "Does not work there:"
+	WithoutCounts    = "Not in the calibration:"
 	NotPredicted     = "not predicted"
 	ModelLeavesOut   = "The model covers only the events that Tare counts. It leaves out effects of caches, memory bandwidth, NUMA, disks and neighbours."
 	LeftOutEach      = "Tare predicted each workload from the single events and the other workloads, as if it had never run in the environment."

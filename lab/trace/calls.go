@@ -40,6 +40,7 @@ const (
 	callsRing
 	callKinds
 
+	callsSpawn = 251 // in two threads of execution, the new one of which returns 0
 	callsClone = 252 // by whether the two share memory
 	callsRead  = 253 // by what the descriptor is
 	callsWrite = 254 // the same; a flush too, if the file was opened so
@@ -82,8 +83,9 @@ var kindsOfCalls = byNumber(map[uint8][]int{
 	callsEntry: {unix.SYS_UNLINKAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_MKDIRAT, unix.SYS_MKNODAT, unix.SYS_LINKAT,
 		unix.SYS_SYMLINKAT, unix.SYS_FCHMODAT, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT, unix.SYS_TRUNCATE, unix.SYS_SETXATTR, unix.SYS_MOUNT,
 		unix.SYS_UMOUNT2},
-	callsRead:   {unix.SYS_READ, unix.SYS_READV, unix.SYS_PREAD64, unix.SYS_PREADV, unix.SYS_PREADV2},
-	callsWrite:  {unix.SYS_WRITE, unix.SYS_WRITEV, unix.SYS_PWRITE64, unix.SYS_PWRITEV, unix.SYS_PWRITEV2, unix.SYS_SENDFILE, unix.SYS_SPLICE, unix.SYS_COPY_FILE_RANGE},
+	callsRead: {unix.SYS_READ, unix.SYS_READV, unix.SYS_PREAD64, unix.SYS_PREADV, unix.SYS_PREADV2, unix.SYS_SPLICE,
+		unix.SYS_COPY_FILE_RANGE}, // the first descriptor of the last two is the one that they read
+	callsWrite:  {unix.SYS_WRITE, unix.SYS_WRITEV, unix.SYS_PWRITE64, unix.SYS_PWRITEV, unix.SYS_PWRITEV2, unix.SYS_SENDFILE},
 	callsSocket: {unix.SYS_SENDTO, unix.SYS_RECVFROM, unix.SYS_SENDMSG, unix.SYS_RECVMSG, unix.SYS_SENDMMSG, unix.SYS_RECVMMSG},
 	callsConnection: {unix.SYS_SOCKET, unix.SYS_SOCKETPAIR, unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4,
 		unix.SYS_CONNECT, unix.SYS_SHUTDOWN, unix.SYS_GETSOCKNAME, unix.SYS_GETPEERNAME, unix.SYS_SETSOCKOPT, unix.SYS_GETSOCKOPT},
@@ -94,7 +96,8 @@ var kindsOfCalls = byNumber(map[uint8][]int{
 	callsPoll:    {unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_CREATE1},
 	callsSleep:   {unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_TIMERFD_CREATE, unix.SYS_TIMERFD_SETTIME, unix.SYS_SETITIMER, unix.SYS_TIMER_SETTIME},
 	callsClone:   {unix.SYS_CLONE},
-	callsProcess: {unix.SYS_CLONE3, unix.SYS_WAIT4, unix.SYS_WAITID},
+	callsSpawn:   {unix.SYS_CLONE3},
+	callsProcess: {unix.SYS_WAIT4, unix.SYS_WAITID},
 	callsExec:    {unix.SYS_EXECVE, unix.SYS_EXECVEAT},
 	callsSync:    {unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_SYNC, unix.SYS_SYNCFS, unix.SYS_SYNC_FILE_RANGE, unix.SYS_MSYNC},
 	callsSignal: {unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_RT_SIGSUSPEND,

@@ -13,9 +13,9 @@ func init() {
 		callsPath:       {unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK},
 		callsEntry: {unix.SYS_UNLINK, unix.SYS_RENAME, unix.SYS_MKDIR, unix.SYS_RMDIR, unix.SYS_MKNOD, unix.SYS_LINK, unix.SYS_SYMLINK,
 			unix.SYS_CHMOD, unix.SYS_CHOWN, unix.SYS_LCHOWN, unix.SYS_UTIME, unix.SYS_UTIMES},
-		callsPoll:    {unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_EPOLL_WAIT, unix.SYS_EPOLL_CREATE},
-		callsSleep:   {unix.SYS_PAUSE, unix.SYS_ALARM},
-		callsFork:    {unix.SYS_FORK},
-		callsProcess: {unix.SYS_VFORK},
+		callsPoll:  {unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_EPOLL_WAIT, unix.SYS_EPOLL_CREATE},
+		callsSleep: {unix.SYS_PAUSE, unix.SYS_ALARM},
+		callsFork:  {unix.SYS_FORK},
+		callsSpawn: {unix.SYS_VFORK},
 	})
 }

@@ -2,8 +2,8 @@
 #include "trace.h"
 
 // Kinds of calls, in the order of package trace. READS and WRITES transfer by a descriptor, and count by what it is. CLONES make a process, or a
-// thread if both share memory.
-enum { SIMPLE, DESCRIPTOR, PATH, OPENS, ENTRIES, FILES, PIPES, SOCKETS, CONNECTIONS, MEMORIES, MAPPED_SHARED, FUTEXES, POLLS, SLEEPS, PROCESSES, FORKS, EXECS, SYNCS, SIGNALS, RINGS, CALL_KINDS, CLONES = 252, READS = 253, WRITES = 254, MAPS = 255 };
+// thread if both share memory. SPAWNS make one that shares memory.
+enum { SIMPLE, DESCRIPTOR, PATH, OPENS, ENTRIES, FILES, PIPES, SOCKETS, CONNECTIONS, MEMORIES, MAPPED_SHARED, FUTEXES, POLLS, SLEEPS, PROCESSES, FORKS, EXECS, SYNCS, SIGNALS, RINGS, CALL_KINDS, SPAWNS = 251, CLONES = 252, READS = 253, WRITES = 254, MAPS = 255 };
 #define MAP_SHARED 1
 #define CLONE_VM 0x100
 #define O_DSYNC 010000 // O_SYNC has it too
@@ -59,17 +59,20 @@ int BPF_PROG(called, struct pt_regs *regs, long result)
 	if (!s || nr >= SYSCALLS)
 		return 0;
 	u32 kind = kinds_of_calls[nr & (SYSCALLS - 1)];
+	_Bool makes = kind == CLONES || kind == SPAWNS || kind == FORKS;
 	if (kind == MAPS)
 		kind = shared(regs) ? MAPPED_SHARED : MEMORIES;
 	if (kind == CLONES)
 		kind = forks(regs) ? FORKS : PROCESSES;
+	if (kind == SPAWNS)
+		kind = PROCESSES;
 	_Bool flushed = 0;
 	if (kind == READS || kind == WRITES) {
 		u32 of = reason_by_file(t, fd);
-		flushed = kind == WRITES && of == BLOCK && flushes(t, fd);
+		flushed = kind == WRITES && of == BLOCK && result > 0 && flushes(t, fd);
 		kind = of == NETWORK ? SOCKETS : of == BLOCK ? FILES : PIPES;
 	}
-	if (kind >= CALL_KINDS || ((kind == PROCESSES || kind == FORKS) && !result)) // in the new process
+	if (kind >= CALL_KINDS || (makes && !result)) // in the new process
 		return 0;
 	struct calls *c = &s->span[(look.spans - 1) % SPANS];
 	c->n[kind]++;
