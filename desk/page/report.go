@@ -77,11 +77,7 @@ func ofPredictions(s *data.Summary) []chart.Figure {
 	if err != nil {
 		return nil // of several hosts, or of bare metal only
 	}
-	f := chart.OfChecks(c.Check())
-	if f == nil {
-		return nil
-	}
-	return []chart.Figure{*f}
+	return chart.OfChecks(c.Check())
 }
 
 // outFolders makes and opens the folder of a report, and that of its figures.
