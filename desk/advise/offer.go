@@ -162,8 +162,8 @@ func (a *adviser) offers(g *group, r *Ranking) *Offers {
 	slices.SortStableFunc(out.List, func(x, y Offer) int {
 		return cmp.Or(cmp.Compare(x.PerMillion, y.PerMillion), r.simpler(r.Choices[x.Choice], r.Choices[y.Choice]))
 	})
-	for _, line := range a.o.Prices.Unused(treatments(g.rows)) {
-		out.Doubts = append(out.Doubts, UnusedPrice{line})
+	for _, line := range a.o.Prices.Unknown(treatments(g.rows)) {
+		out.Doubts = append(out.Doubts, UnknownPrice{line})
 	}
 	r.byPrice(out)
 	return out
@@ -229,8 +229,8 @@ type (
 	UnknownRate struct{}
 	// StricterObjective: the capacity was sought for this objective, and a choice may keep the other one at higher rates.
 	StricterObjective struct{ Sought data.Objective }
-	// UnusedPrice: a line of the price list is of nothing that is ranked.
-	UnusedPrice struct{ Line string }
+	// UnknownPrice: a line of the price list is of no size, platform or engine that is known here.
+	UnknownPrice struct{ Line string }
 )
 
 func (NoPrice) Doubt()           {}
@@ -238,4 +238,4 @@ func (TooManyInstances) Doubt()  {}
 func (RatioOnly) Doubt()         {}
 func (UnknownRate) Doubt()       {}
 func (StricterObjective) Doubt() {}
-func (UnusedPrice) Doubt()       {}
+func (UnknownPrice) Doubt()      {}

@@ -74,7 +74,9 @@ func (a *adviser) rank(g *group) Ranking {
 		}
 		out.Choices = append(out.Choices, c)
 	}
-	out.withoutInterval()
+	if a.o.Objective == nil { // a price is not relative to bare metal
+		out.withoutInterval()
+	}
 	if g.figure == g.metric {
 		out.Choices = append(out.Choices, a.predicted(g, &out)...)
 	} else {

@@ -227,10 +227,13 @@ func matches(of string, t notebook.Treatment) bool {
 	return err == nil && i.SameSize(t.Instance)
 }
 
-// Unused describes the lines that are of none of these treatments, such as one whose name is misspelt.
-func (l *List) Unused(treatments []notebook.Treatment) (all []string) {
+// Unknown describes the lines whose name is not that of a size or a platform, nor of an engine among these treatments. It may be misspelt.
+func (l *List) Unknown(treatments []notebook.Treatment) (all []string) {
+	platforms := []string{Any, notebook.BM, notebook.CN, notebook.VM, notebook.VMCN}
 	for _, p := range l.lines {
-		if p.of != Any && !slices.ContainsFunc(treatments, func(t notebook.Treatment) bool { return matches(p.of, t) }) {
+		_, err := notebook.ParseInstance(p.of)
+		named := err == nil || slices.Contains(platforms, notebook.PlatformNamed(p.of))
+		if !named && !slices.ContainsFunc(treatments, func(t notebook.Treatment) bool { return matches(p.of, t) }) {
 			all = append(all, fmt.Sprintf("line %d (%.50s, %s)", p.number, p.of, p.unit.name))
 		}
 	}

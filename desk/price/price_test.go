@@ -53,7 +53,7 @@ func TestHourly(t *testing.T) {
 	if _, err := list(t, "cn,core-hour,1,EUR", "docker,core-hour,1,EUR").Hourly(docker, 4); err == nil || !strings.Contains(err.Error(), "lines 2 and 3") {
 		t.Errorf("two prices: %v", err)
 	}
-	if got := list(t, "dokcer,core-hour,1,EUR", "vm,core-hour,1,EUR", "*,gb-hour,1,EUR").Unused([]notebook.Treatment{vm}); len(got) != 1 || got[0] != "line 2 (dokcer, core-hour)" {
+	if got := list(t, "dokcer,core-hour,1,EUR", "vm,core-hour,1,EUR", "*,gb-hour,1,EUR", "9/9GB,instance-hour,1,EUR").Unknown([]notebook.Treatment{vm}); len(got) != 1 || got[0] != "line 2 (dokcer, core-hour)" {
 		t.Errorf("unused lines: %q", got)
 	}
 }

@@ -30,7 +30,7 @@ var allDoubts = []data.Doubt{
 	model.TooFewSizes{}, model.NothingCounts{}, model.NotSeparable{}, model.OneHostSize{}, model.AlikeSizes{}, model.SeveralHosts{}, model.SeveralImages{}, model.OneDegree{},
 	model.NotFitted{}, model.WithinUnsteadiness{}, model.NoRatio{}, model.NoBounds{}, model.NoSize{}, model.OtherBaseline{}, model.FewCommonRounds{},
 	advise.LadderRung{}, advise.PartOnline{}, advise.NoValue{}, advise.NoDirection{}, advise.NoRatioInterval{}, advise.NothingBeside{}, advise.NoPrediction{}, advise.UnsteadySize{}, advise.RatiosRanked{}, advise.SomeFailed{},
-	advise.SeveralCPUSets{}, advise.Extrapolated{}, advise.Ambiguous{}, advise.NoPrice{}, advise.TooManyInstances{}, advise.StricterObjective{}, advise.UnusedPrice{}, advise.RatioOnly{}, advise.UnknownRate{},
+	advise.SeveralCPUSets{}, advise.Extrapolated{}, advise.Ambiguous{}, advise.NoPrice{}, advise.TooManyInstances{}, advise.StricterObjective{}, advise.UnknownPrice{}, advise.RatioOnly{}, advise.UnknownRate{},
 	predict.Untraced{}, predict.Uncounted{}, predict.TooFewProbes{}, predict.TooFewWorks{}, predict.TooWide{}, predict.Unlike{}, predict.OtherKernel{}, predict.OtherSize{}, predict.NotFitted{},
 	claims.OnlyEmulated{}, claims.Unmeasured{}, claims.EveryTrialFailed{}, claims.WithinUnsteadiness{}, claims.Unsteady{}, claims.NeedsHostCores{}, claims.NeedsCHR{},
 	claims.PaperLeavesOut{}, claims.NeedsSize{}, claims.NotStudied{}, claims.NotTogether{}, claims.NeedsTwo{}, claims.NoCommonRound{}, claims.NoValue{}, claims.LowerBound{}, claims.Unrecorded{},
