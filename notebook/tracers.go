@@ -275,6 +275,14 @@ type Distribution struct {
 	Sum    float64 `json:"sum"`              // of the values, in Unit
 }
 
+// N is how many values it has.
+func (d *Distribution) N() (n int64) {
+	for _, c := range d.Counts {
+		n += c
+	}
+	return n
+}
+
 // What a Distribution is of.
 const (
 	OnCPU    = "on-CPU"    // how long a thread ran at a time (cpudist)

@@ -560,6 +560,9 @@ func Width(values []float64, n int, c Confidence) float64 {
 	return c.critical(n) * deviation / math.Sqrt(float64(n))
 }
 
+// VarianceOfMean is the variance of the mean of at least two values.
+func VarianceOfMean(values []float64) float64 { return scatter(values, mean(values)) }
+
 // scatter is the variance of the values' mean.
 func scatter(values []float64, mean float64) (v float64) {
 	for _, x := range values {

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"tare/lab/origin"
-	"tare/lab/session"
 	"tare/lab/studyfile"
 	"tare/lab/workload"
 	"tare/yamlfile"
@@ -148,14 +147,7 @@ func (b *benching) spec(ctx context.Context, argv []string) (*studyfile.Spec, er
 	case len(b.kernels) > 1:
 		b.ofKernels(spec)
 	}
-	placing, err := b.placing()
-	if err != nil {
-		return nil, err
-	}
-	if err := spec.Put(placing, session.Known); err != nil {
-		return nil, asUse(err)
-	}
-	return spec, asUse(spec.Complete(session.Known))
+	return spec, b.complete(spec)
 }
 
 // fills says whether the study has as many rounds as fit into a time budget: one is given, and no rule that ends the run.

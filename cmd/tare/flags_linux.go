@@ -227,3 +227,15 @@ func items(text string) []string {
 	}
 	return strings.Split(text, ",")
 }
+
+// complete puts into a study that was not read from a file what the flags name, and checks it.
+func (r *running) complete(spec *studyfile.Spec) error {
+	placing, err := r.placing()
+	if err != nil {
+		return err
+	}
+	if err := spec.Put(placing, session.Known); err != nil {
+		return asUse(err)
+	}
+	return asUse(spec.Complete(session.Known))
+}

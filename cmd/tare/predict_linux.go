@@ -156,15 +156,8 @@ func (m *measuring) measure(c *cobra.Command, calibration *predict.Calibration, 
 		}
 		spec.Workloads = []studyfile.Use{*use}
 	}
-	placing, err := m.placing()
-	if err != nil {
+	if err := m.complete(spec); err != nil {
 		return err
-	}
-	if err := spec.Put(placing, session.Known); err != nil {
-		return asUse(err)
-	}
-	if err := spec.Complete(session.Known); err != nil {
-		return asUse(err)
 	}
 	return m.benching.run(c.Context(), spec, false)
 }

@@ -1,10 +1,8 @@
 package predict
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"tare/desk/data"
@@ -29,7 +27,7 @@ func Calibrate(s *data.Summary) (*Calibration, error) {
 	for _, e := range c.Environments {
 		e.scale()
 		if loop, ok := probed(e.Probes); ok {
-			e.loop = loop
+			e.priors = loop.inPrograms()
 		}
 	}
 	for i, m := range c.fit("") {
@@ -72,17 +70,16 @@ func uniform(s *data.Summary) error {
 
 // gather puts the rows of each environment together.
 func (c *Calibration) gather(s *data.Summary) {
-	type key struct{ treatment, host string }
-	works := map[key]*Work{}
+	works := map[string]*Work{}
 	for _, w := range c.works {
-		works[key{w.Treatment.ID, w.Host}] = w
+		works[w.Treatment.ID] = w
 	}
 	for _, r := range s.Rows {
 		base := s.Base(r)
 		if t := r.Treatment; t.Platform == notebook.BM || r.Kind != "" || base == nil || t.Isolation != "" || len(t.Factors) > 0 || t.HostCores > 0 {
 			continue // a rung of the ladder, or an experiment's setting
 		}
-		w := works[key{base.Treatment.ID, r.HostID}]
+		w := works[base.Treatment.ID]
 		if w == nil {
 			continue
 		}
@@ -160,6 +157,3 @@ func (e *Environment) shares(w *Work) []float64 {
 	}
 	return all
 }
-
-// compareSize orders numbers by their size without the sign.
-func compareSize(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) }

@@ -199,7 +199,7 @@ func (e *Environment) training(without string) *training {
 			t.rows = append(t.rows, r)
 		}
 	}
-	if e.loop.mean == nil || len(t.rows) < leastRows/2 {
+	if e.priors == nil || len(t.rows) < leastRows/2 {
 		return nil
 	}
 	return t
@@ -214,7 +214,7 @@ func learn(group []*training) bool {
 		costs := make([]belief, len(group))
 		for i, t := range group {
 			var ok bool
-			if costs[i], ok = t.loop.inPrograms(f.own).update(t.rows, f); !ok {
+			if costs[i], ok = t.priors[f.own].update(t.rows, f); !ok {
 				likelihood = math.Inf(-1)
 				break
 			}
@@ -242,7 +242,7 @@ func learn(group []*training) bool {
 		f := t.model.misfit
 		again := func(left []*Row, f misfit) (belief, bool) {
 			others := slices.DeleteFunc(slices.Clone(t.rows), func(r *Row) bool { return slices.Contains(left, r) })
-			return t.loop.inPrograms(f.own).update(others, f)
+			return t.priors[f.own].update(others, f)
 		}
 		scores, ok := t.model.costs.scores(t.rows, f, again)
 		if !ok {

@@ -38,7 +38,7 @@ func workOf(r *data.Row) (*Work, data.Doubt) {
 	case r.Trace == nil:
 		return nil, Untraced{}
 	}
-	w := &Work{Treatment: r.Treatment, Metric: r.Metric, Host: r.HostID}
+	w := &Work{Treatment: r.Treatment}
 	elapsed := traced(r, func(c *data.TracedCell) stats.Sum { return c.Elapsed })
 	value := traced(r, func(c *data.TracedCell) stats.Sum { return c.Value })
 	if w.Trials = elapsed.N; !(elapsed.Of > 0 && value.Of > 0 && r.Mean > 0) {
@@ -101,9 +101,7 @@ func inFlight(r *data.Row) float64 {
 func waited(r *data.Row, reason string) (n float64) {
 	for _, d := range r.Trace.Spread {
 		if d.Role == notebook.RoleWork && d.What == notebook.OffCPU && d.Of == reason {
-			for _, c := range d.Counts {
-				n += float64(c)
-			}
+			n += float64(d.N())
 		}
 	}
 	return n
@@ -166,14 +164,10 @@ func logs(rows ...*data.Row) (all []float64) {
 
 // spread is the variance of the mean of values; 0: there is one value only.
 func spread(values []float64) float64 {
-	mean, squares := 0.0, 0.0
-	for _, v := range values {
-		mean += v / float64(len(values))
+	if len(values) < 2 {
+		return 0
 	}
-	for _, v := range values {
-		squares += (v - mean) * (v - mean)
-	}
-	return squares / max(1, float64(len(values)-1)) / float64(len(values))
+	return stats.VarianceOfMean(values)
 }
 
 // middle is the median of values and its variance, from their median distance to it, as if they were normally distributed. A disturbed round

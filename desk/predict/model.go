@@ -34,12 +34,15 @@ type misfit struct {
 	own   float64 // standard deviation of each cost, in shares of what it is in a loop
 }
 
+// owns are the values of misfit.own that are tried.
+var owns = []float64{0.15, 0.4}
+
 // misfits are those that are tried.
 var misfits = func() (all []misfit) {
 	for _, base := range []float64{0.01, 0.02} {
 		for _, rest := range []float64{0.02, 0.05, 0.1, 0.2} {
 			for _, share := range []float64{0.1, 0.25, 0.6} {
-				for _, own := range []float64{0.15, 0.4} {
+				for _, own := range owns {
 					all = append(all, misfit{base, rest, share, own})
 				}
 			}
@@ -50,8 +53,15 @@ var misfits = func() (all []misfit) {
 
 // belief is a normal distribution of the costs.
 type belief struct {
-	mean *mat.VecDense
-	cov  *mat.SymDense
+	mean           *mat.VecDense
+	cov, precision *mat.SymDense // each the other's inverse
+}
+
+// inverse is that of a symmetric matrix; false: it has none.
+func inverse(of *mat.SymDense) (*mat.SymDense, bool) {
+	var chol mat.Cholesky
+	out := mat.NewSymDense(of.SymmetricDim(), nil)
+	return out, chol.Factorize(of) && chol.InverseTo(out) == nil
 }
 
 // model is an environment's: what is believed of costs, how far works are off, and how wide intervals are.
@@ -105,23 +115,15 @@ const computing = 0
 
 // update is what is believed of the costs after these rows: the mode by Gauss and Newton, as the scaled ratios are not linear in them.
 func (b belief) update(rows []*Row, m misfit) (belief, bool) {
-	var prior mat.Cholesky
-	if !prior.Factorize(b.cov) {
-		return b, false
-	}
 	n := b.mean.Len()
-	precision := mat.NewSymDense(n, nil)
-	if prior.InverseTo(precision) != nil {
-		return b, false
-	}
 	from := mat.NewVecDense(n, nil)
-	from.MulVec(precision, b.mean)
+	from.MulVec(b.precision, b.mean)
 
 	costs := mat.VecDenseCopyOf(b.mean)
-	var chol mat.Cholesky
+	var lambda *mat.SymDense
 	for range steps {
-		lambda := mat.NewSymDense(n, nil)
-		lambda.CopySym(precision)
+		lambda = mat.NewSymDense(n, nil)
+		lambda.CopySym(b.precision)
 		right := mat.VecDenseCopyOf(from)
 		for _, row := range rows {
 			x, slope, share := at(costs, row.shares)
@@ -129,6 +131,7 @@ func (b belief) update(rows []*Row, m misfit) (belief, bool) {
 			lambda.SymRankOne(lambda, weight, slope)
 			right.AddScaledVec(right, weight*(row.scaled-x+mat.Dot(slope, costs)), slope)
 		}
+		var chol mat.Cholesky
 		if !chol.Factorize(lambda) {
 			return b, false
 		}
@@ -142,11 +145,8 @@ func (b belief) update(rows []*Row, m misfit) (belief, bool) {
 			break
 		}
 	}
-	cov := mat.NewSymDense(n, nil)
-	if chol.InverseTo(cov) != nil {
-		return b, false
-	}
-	return belief{costs, cov}, true
+	cov, ok := inverse(lambda)
+	return belief{costs, cov, lambda}, ok
 }
 
 const (
@@ -158,15 +158,8 @@ const (
 // without is the belief less what rows told it, near where it is.
 func (b belief) without(rows []*Row, m misfit) (belief, bool) {
 	n := b.mean.Len()
-	var chol mat.Cholesky
-	if !chol.Factorize(b.cov) {
-		return b, false
-	}
-	lambda := mat.NewSymDense(n, nil)
-	if chol.InverseTo(lambda) != nil {
-		return b, false
-	}
-	right := mat.NewVecDense(n, nil)
+	lambda, right := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
+	lambda.CopySym(b.precision)
 	right.MulVec(lambda, b.mean)
 	for _, row := range rows {
 		x, slope, share := at(b.mean, row.shares)
@@ -174,14 +167,10 @@ func (b belief) without(rows []*Row, m misfit) (belief, bool) {
 		lambda.SymRankOne(lambda, -weight, slope)
 		right.AddScaledVec(right, -weight*(row.scaled-x+mat.Dot(slope, b.mean)), slope)
 	}
-	if !chol.Factorize(lambda) {
-		return b, false
-	}
-	mean, cov := mat.NewVecDense(n, nil), mat.NewSymDense(n, nil)
-	if chol.SolveVecTo(mean, right) != nil || chol.InverseTo(cov) != nil {
-		return b, false
-	}
-	return belief{mean, cov}, true
+	cov, ok := inverse(lambda)
+	mean := mat.NewVecDense(n, nil)
+	mean.MulVec(cov, right)
+	return belief{mean, cov, lambda}, ok
 }
 
 // predict is the scaled ratio of a work with these rates, with its standard deviation.
@@ -193,29 +182,37 @@ func (b belief) predict(rates []float64, m misfit) (x, sd, share float64) {
 // probed is what is believed of the costs after only the probes.
 func probed(probes []*Row) (loop belief, ok bool) {
 	n := len(Events)
-	b := belief{mat.NewVecDense(n, nil), mat.NewSymDense(n, nil)}
+	b := belief{mat.NewVecDense(n, nil), mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)}
 	for k := range n {
 		b.cov.SetSym(k, k, wide*wide)
+		b.precision.SetSym(k, k, 1/(wide*wide))
 	}
 	return b.update(probes, misfit{base: probeSD})
 }
 
-// inPrograms widens what the probes say of costs to what they may be in programs.
-func (b belief) inPrograms(own float64) belief {
-	n := b.mean.Len()
-	out := belief{b.mean, mat.NewSymDense(n, nil)}
-	out.cov.CopySym(b.cov)
-	out.cov.SymRankOne(out.cov, withCommon*withCommon, b.mean)
-	for k := range n {
-		c := b.mean.AtVec(k)
-		floor := withFloor
-		switch e := Events[k]; {
-		case e.Name == Computing:
-			floor = withComputing
-		case e.Figure == notebook.WallNetwork || e.Figure == notebook.WallFutex:
-			floor = withWaits
+// inPrograms widens what the probes say of costs to what they may be in programs, for each of owns; nil where that is not possible.
+func (b belief) inPrograms() map[float64]belief {
+	all := map[float64]belief{}
+	for _, own := range owns {
+		cov := mat.NewSymDense(b.mean.Len(), nil)
+		cov.CopySym(b.cov)
+		cov.SymRankOne(cov, withCommon*withCommon, b.mean)
+		for k, e := range Events {
+			c := b.mean.AtVec(k)
+			floor := withFloor
+			switch {
+			case e.Name == Computing:
+				floor = withComputing
+			case e.Figure == notebook.WallNetwork || e.Figure == notebook.WallFutex:
+				floor = withWaits
+			}
+			cov.SetSym(k, k, cov.At(k, k)+own*own*c*c+floor*floor)
 		}
-		out.cov.SetSym(k, k, out.cov.At(k, k)+own*own*c*c+floor*floor)
+		precision, ok := inverse(cov)
+		if !ok {
+			return nil
+		}
+		all[own] = belief{b.mean, cov, precision}
 	}
-	return out
+	return all
 }

@@ -12,11 +12,11 @@ import (
 	"tare/stats"
 )
 
-// Observed predicts a container that was observed while it ran, in an engine, with a provisioning and so many CPUs (0: no limit). Ratios are relative to that
-// environment, and bare metal is one of those that are predicted. It fails where the calibration does not have the environment, or is of
-// another host than h.
+// Observed predicts a container that was observed while it ran, in an engine, with a provisioning and so many CPUs (0: no limit). Ratios are
+// relative to that environment, and bare metal is one of those that are predicted. It fails where the calibration does not have the
+// environment, or is of another host than h.
 func (c *Calibration) Observed(o *notebook.Observation, engine, provisioning string, cores float64, h notebook.Host) (*Forecasts, error) {
-	out := &Forecasts{Calibration: c}
+	out := &Forecasts{}
 	if err := c.same(h.ID, h.Hostname, h.Kernel, out); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func observedWork(o *notebook.Observation) (*Work, data.Doubt) {
 // reference), with f per second there.
 func (e *Environment) instead(reference *Environment, w *Work) Prediction {
 	ratio, variance, wider := 1.0, 0.0, 0.0
-	parts := map[string]*Part{}
+	var parts shareOfEvents
 	for _, of := range []struct {
 		*Environment
 		sign float64
@@ -112,28 +112,13 @@ func (e *Environment) instead(reference *Environment, w *Work) Prediction {
 		shares := of.shares(w)
 		more, v := of.model.adds(shares)
 		ratio, variance, wider = ratio+of.sign*more, variance+v, max(wider, of.model.wider.few, of.model.wider.many)
-		for k, event := range Events {
-			p := parts[event.Name]
-			if p == nil {
-				p = &Part{Event: event, Rate: w.Rates[k]}
-				parts[event.Name] = p
-			}
-			p.Value += of.sign * shares[k] * of.model.costs.mean.AtVec(k)
-			sd := shares[k] * math.Sqrt(of.model.costs.cov.At(k, k))
-			p.High = math.Hypot(p.High, sd) // for now, the standard deviation
-		}
+		parts.add(of.sign, shares, of.model.costs)
 	}
 	p := within(e, scaled(ratio), wider*math.Sqrt(variance)*slopeAt(ratio), wider)
 	if p.Refused != nil {
 		return p
 	}
-	for _, event := range Events {
-		part := *parts[event.Name]
-		sd := wider * part.High
-		part.Low, part.High = part.Value-sd, part.Value+sd
-		p.Parts = append(p.Parts, part)
-	}
-	slices.SortStableFunc(p.Parts, func(a, b Part) int { return compareSize(b.Value, a.Value) })
+	p.Parts = parts.list(w, wider)
 	return p
 }
 

@@ -11,6 +11,7 @@
 package predict
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -47,12 +48,13 @@ const (
 // Events are all that have costs.
 var Events = func() []Event {
 	all := []Event{{Computing, "user_s", notebook.TracerCPU}}
-	for _, call := range []string{
-		"simple_calls", "descriptor_calls", "path_calls", "open_calls", "entry_calls", "file_calls", "file_bytes", "pipe_calls", "pipe_bytes",
-		"socket_calls", "socket_bytes", "connection_calls", "memory_calls", "shared_memory_calls", "futex_calls", "poll_calls", "sleep_calls",
-		"process_calls", "fork_calls", "exec_calls", "sync_calls", "signal_calls", "io_uring_calls",
-	} {
-		all = append(all, Event{call, call, notebook.TracerCalls})
+	for _, tracer := range notebook.Tracers {
+		if tracer.Name != notebook.TracerCalls {
+			continue
+		}
+		for _, m := range tracer.Metrics {
+			all = append(all, Event{m.Name, m.Name, tracer.Name})
+		}
 	}
 	all = append(all, Event{"minor_faults", "minor_faults", notebook.TracerMemory}, Event{DiskWaits, notebook.WallBlock, notebook.TracerScheduler})
 	for _, reason := range waits {
@@ -64,10 +66,8 @@ var Events = func() []Event {
 // Work is what one workload with its parameters did on bare metal.
 type Work struct {
 	Treatment notebook.Treatment // on bare metal
-	Metric    notebook.Metric
-	Host      string    // ID
-	Rates     []float64 // of Events, per second of bare metal's time
-	Trials    int       // traced ones, in which the events were counted
+	Rates     []float64          // of Events, per second of bare metal's time
+	Trials    int                // traced ones, in which the events were counted
 }
 
 // probe says whether the work repeats one kind of event.
@@ -93,9 +93,9 @@ type Environment struct {
 	Failed    []Skipped  // what bare metal did and the environment did not
 	Cannot    data.Doubt // why there is no model; nil: there is one
 
-	own   []float64 // bare metal's time for each of Events at most, in seconds
-	loop  belief    // of the costs, by the probes
-	model *model
+	own    []float64          // bare metal's time for each of Events at most, in seconds
+	priors map[float64]belief // of the costs, by the probes, for each misfit.own; nil: the probes do not give any
+	model  *model
 }
 
 // Skipped is work that tells nothing of a calibration or of an environment.
@@ -140,15 +140,14 @@ type Forecast struct {
 
 // Forecasts are what a calibration says of works that ran on bare metal.
 type Forecasts struct {
-	Calibration *Calibration
-	Works       []Forecast
-	Skipped     []Skipped
-	Doubts      []data.Doubt
+	Works   []Forecast
+	Skipped []Skipped
+	Doubts  []data.Doubt
 }
 
 // Predict reads what ran on bare metal, and predicts it in each environment of the calibration. It fails where that was on another host.
 func (c *Calibration) Predict(run *data.Summary) (*Forecasts, error) {
-	out := &Forecasts{Calibration: c}
+	out := &Forecasts{}
 	for _, h := range run.Hosts {
 		if err := c.same(h.ID, h.Name, h.Kernel, out); err != nil {
 			return nil, err
@@ -217,12 +216,34 @@ func (m *model) predict(e *Environment, w *Work) Prediction {
 	if p.Refused != nil {
 		return p
 	}
-	for k, event := range Events {
-		value, sd := shares[k]*m.costs.mean.AtVec(k), wider*shares[k]*math.Sqrt(m.costs.cov.At(k, k))
-		p.Parts = append(p.Parts, Part{event, w.Rates[k], value, value - sd, value + sd})
-	}
-	slices.SortStableFunc(p.Parts, func(a, b Part) int { return compareSize(b.Value, a.Value) })
+	var parts shareOfEvents
+	parts.add(1, shares, m.costs)
+	p.Parts = parts.list(w, wider)
 	return p
+}
+
+// shareOfEvents is what each of Events adds to a ratio, and its variance.
+type shareOfEvents struct{ value, variance []float64 }
+
+// add adds what events add by costs, times a sign.
+func (s *shareOfEvents) add(sign float64, shares []float64, costs belief) {
+	if s.value == nil {
+		s.value, s.variance = make([]float64, len(Events)), make([]float64, len(Events))
+	}
+	for k, share := range shares {
+		s.value[k] += sign * share * costs.mean.AtVec(k)
+		s.variance[k] += share * share * costs.cov.At(k, k)
+	}
+}
+
+// list has the parts of a work's ratio, the largest first, with intervals of so many standard deviations.
+func (s *shareOfEvents) list(w *Work, wider float64) (parts []Part) {
+	for k, event := range Events {
+		half := wider * math.Sqrt(s.variance[k])
+		parts = append(parts, Part{event, w.Rates[k], s.value[k], s.value[k] - half, s.value[k] + half})
+	}
+	slices.SortStableFunc(parts, func(a, b Part) int { return cmp.Compare(math.Abs(b.Value), math.Abs(a.Value)) })
+	return parts
 }
 
 // within is a prediction on the scale of predictions with half the width of its interval, or the refusal where that is too wide.

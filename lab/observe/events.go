@@ -211,9 +211,7 @@ func (e *events) end(o *notebook.Observation, names func(int) labels) error {
 	o.Waits = map[string]int64{}
 	for _, d := range p.Spread {
 		if d.Role == notebook.RoleWork && d.What == notebook.OffCPU {
-			for _, n := range d.Counts {
-				o.Waits[d.Of] += n
-			}
+			o.Waits[d.Of] += d.N()
 		}
 	}
 	if m := p.Missing[notebook.TracerScheduler]; m != nil {
