@@ -13,13 +13,14 @@ import (
 	"testing"
 )
 
-// shortCalibration is a calibration that is as short as one can be: one round of the least number of programs. It is not a good one.
+// shortCalibration is a calibration that is about as short as one can be: one round of a few more programs than the least number, because
+// a tracer may miss one of so short runs. It is not a good one.
 const shortCalibration = `name: short-calibration
 workloads:
   - {name: events, params: {ms: 20, kind: [cpu, simple, descriptor, path, open, file-read, pipe, memory, fault, fork]}}
-  - {name: ladder-syscall, params: {rounds: [1000, 2000, 3000, 4000, 5000, 6000, 7000]}}
-  - {name: ladder-fork, params: {children: [20, 30, 40, 50, 60, 70]}}
-  - {name: pingpong, params: {trips: [1000, 2000, 3000, 4000, 5000, 6000]}}
+  - {name: ladder-syscall, params: {rounds: [1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000, 9000]}}
+  - {name: ladder-fork, params: {children: [20, 30, 40, 50, 60, 70, 80, 90]}}
+  - {name: pingpong, params: {trips: [1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000]}}
 platforms:
   - platform: bm
   - {platform: cn, engines: [docker], provisioning: [pinned]}
@@ -37,14 +38,19 @@ func TestWithDockerPredict(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.must("run", "short.yaml", "--out", "C")
+	const programs, least = 25, 19
 	var checks []struct {
+		Cannot             *string
 		Predicted, Refused int
 		Left               []struct{ Workload string } `json:"left_out"`
 	}
 	if out := h.must("predict", "C", "--format", "json"); json.Unmarshal([]byte(out), &checks) != nil {
 		t.Fatal(out)
 	}
-	if len(checks) != 1 || checks[0].Predicted+checks[0].Refused != 19 || len(checks[0].Left) != 19 {
+	if len(checks) != 1 || checks[0].Cannot != nil {
+		t.Fatal(h.must("predict", "C"))
+	}
+	if n := len(checks[0].Left); checks[0].Predicted+checks[0].Refused != n || n < least || n > programs {
 		t.Errorf("%+v", checks)
 	}
 	// The one-round intervals may be too wide for any prediction: then the reason is given.
