@@ -50,10 +50,11 @@ func predictionOf(p *predict.Prediction) predicted {
 // Forecasts writes predictions as `tare predict --format json` promises them.
 func Forecasts(w io.Writer, all *predict.Forecasts) error {
 	type work struct {
-		Workload    string      `json:"workload"`
-		Trials      int         `json:"traced_runs"`
-		Reference   *string     `json:"reference"` // null: bare metal
-		Predictions []predicted `json:"predictions"`
+		Workload    string       `json:"workload"`
+		Trials      int          `json:"traced_runs"`
+		Size        stats.Number `json:"event_size"` // bare metal's time in the kernel for an event, relative to the same in a loop
+		Reference   *string      `json:"reference"`  // null: bare metal
+		Predictions []predicted  `json:"predictions"`
 	}
 	out := struct {
 		Works   []work   `json:"works"`
@@ -66,7 +67,7 @@ func Forecasts(w io.Writer, all *predict.Forecasts) error {
 		if f.Reference != nil {
 			reference = words.PredictedEnvironment(f.Reference)
 		}
-		w := work{Reference: word(reference), Workload: f.Treatment.Label(), Trials: f.Trials, Predictions: []predicted{}}
+		w := work{Reference: word(reference), Workload: f.Treatment.Label(), Trials: f.Trials, Size: stats.Number(f.Size), Predictions: []predicted{}}
 		for j := range f.Predictions {
 			w.Predictions = append(w.Predictions, predictionOf(&f.Predictions[j]))
 		}

@@ -20,6 +20,10 @@ func Calibrate(s *data.Summary) (*Calibration, error) {
 		return nil, err
 	}
 	c.works, c.Skipped = worksOf(s)
+	c.kernel = kernelOf(c.works)
+	for _, w := range c.works {
+		w.Size = c.kernel.size(w)
+	}
 	c.gather(s)
 	if len(c.Environments) == 0 {
 		return nil, errors.New("no calibration: no environment has a ratio to bare metal whose events were counted; measure one with sudo tare run calibration --explain=" + strings.Join(Tracers, ","))
@@ -149,11 +153,14 @@ func highest(all ...[]*Row) []float64 {
 	return most
 }
 
-// shares are a work's rates, as shares of the highest.
+// shares are a work's rates times the size of its events, as shares of the highest rates.
 func (e *Environment) shares(w *Work) []float64 {
 	all := make([]float64, len(Events))
 	for k, rate := range w.Rates {
 		all[k] = rate * e.own[k]
+		if Events[k].inKernel() {
+			all[k] *= w.Size
+		}
 	}
 	return all
 }

@@ -51,6 +51,11 @@ func workOf(r *data.Row) (*Work, data.Doubt) {
 		slower = 1 / slower
 	}
 	busy := inFlight(r)
+	system := figure(r, "system_s")
+	if system.N == 0 {
+		return nil, Uncounted{notebook.TracerCPU}
+	}
+	w.slower, w.system = slower, system.Mean()/elapsed.Mean()*slower/busy
 	followed := traced(r, func(c *data.TracedCell) stats.Sum { // trials whose waits are known
 		if c.Wall == nil {
 			return stats.Sum{}
@@ -58,18 +63,19 @@ func workOf(r *data.Row) (*Work, data.Doubt) {
 		return c.Wall.Of(notebook.WallOther)
 	}).N
 	for _, e := range Events {
-		i := slices.Index(r.Trace.Names, e.Figure)
-		n := traced(r, func(c *data.TracedCell) stats.Sum {
-			switch {
-			case e.Name == DiskWaits && c.Wall != nil:
+		var n stats.Sum
+		switch {
+		case e.Name == DiskWaits:
+			n = traced(r, func(c *data.TracedCell) stats.Sum {
+				if c.Wall == nil {
+					return stats.Sum{}
+				}
 				return c.Wall.Of(e.Figure)
-			case i >= 0:
-				return c.Figure(i)
-			}
-			return stats.Sum{}
-		})
-		if slices.Contains(waits, e.Figure) {
+			})
+		case slices.Contains(waits, e.Figure):
 			n = stats.Sum{Of: waited(r, e.Figure), N: followed}
+		default:
+			n = figure(r, e.Figure)
 		}
 		if n.N == 0 {
 			return nil, Uncounted{e.Tracer}
@@ -105,6 +111,15 @@ func waited(r *data.Row, reason string) (n float64) {
 		}
 	}
 	return n
+}
+
+// figure adds up a figure of the tracers over all traced trials; none where no tracer has it.
+func figure(r *data.Row, name string) stats.Sum {
+	i := slices.Index(r.Trace.Names, name)
+	if i < 0 {
+		return stats.Sum{}
+	}
+	return traced(r, func(c *data.TracedCell) stats.Sum { return c.Figure(i) })
 }
 
 // traced adds up something of all traced trials.

@@ -29,6 +29,7 @@ func (c *Calibration) Observed(o *notebook.Observation, engine, provisioning str
 		out.Skipped = append(out.Skipped, Skipped{notebook.Treatment{Workload: o.Target.Name}, why})
 		return out, nil
 	}
+	w.Size = c.kernel.size(w)
 	bare := &Environment{Treatment: notebook.Treatment{Platform: notebook.BM, Instance: reference.Treatment.Instance}}
 	f := Forecast{Work: w, Reference: reference, Seconds: o.Seconds}
 	for _, e := range slices.Concat([]*Environment{bare}, c.Environments) {
@@ -73,13 +74,15 @@ func observedWork(o *notebook.Observation) (*Work, data.Doubt) {
 	}
 	// While it waits for requests, nothing can slow it down.
 	ran := o.Figures["run_s"] + wall[notebook.WallBlock]
+	inUser := wall[notebook.WallUser] / (wall[notebook.WallUser] + wall[notebook.WallSystem])
+	w.slower, w.system = 1, o.Figures["run_s"]*(1-inUser)/ran
 	for _, e := range Events {
 		n, known := o.Figures[e.Figure]
 		switch {
 		case slices.Contains(waits, e.Figure):
 			n, known = float64(o.Waits[e.Figure]), o.Waits != nil
 		case e.Name == Computing:
-			n, known = o.Figures["run_s"]*wall[notebook.WallUser]/(wall[notebook.WallUser]+wall[notebook.WallSystem]), true
+			n, known = o.Figures["run_s"]*inUser, true
 		case e.Name == DiskWaits:
 			n, known = wall[notebook.WallBlock], true
 		}

@@ -4,10 +4,10 @@
 // A calibration has measured programs that repeat one kind of event (the workload "events") and other workloads, on bare metal and in the
 // environments. On bare metal it counted their events. In an environment each event takes a little more time or less, so that
 //
-//	r = 1 + Σ rate(event) · cost(event)
+//	r = 1 + Σ rate(event) · size · cost(event)
 //
-// where r is the time relative to bare metal's, a rate is in events per second of bare metal's time, and a cost is in seconds. The costs
-// are estimated from all rows together. How far predictions are off is estimated by predicting each workload from the others.
+// where r is the time relative to bare metal's, a rate is in events per second of bare metal's time, and a cost is in seconds. The size says how much
+// work the program's events are for the kernel, relative to those of a loop. The costs are estimated from all rows together. How far predictions are off is estimated by predicting each workload from the others.
 package predict
 
 import (
@@ -68,6 +68,10 @@ type Work struct {
 	Treatment notebook.Treatment // on bare metal
 	Rates     []float64          // of Events, per second of bare metal's time
 	Trials    int                // traced ones, in which the events were counted
+	Size      float64            // of its events: bare metal's time in the kernel for one, relative to that in the workload Probes
+
+	system float64 // share of the time that it is in the kernel, with what the tracers take there
+	slower float64 // with tracers than without
 }
 
 // probe says whether the work repeats one kind of event.
@@ -110,6 +114,7 @@ type Calibration struct {
 	Environments []*Environment
 	Skipped      []Skipped // works without counts
 	works        []*Work
+	kernel       kernel
 }
 
 // Prediction is the ratio to be expected of a work in an environment, as a cost, with its interval. All are NaN where Refused says why there
@@ -159,6 +164,7 @@ func (c *Calibration) Predict(run *data.Summary) (*Forecasts, error) {
 		return nil, errors.New("nothing there ran on bare metal: a prediction needs a run of the work on bare metal with --explain=" + strings.Join(Tracers, ","))
 	}
 	for _, w := range works {
+		w.Size = c.kernel.size(w)
 		f := Forecast{Work: w}
 		for _, e := range c.Environments {
 			f.Predictions = append(f.Predictions, e.predict(w))

@@ -42,7 +42,7 @@ func TestARunIsPredicted(t *testing.T) {
 			t.Fatal(all, err)
 		}
 		for k, rate := range all.Works[0].Rates {
-			if want := j.shares[k] / w.own[k]; math.Abs(rate-want) > 0.02*want {
+			if want := w.events(j, k); math.Abs(rate-want) > 0.02*want {
 				t.Errorf("%s: %g %s a second, want %g", j.name, rate, Events[k].Name, want)
 			}
 		}
@@ -60,6 +60,28 @@ func TestARunIsPredicted(t *testing.T) {
 		}
 		if math.Abs(sum-p.Ratio) > 1e-9 {
 			t.Errorf("%s: 1 and the parts are %g, want %g", j.name, sum, p.Ratio)
+		}
+	}
+}
+
+// Events that are more work for the kernel than those of the probes cost as much more.
+func TestLargeEvents(t *testing.T) {
+	w := newWorld(13)
+	w.noise, w.odd = 0.002, 0.02
+	c := w.calibrate(t, w.jobs(40), "gvisor")
+	for _, j := range w.jobs(10) {
+		if j.size = 3; j.inKernel() < 0.3 {
+			continue
+		}
+		all, err := c.Predict(read(t, w.measure(t, []job{j})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size := all.Works[0].Size; math.Abs(size-3) > 0.3 {
+			t.Errorf("%s: size %g, want 3", j.name, size)
+		}
+		if p, want := all.Works[0].Predictions[0], w.ratio(j, "gvisor"); p.Refused == nil && (p.Ratio < want*0.85 || p.Ratio > want*1.15) {
+			t.Errorf("%s: predicted %.3g (%.3g to %.3g), want %.3g", j.name, p.Ratio, p.Low, p.High, want)
 		}
 	}
 }
@@ -180,7 +202,9 @@ func TestOddities(t *testing.T) {
 	}
 	rates := slices.Clone(c.works[0].Rates)
 	rates[without] = seldom / 2
-	few := c.Environments[0].predict(&Work{Treatment: c.works[0].Treatment, Rates: rates})
+	more := *c.works[0]
+	more.Rates = rates
+	few := c.Environments[0].predict(&more)
 	if none := c.Environments[0].predict(c.works[0]); few.Ratio != none.Ratio || few.Refused != nil {
 		t.Errorf("a few events more: %+v, without %+v", few, none)
 	}
@@ -197,17 +221,18 @@ func TestObserved(t *testing.T) {
 	w.noise, w.odd = 0.002, 0.02
 	c := w.calibrate(t, w.jobs(40), "crun", "gvisor")
 	j := w.jobs(1)[0]
+	j.size = 0
 	o := &notebook.Observation{
 		Seconds: 30, Target: notebook.ObservedTarget{Name: "web"}, Figures: map[string]float64{"run_s": 10 * (1 - j.shares[slices.IndexFunc(Events, func(e Event) bool { return e.Name == DiskWaits })])},
 		Waits: map[string]int64{}, Slices: []notebook.ObservedSlice{{Seconds: 30, Wall: map[string]float64{}}},
 	}
 	in := w.ratio(j, "crun") // of the second of bare metal's time that the counts are of
 	for k, e := range Events {
-		switch n := 10 * j.shares[k] / w.own[k] / in; {
+		switch n := 10 * w.events(j, k) / in; {
 		case e.Name == DiskWaits:
 			o.Slices[0].Wall[notebook.WallBlock] = 10 * j.shares[k]
 		case e.Name == Computing:
-			o.Slices[0].Wall[notebook.WallUser], o.Slices[0].Wall[notebook.WallSystem] = j.shares[k]/in, 1-j.shares[k]/in
+			o.Slices[0].Wall[notebook.WallUser], o.Slices[0].Wall[notebook.WallSystem] = j.shares[k]/in, 1-1/in+j.inKernel()*(1+tracing)/in
 		case slices.Contains(waits, e.Figure):
 			o.Waits[e.Figure] = int64(n)
 		default:

@@ -51,12 +51,32 @@ func newWorld(seed uint64) *world {
 type job struct {
 	name, kind string
 	shares     []float64
-	reciprocal bool // its metric is a rate
+	reciprocal bool    // its metric is a rate
+	size       float64 // of its events, which are as many fewer; 0: that of a probe's
+}
+
+// inKernel is the share of the job's time that the kernel takes.
+func (j job) inKernel() (share float64) {
+	for k, e := range Events {
+		if e.inKernel() {
+			share += j.shares[k]
+		}
+	}
+	return share
+}
+
+// events is how many events of a kind the job has in a second of bare metal's time.
+func (w *world) events(j job, k int) float64 {
+	if n := j.shares[k] / w.own[k]; j.size == 0 || !Events[k].inKernel() {
+		return n
+	} else {
+		return n / j.size
+	}
 }
 
 func (w *world) probes() (all []job) {
 	for k, e := range Events {
-		j := job{Probes, e.Name, make([]float64, len(Events)), false}
+		j := job{Probes, e.Name, make([]float64, len(Events)), false, 0}
 		j.shares[0], j.shares[k] = 0.05, 0.95
 		all = append(all, j)
 	}
@@ -65,7 +85,7 @@ func (w *world) probes() (all []job) {
 
 func (w *world) jobs(n int) (all []job) {
 	for i := range n {
-		j := job{fmt.Sprintf("job%d", i), "", make([]float64, len(Events)), i%5 == 4}
+		j := job{fmt.Sprintf("job%d", i), "", make([]float64, len(Events)), i%5 == 4, math.Exp(0.5 * w.NormFloat64())}
 		left := 0.8 * w.Float64()
 		j.shares[0] = 1 - left
 		for left > 0.01 {
@@ -139,8 +159,8 @@ func (w *world) measure(t *testing.T, jobs []job, engines ...string) string {
 	return notebooktest.Write(t, s, host, records...)
 }
 
-// slower is how much a tracer slows the work down.
-const slower = 1.4
+// tracing is what tracers take for an event of a probe's size, as a share of bare metal's time for it.
+const tracing = 0.4
 
 // guest is a guest with a trial and a traced one.
 func (w *world) guest(j job, id string, round int, ratio float64) []any {
@@ -148,8 +168,10 @@ func (w *world) guest(j job, id string, round int, ratio float64) []any {
 	out := []any{g}
 	for _, traced := range []bool{false, true} {
 		took := ratio * math.Exp(w.noise*w.NormFloat64())
-		if traced {
-			took *= slower
+		for k, e := range Events {
+			if traced && e.inKernel() {
+				took += ratio * tracing * w.own[k] * w.events(j, k)
+			}
 		}
 		n := notebook.Trial{Treatment: id, Round: round, Guest: g.ID, Start: when, Traced: traced, Value: took, ElapsedS: took, HostS: took}
 		work := 1.0 // seconds on bare metal
@@ -158,8 +180,13 @@ func (w *world) guest(j job, id string, round int, ratio float64) []any {
 		}
 		if traced {
 			n.Trace = &notebook.Trace{Looked: Tracers, Figures: map[string]float64{}, Wall: map[string]float64{}}
+			n.Trace.Figures["system_s"] = work * j.inKernel()
 			for k, e := range Events {
-				switch count := work * j.shares[k] / w.own[k]; {
+				count := work * w.events(j, k)
+				if e.inKernel() {
+					n.Trace.Figures["system_s"] += tracing * w.own[k] * count
+				}
+				switch {
 				case e.Name == DiskWaits:
 					n.Trace.Wall[notebook.WallBlock] = count
 				case slices.Contains(waits, e.Figure):
