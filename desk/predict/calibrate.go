@@ -3,6 +3,7 @@ package predict
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"tare/desk/data"
@@ -138,6 +139,19 @@ func (e *Environment) scale() {
 			r.shares = e.shares(r.Work)
 		}
 	}
+}
+
+// computing is the standard deviation of what computing takes in the environment, by the probes that only compute. Reading the clock is computing, too,
+// where it needs no system call.
+func (e *Environment) computing() float64 {
+	const only = 0.9
+	var ratios []float64
+	for _, p := range e.Probes {
+		if p.Rates[computing] > only {
+			ratios = append(ratios, p.scaled)
+		}
+	}
+	return math.Sqrt(spread(ratios) * float64(len(ratios)))
 }
 
 // highest are the highest rates of each event.

@@ -214,6 +214,7 @@ func learn(group []*training) bool {
 		costs := make([]belief, len(group))
 		for i, t := range group {
 			var ok bool
+			f.computing = t.computing()
 			if costs[i], ok = t.priors[f.own].update(t.rows, f); !ok {
 				likelihood = math.Inf(-1)
 				break
@@ -231,6 +232,7 @@ func learn(group []*training) bool {
 			best = likelihood
 			for i, t := range group {
 				t.model.costs, t.model.misfit = costs[i], f
+				t.model.misfit.computing = t.computing()
 			}
 		}
 	}

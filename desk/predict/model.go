@@ -32,6 +32,8 @@ type misfit struct {
 	rest  float64 // of the part of bare metal's time in which it does not compute
 	share float64 // of the part of its time that costs are
 	own   float64 // standard deviation of each cost, in shares of what it is in a loop
+
+	computing float64 // of the part in which it computes: it is the environment's
 }
 
 // owns are the values of misfit.own that are tried.
@@ -43,7 +45,7 @@ var misfits = func() (all []misfit) {
 		for _, rest := range []float64{0.02, 0.05, 0.1, 0.2} {
 			for _, share := range []float64{0.1, 0.25, 0.6} {
 				for _, own := range owns {
-					all = append(all, misfit{base, rest, share, own})
+					all = append(all, misfit{base: base, rest: rest, share: share, own: own})
 				}
 			}
 		}
@@ -107,7 +109,7 @@ func at(costs mat.Vector, rates []float64) (x float64, slope *mat.VecDense, shar
 // variance is that of a row around its prediction, without that of the costs.
 func (m misfit) variance(rates []float64, share float64) float64 {
 	square := func(x float64) float64 { return x * x }
-	return square(m.base) + square(m.rest*max(0, 1-rates[computing])) + square(m.share*share)
+	return square(m.base) + square(m.rest*max(0, 1-rates[computing])) + square(m.share*share) + square(m.computing*rates[computing])
 }
 
 // computing is the place of Computing in Events.
