@@ -15,7 +15,7 @@ import (
 // processes, whoever asks.
 var core = []string{
 	"notebook", "lab/study", "lab/studyfile", "lab/session", "lab/crowd", "lab/measure",
-	"desk/advise", "desk/apply", "desk/chart", "desk/claims", "desk/compare", "desk/data", "desk/explain", "desk/export", "desk/ladder", "desk/model", "desk/page", "desk/show", "desk/terminal",
+	"desk/advise", "desk/apply", "desk/chart", "desk/claims", "desk/compare", "desk/data", "desk/explain", "desk/export", "desk/history", "desk/ladder", "desk/model", "desk/page", "desk/show", "desk/terminal",
 	"desk/words",
 }
 

@@ -30,7 +30,7 @@ import (
 
 // deskCommands read results. They need neither root nor Linux.
 func deskCommands() []*cobra.Command {
-	return []*cobra.Command{summaryCommand(), reportCommand(), exportCommand(), claimsCommand(), adviseCommand(), explainCommand(), compareCommand(), schemaCommand(), versionCommand(), completionCommand(), manCommand()}
+	return []*cobra.Command{summaryCommand(), reportCommand(), exportCommand(), claimsCommand(), adviseCommand(), explainCommand(), compareCommand(), historyCommand(), schemaCommand(), versionCommand(), completionCommand(), manCommand()}
 }
 
 func summaryCommand() *cobra.Command {

@@ -97,7 +97,7 @@ func From(old, new *data.Summary, margin float64) (*Comparison, error) {
 	if a.Name != b.Name {
 		return nil, fmt.Errorf("%s holds the study %s, but %s the study %s: compare needs two folders of one study", old.Folders[0].Dir, a.Name, new.Folders[0].Dir, b.Name)
 	}
-	c := &Comparison{Old: old, New: new, Margin: margin, Differences: differences(old, new)}
+	c := &Comparison{Old: old, New: new, Margin: margin, Differences: DifferencesOf(old, new)}
 	taken := map[*data.Row]bool{}
 	for _, r := range old.Rows {
 		if r.Treatment.AA { // it checks the host, and is bare metal once more
@@ -246,7 +246,8 @@ func sameButKernel(a, b *data.Row) bool {
 	return a.Treatment.SameButKernel(b.Treatment) && a.Metric == b.Metric && data.SameMeasure(a, b)
 }
 
-func differences(old, new *data.Summary) (all []data.Doubt) {
+// DifferencesOf are those between two folders, apart from what was measured.
+func DifferencesOf(old, new *data.Summary) (all []data.Doubt) {
 	differ := func(what Thing, of, before, after string) {
 		if before != after {
 			all = append(all, Differs{what, of, before, after})
