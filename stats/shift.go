@@ -5,32 +5,32 @@ import (
 	"slices"
 )
 
-// Shift is a change of the level of a history.
+// Shift is a change of the level of a history. A level is the mean of consecutive values.
 type Shift struct {
 	At            int     // index of the first value of the new level
 	Before, After float64 // means of the two levels
 }
 
-// LeastHistory is how many values a history needs for a change to be found in it.
+// LeastHistory is the least number of values in which Shifts looks for a change.
 const LeastHistory = 10
 
 const (
-	leastLevel   = 3  // values of a level: a single odd value is none
-	usualHistory = 40 // values, for which surprising holds
-	ageing       = 3  // power of a new level's age by which chance must be smaller
-	surprising   = 5  // the score that no look at a history of usualHistory values without a change reaches in 95 of 100 (TestShifts)
+	leastLevel   = 3  // values of a level: a single outlier is not a level
+	usualHistory = 40 // number of values for which surprising holds
+	ageing       = 3  // the evidence for a level of n values must be about (n−2)^ageing times as strong as for one of 3 values
+	surprising   = 5  // in 95 of 100 histories of usualHistory values without a change, no look reaches this score (TestShifts)
 )
 
-// Shifts finds where the level of a history changes, in the order of time. The history is looked at again whenever a value is added. In 95 of
-// 100 histories without a change, none of the first 40 looks reports one; longer histories need stronger evidence, so that the same holds for all
-// of their looks. The same holds for several histories that are looked at together: the evidence must be stronger the more there are (among). A
-// history of fewer than 10 values has no shift, and a level has at least 3 values. spread is the standard deviation of a value around its
-// level; NaN: there are too few.
+// Shifts finds where the level of a history changes, in the order of time. The caller looks again whenever a value is added. In 95 of 100
+// histories without a change, none of the first 40 looks reports one. Longer histories need stronger evidence, so that the same holds for
+// all of their looks. among is the number of histories that the caller looks at together: more histories need stronger evidence, too. A
+// history of fewer than LeastHistory values has no shift. spread is the standard deviation of the values around their levels; NaN: too few
+// values.
 //
-// It divides a history where the means of its parts differ most, and goes on with the parts: E-divisive means (Matteson and James 2014, with the
-// exponent 2; Daly et al. 2020). The noise is learned from the history: it is what remains around all its levels. Permutations do not decide
-// whether a difference is more than noise, as they cannot tell three new values after thirty from chance. A threshold from simulated
-// histories of normal values does.
+// Shifts divides a history where the means of its parts differ most, and then divides the parts: E-divisive means (Matteson and James 2014,
+// with the exponent 2; Daly et al. 2020). It estimates the noise from the distances of the values to their levels. A threshold from
+// simulated histories of normal values decides whether a difference is more than noise. Permutations would not distinguish three new values
+// after thirty others from chance.
 func Shifts(values []float64, among int) (all []Shift, spread float64) {
 	h := history{values: values, starts: []int{0}}
 	limit := surprising + math.Log(max(float64(len(values))/usualHistory, 1)) + math.Log(float64(among))
@@ -54,7 +54,7 @@ type history struct {
 	starts []int // of the levels
 }
 
-// end is the end of a level.
+// end is the index after the last value of a level.
 func (h history) end(level int) int {
 	if level+1 < len(h.starts) {
 		return h.starts[level+1]
@@ -74,9 +74,9 @@ func (h history) rest() (sum float64) {
 	return sum
 }
 
-// best is the place where one more division would be most surprising, and its score: about the negative logarithm of the chance of a so large
-// difference at that place, less what makes older levels need more evidence (ageing). A look has one place that is as new as can be. Looks
-// before it had all other ones.
+// best finds the place with the strongest evidence for one more division, and its score. The score is about the negative logarithm of the
+// probability that chance causes so large a difference at that place. It is lowered for older places, which need more evidence (ageing):
+// earlier looks had a chance at them already. Each look adds only one new place.
 func (h history) best() (score float64, at int) {
 	score = math.Inf(-1)
 	if len(h.values) < LeastHistory {
@@ -92,7 +92,7 @@ func (h history) best() (score float64, at int) {
 			if k >= leastLevel && len(level)-k >= leastLevel {
 				apart := sum/old - (all-sum)/young
 				gain := apart * apart * old * young / (old + young)
-				// The score of Student's t as that of a normal value (Wallace 1959).
+				// Student's t, converted to a standard normal value (Wallace 1959).
 				z := math.Sqrt(free*math.Log1p(gain/max(rest-gain, math.SmallestNonzeroFloat64))) * (8*free + 1) / (8*free + 3)
 				if s := z*z/2 - ageing*math.Log(young-leastLevel+1); s > score {
 					score, at = s, from+k

@@ -17,14 +17,14 @@ func historyCommand() *cobra.Command {
 	var against reference
 	c := &cobra.Command{
 		Use:   "history DIR…",
-		Short: "Say since when a study that runs regularly gives other results",
-		Long: `Reads one results folder for each run of a study, in the order in which they ended. For each configuration it shows the
-latest result and how much results vary from run to run, and finds the runs since which the level is another one. It says what
-else differs since then: the kernel, a version, a setting of the host.
+		Short: "Find when the results of a repeated study changed",
+		Long: `Reads one results folder for each run of a study, and sorts the runs by the time at which they ended. For each configuration
+it shows the latest result, how much results vary from run to run, and each change of their level. For each change it lists
+what else changed: the kernel, a version, a setting of the host.
 
-It compares the ratios to bare metal, so a change of the whole host's speed has no effect on them. It looks for changes in
-histories of at least 10 runs, and a new level shows after 3 runs at the earliest. Of a hundred histories of 40 runs without a
-change, at least 95 report none.`,
+It compares the ratios to bare metal, so a change in the speed of the whole host does not affect them. It looks for changes in
+histories of at least 10 runs, and finds a new level after 3 runs at the earliest. It looks again after each run. In 40 runs
+without a change, all these looks together report a change in at most 5 of 100 histories.`,
 		Example: "  tare history /var/lib/nightly/*\n  tare history /var/lib/nightly/* --format json | jq '.configurations[] | select(.changes != [])'",
 		Args:    folders,
 		RunE: func(_ *cobra.Command, dirs []string) error {

@@ -141,8 +141,8 @@ func (e *Environment) scale() {
 	}
 }
 
-// computing is the standard deviation of what computing takes in the environment, by the probes that only compute. Reading the clock is computing, too,
-// where it needs no system call.
+// computing is the standard deviation of the ratios of the probes that only compute. Reading the clock counts as computing if it needs no
+// system call.
 func (e *Environment) computing() float64 {
 	const only = 0.9
 	var ratios []float64
@@ -167,7 +167,7 @@ func highest(all ...[]*Row) []float64 {
 	return most
 }
 
-// shares are a work's rates times the size of its events, as shares of the highest rates.
+// shares are a work's rates as shares of the highest rates. The rates of events in the kernel are multiplied by the size of the work's events.
 func (e *Environment) shares(w *Work) []float64 {
 	all := make([]float64, len(Events))
 	for k, rate := range w.Rates {

@@ -113,7 +113,7 @@ func waited(r *data.Row, reason string) (n float64) {
 	return n
 }
 
-// figure adds up a figure of the tracers over all traced trials; none where no tracer has it.
+// figure adds up a figure of the tracers over all traced trials; it is empty if no tracer recorded the figure.
 func figure(r *data.Row, name string) stats.Sum {
 	i := slices.Index(r.Trace.Names, name)
 	if i < 0 {

@@ -1,13 +1,14 @@
 package predict
 
-// kernel is bare metal's time for an event, as the probes show it: in the kernel, and for the tracers; seconds, by Events.
+// kernel holds bare metal's times for one event of each kind, in seconds, in the order of Events. The probes show them: takes is the time in
+// the kernel, and tracing is the time that the tracers add.
 //
-// The same call may be more work for the kernel in a program than in a loop: a longer path, a process with more pages, a socket with a queue. A platform that
-// does this work itself, or checks each step of it, then takes more in about the same proportion. Counts do not show that, and the program's time
-// in the kernel does.
+// The same call may be more work for the kernel in a program than in a loop: a longer path, a process with more pages, a socket with a
+// queue. A platform that does this work itself, or checks each step of it, then needs more time in about the same proportion. The counts of
+// events do not show this difference. The program's time in the kernel shows it.
 type kernel struct{ takes, tracing []float64 }
 
-// kernelOf estimates the times by least squares, none of them below 0.
+// kernelOf estimates the times from the probes by least squares. No time is below 0.
 func kernelOf(works []*Work) kernel {
 	var probes []*Work
 	for _, w := range works {
@@ -20,20 +21,20 @@ func kernelOf(works []*Work) kernel {
 	return k
 }
 
-// system is the share of the time without tracers that a work is in the kernel. What tracers add to it is known from the events: the work's
-// own slowdown is too noisy to tell.
+// system is the share of its time that a work spends in the kernel, without the time that tracers add there. This time is estimated from the
+// counts of events, because the work's own slowdown is too noisy.
 func (k kernel) system(w *Work) float64 {
 	return max(w.system-sum(w.Rates, k.tracing), leastUntraced*w.system)
 }
 
 const (
-	leastUntraced = 0.2  // of the time in the kernel: tracers take no more than the rest
-	leastKernel   = 0.03 // share of the time that events take in the kernel by the probes: with less, their size is not known
-	smallest      = 0.25 // size of events
-	largest       = 8
+	leastUntraced = 0.2  // share of the traced time in the kernel that is the work's own: tracers take at most the rest
+	leastKernel   = 0.03 // least expected share of the time in the kernel, by the probes: with less, the size is not known
+	smallest      = 0.25 // least size of events
+	largest       = 8    // greatest size of events
 )
 
-// size is how much more time the kernel takes for an event of a work than for one of the same kind in a probe. 1: it is not known.
+// size is the kernel's time for the events of a work, divided by its time for the same events in the probes. It is 1 if it is not known.
 func (k kernel) size(w *Work) float64 {
 	expected := sum(w.Rates, k.takes)
 	if !(expected >= leastKernel) {
@@ -42,7 +43,7 @@ func (k kernel) size(w *Work) float64 {
 	return min(max(k.system(w)/expected, smallest), largest)
 }
 
-// sum is that of rates times something of each event.
+// sum is the sum of the rates, each multiplied by a value of its event.
 func sum(rates, of []float64) (all float64) {
 	for i, rate := range rates {
 		all += rate * of[i]
@@ -50,16 +51,16 @@ func sum(rates, of []float64) (all float64) {
 	return all
 }
 
-// leastSquares finds a time for each event that the kernel handles, not below 0, so that rates times times are near something of the works. It
-// goes down one time after the other (Franc, Hlaváč and Navara 2005).
+// leastSquares finds a time of at least 0 for each kind of event in the kernel. The sum of rates times these times is to be near a value of each
+// work. It uses coordinate descent (Franc, Hlaváč and Navara 2005).
 func leastSquares(works []*Work, of func(*Work) float64) []float64 {
 	const (
 		sweeps = 500
-		ridge  = 1e-4 // of events that differ too little between the works
+		ridge  = 1e-4 // keeps the times small for kinds of events whose rates differ too little between the works
 	)
 	times := make([]float64, len(Events))
 	most := make([]float64, len(Events))
-	rest := make([]float64, len(works)) // of each work, that is not explained yet
+	rest := make([]float64, len(works)) // the part of each work's value that the times do not explain yet
 	for i, w := range works {
 		rest[i] = of(w)
 		for k, rate := range w.Rates {
@@ -86,5 +87,5 @@ func leastSquares(works []*Work, of func(*Work) float64) []float64 {
 	return times
 }
 
-// inKernel says whether an event is one of the kernel's.
+// inKernel reports whether the kernel handles events of this kind.
 func (e Event) inKernel() bool { return e.Name != Computing && e.Name != DiskWaits }

@@ -6,8 +6,9 @@
 //
 //	r = 1 + Σ rate(event) · size · cost(event)
 //
-// where r is the time relative to bare metal's, a rate is in events per second of bare metal's time, and a cost is in seconds. The size says how much
-// work the program's events are for the kernel, relative to those of a loop. The costs are estimated from all rows together. How far predictions are off is estimated by predicting each workload from the others.
+// where r is the time relative to bare metal's, a rate is in events per second of bare metal's time, and a cost is in seconds. The size is the
+// kernel's time for the program's events, relative to its time for the same events in a loop. The costs are estimated from all rows
+// together. How far predictions are off is estimated by predicting each workload from the others.
 package predict
 
 import (
@@ -68,10 +69,10 @@ type Work struct {
 	Treatment notebook.Treatment // on bare metal
 	Rates     []float64          // of Events, per second of bare metal's time
 	Trials    int                // traced ones, in which the events were counted
-	Size      float64            // of its events: bare metal's time in the kernel for one, relative to that in the workload Probes
+	Size      float64            // of its events: bare metal's time in the kernel for them, relative to its time for the same events in the workload Probes
 
-	system float64 // share of the time that it is in the kernel, with what the tracers take there
-	slower float64 // with tracers than without
+	system float64 // share of the time without tracers that it is in the kernel, plus the time that the tracers add there
+	slower float64 // its time with tracers, divided by its time without them
 }
 
 // probe says whether the work repeats one kind of event.
