@@ -37,7 +37,7 @@ requests.`,
 		Example: `  tare advise R
   tare advise R --prefer cost --exclude bm
   tare advise R --workload wordpress --metric p99 --instance large
-  tare advise C --objective 'p99<50ms' --demand 2000/s --prices prices.csv
+  tare advise R --objective 'p99<50ms' --demand 2000/s --prices prices.csv
   tare advise R --workload ffmpeg --format docker
   tare advise R --workload ffmpeg --format kubernetes --pick 2 >pod.yaml`,
 		Args: folders,
@@ -46,6 +46,9 @@ requests.`,
 				return err
 			}
 			if err := oneOf("--prefer", string(o.Prefer), preferences...); err != nil {
+				return err
+			}
+			if err := notEmpty(c, "workload", "metric", "exclude", "instance", "objective", "demand", "prices"); err != nil {
 				return err
 			}
 			picked := c.Flags().Changed("pick")
@@ -68,7 +71,10 @@ requests.`,
 			}
 			switch format {
 			case "text":
-				return terminal.Advice(os.Stdout, a, screen(os.Stdout))
+				if err := terminal.Advice(os.Stdout, a, screen(os.Stdout)); err != nil || o.Objective == nil {
+					return err
+				}
+				return terminal.Cautions(os.Stdout, s, screen(os.Stdout))
 			case "json":
 				return export.Advice(os.Stdout, a)
 			}

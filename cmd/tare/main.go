@@ -176,6 +176,9 @@ func folders(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return fmt.Errorf("%s: names no results folder: write %s R, after `tare run … --out R`", c.Name(), c.CommandPath())
 	}
+	if slices.Contains(args, "") {
+		return fmt.Errorf("%s \"\": the name of a results folder is empty", c.Name())
+	}
 	return nil
 }
 

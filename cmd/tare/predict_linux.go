@@ -90,6 +90,9 @@ func (m *measuring) run(c *cobra.Command, command []string) error {
 	case m.set("for") && !m.set("from-container"):
 		return errors.New("--for: needs --from-container, which is what is observed")
 	}
+	if err := notEmpty(c, "of", "workload", "image", "from-container"); err != nil {
+		return err
+	}
 	if err := m.unused(given); err != nil {
 		return err
 	}

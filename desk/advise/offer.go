@@ -16,7 +16,7 @@ import (
 	"tare/stats"
 )
 
-var objectiveForm = regexp.MustCompile(`^\s*([a-z][a-z0-9_]*)\s*(?:<=|<|=)\s*([0-9.]+[a-zµ]+)\s*$`)
+var objectiveForm = regexp.MustCompile(`^\s*([a-z][a-z0-9_]*)\s*(?:<=|<|=)\s*([0-9.]+\s*[a-zµ]+)\s*$`)
 
 // ParseObjective reads an objective such as p99<50ms.
 func ParseObjective(text string) (data.Objective, error) {
@@ -24,7 +24,7 @@ func ParseObjective(text string) (data.Objective, error) {
 	if m == nil {
 		return data.Objective{}, fmt.Errorf("%q: must be a metric and a time, such as p99<50ms", text)
 	}
-	bound, err := time.ParseDuration(m[2])
+	bound, err := time.ParseDuration(strings.Join(strings.Fields(m[2]), ""))
 	if err != nil || bound <= 0 {
 		return data.Objective{}, fmt.Errorf("%q: %q must be a time such as 50ms or 1.5s", text, m[2])
 	}
@@ -160,7 +160,7 @@ func (a *adviser) offers(g *group, r *Ranking) *Offers {
 	}
 	r.Choices = choices
 	slices.SortStableFunc(out.List, func(x, y Offer) int {
-		return cmp.Or(cmp.Compare(x.PerMillion, y.PerMillion), r.simpler(r.Choices[x.Choice], r.Choices[y.Choice]))
+		return cmp.Or(cmp.Compare(x.PerMillion, y.PerMillion), cmp.Compare(y.Keeps, x.Keeps), r.simpler(r.Choices[x.Choice], r.Choices[y.Choice]))
 	})
 	for _, line := range a.o.Prices.Unknown(treatments(g.rows)) {
 		out.Doubts = append(out.Doubts, UnknownPrice{line})

@@ -31,6 +31,7 @@ func Calibrate(s *data.Summary) (*Calibration, error) {
 	}
 	for _, e := range c.Environments {
 		e.scale()
+		e.computes = e.computingSpread()
 		if loop, ok := probed(e.Probes); ok {
 			e.priors = loop.inPrograms()
 		}
@@ -89,6 +90,9 @@ func (c *Calibration) gather(s *data.Summary) {
 			continue
 		}
 		e := c.environment(r.Treatment)
+		if _, ignores := data.Has[data.IgnoresFlushes](r); ignores {
+			e.ignoresFlushes = true
+		}
 		row, why := rowOf(s, r, base, w)
 		switch {
 		case why != nil:
@@ -141,9 +145,9 @@ func (e *Environment) scale() {
 	}
 }
 
-// computing is the standard deviation of the ratios of the probes that only compute. Reading the clock counts as computing if it needs no
-// system call.
-func (e *Environment) computing() float64 {
+// computingSpread is the standard deviation of what computing takes in the environment, by the probes that only compute. Reading the clock without
+// a system call is computing, too.
+func (e *Environment) computingSpread() float64 {
 	const only = 0.9
 	var ratios []float64
 	for _, p := range e.Probes {
@@ -160,7 +164,7 @@ func highest(all ...[]*Row) []float64 {
 	for _, rows := range all {
 		for _, r := range rows {
 			for k, rate := range r.Rates {
-				most[k] = max(most[k], rate)
+				most[k] = max(most[k], rate*r.sizeOf(Events[k]))
 			}
 		}
 	}
@@ -171,10 +175,7 @@ func highest(all ...[]*Row) []float64 {
 func (e *Environment) shares(w *Work) []float64 {
 	all := make([]float64, len(Events))
 	for k, rate := range w.Rates {
-		all[k] = rate * e.own[k]
-		if Events[k].inKernel() {
-			all[k] *= w.Size
-		}
+		all[k] = rate * w.sizeOf(Events[k]) * e.own[k]
 	}
 	return all
 }

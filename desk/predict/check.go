@@ -214,7 +214,7 @@ func learn(group []*training) bool {
 		costs := make([]belief, len(group))
 		for i, t := range group {
 			var ok bool
-			f.computing = t.computing()
+			f = f.in(t.Environment)
 			if costs[i], ok = t.priors[f.own].update(t.rows, f); !ok {
 				likelihood = math.Inf(-1)
 				break
@@ -231,8 +231,7 @@ func learn(group []*training) bool {
 		if likelihood > best {
 			best = likelihood
 			for i, t := range group {
-				t.model.costs, t.model.misfit = costs[i], f
-				t.model.misfit.computing = t.computing()
+				t.model.costs, t.model.misfit = costs[i], f.in(t.Environment)
 			}
 		}
 	}

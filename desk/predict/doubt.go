@@ -1,5 +1,7 @@
 package predict
 
+import "tare/notebook"
+
 // Doubts about works and predictions, in addition to those of package data.
 type (
 	// Untraced: bare metal has no traced trials of the work.
@@ -20,14 +22,23 @@ type (
 	NotFitted struct{}
 	// OtherKernel: the calibration was measured under one kernel, and the work ran under another.
 	OtherKernel struct{ Calibration, Run string }
+	// Included: the calibration has measured this many of the works that are predicted, of which this is the first.
+	Included struct {
+		Works int
+		First notebook.Treatment
+	}
+	// IgnoredFlushes: in the calibration, guests of this environment did not pass on to the disk what was synced in them.
+	IgnoredFlushes struct{ Environment notebook.Treatment }
 )
 
-func (Untraced) Doubt()     {}
-func (Uncounted) Doubt()    {}
-func (TooFewProbes) Doubt() {}
-func (TooFewWorks) Doubt()  {}
-func (TooWide) Doubt()      {}
-func (Unlike) Doubt()       {}
-func (OtherSize) Doubt()    {}
-func (NotFitted) Doubt()    {}
-func (OtherKernel) Doubt()  {}
+func (Untraced) Doubt()       {}
+func (Uncounted) Doubt()      {}
+func (TooFewProbes) Doubt()   {}
+func (TooFewWorks) Doubt()    {}
+func (TooWide) Doubt()        {}
+func (Unlike) Doubt()         {}
+func (OtherSize) Doubt()      {}
+func (NotFitted) Doubt()      {}
+func (OtherKernel) Doubt()    {}
+func (Included) Doubt()       {}
+func (IgnoredFlushes) Doubt() {}

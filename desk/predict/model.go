@@ -36,6 +36,12 @@ type misfit struct {
 	computing float64 // of the part of bare metal's time in which it computes; each environment has its own (Environment.computing)
 }
 
+// in is the misfit in an environment.
+func (m misfit) in(e *Environment) misfit {
+	m.computing = e.computes
+	return m
+}
+
 // owns are the values of misfit.own that are tried.
 var owns = []float64{0.15, 0.4}
 

@@ -30,6 +30,7 @@ func (c *Calibration) Observed(o *notebook.Observation, engine, provisioning str
 		return out, nil
 	}
 	w.Size = c.kernel.size(w)
+	c.warn([]*Work{w}, out)
 	bare := &Environment{Treatment: notebook.Treatment{Platform: notebook.BM, Instance: reference.Treatment.Instance}}
 	f := Forecast{Work: w, Reference: reference, Seconds: o.Seconds}
 	for _, e := range slices.Concat([]*Environment{bare}, c.Environments) {
@@ -75,7 +76,7 @@ func observedWork(o *notebook.Observation) (*Work, data.Doubt) {
 	// While it waits for requests, nothing can slow it down.
 	ran := o.Figures["run_s"] + wall[notebook.WallBlock]
 	inUser := wall[notebook.WallUser] / (wall[notebook.WallUser] + wall[notebook.WallSystem])
-	w.slower, w.system = 1, o.Figures["run_s"]*(1-inUser)/ran
+	w.system = o.Figures["run_s"] * (1 - inUser) / ran
 	for _, e := range Events {
 		n, known := o.Figures[e.Figure]
 		switch {
@@ -94,8 +95,8 @@ func observedWork(o *notebook.Observation) (*Work, data.Doubt) {
 	return w, nil
 }
 
-// instead is what the work takes in the environment relative to a reference, in which its events were counted: 1 + Σ f·(c − c of the
-// reference), with f per second there.
+// instead is what the work takes in the environment relative to a reference, in which its events were counted: 1 + Σ f·z·(c − c of the
+// reference), with the size z,, with f per second there.
 func (e *Environment) instead(reference *Environment, w *Work) Prediction {
 	ratio, variance, wider := 1.0, 0.0, 0.0
 	var parts shareOfEvents

@@ -64,6 +64,9 @@ var Events = func() []Event {
 	return all
 }()
 
+// syncCalls is the place of flushes in Events.
+var syncCalls = slices.IndexFunc(Events, func(e Event) bool { return e.Name == "sync_calls" })
+
 // Work is what one workload with its parameters did on bare metal.
 type Work struct {
 	Treatment notebook.Treatment // on bare metal
@@ -73,6 +76,14 @@ type Work struct {
 
 	system float64 // share of the time without tracers that it is in the kernel, plus the time that the tracers add there
 	slower float64 // its time with tracers, divided by its time without them
+}
+
+// sizeOf is the size of the work's events of a kind.
+func (w *Work) sizeOf(e Event) float64 {
+	if e.inKernel() {
+		return w.Size
+	}
+	return 1
 }
 
 // probe says whether the work repeats one kind of event.
@@ -86,7 +97,7 @@ type Row struct {
 	scaled, variance float64   // of the ratio, on the scale of predictions
 	noise            float64   // standard deviation, no less than single disturbed rounds make it
 	freedom          float64   // degrees by which variance is known
-	shares           []float64 // Rates, as shares of the highest in the calibration
+	shares           []float64 // Rates times Size, as shares of the highest rates in the calibration
 }
 
 // Environment is what a calibration says of one platform with its engine, provisioning and size.
@@ -97,6 +108,9 @@ type Environment struct {
 	Probes    []*Row     // of the workload Probes
 	Failed    []Skipped  // what bare metal did and the environment did not
 	Cannot    data.Doubt // why there is no model; nil: there is one
+
+	computes       float64 // standard deviation between works of what computing takes, on the scale of predictions
+	ignoresFlushes bool    // what was synced in its guests did not reach the disk
 
 	own    []float64          // bare metal's time for each of Events at most, in seconds
 	priors map[float64]belief // of the costs, by the probes, for each misfit.own; nil: the probes do not give any
@@ -162,8 +176,9 @@ func (c *Calibration) Predict(run *data.Summary) (*Forecasts, error) {
 	works, skipped := worksOf(run)
 	out.Skipped = skipped
 	if len(works)+len(skipped) == 0 {
-		return nil, errors.New("nothing there ran on bare metal: a prediction needs a run of the work on bare metal with --explain=" + strings.Join(Tracers, ","))
+		return nil, errors.New("nothing there is timed work that ran on bare metal: a prediction needs such a run with --explain=" + strings.Join(Tracers, ","))
 	}
+	c.warn(works, out)
 	for _, w := range works {
 		w.Size = c.kernel.size(w)
 		f := Forecast{Work: w}
@@ -175,10 +190,30 @@ func (c *Calibration) Predict(run *data.Summary) (*Forecasts, error) {
 	return out, nil
 }
 
+// warn notes what limits predictions of works.
+func (c *Calibration) warn(works []*Work, out *Forecasts) {
+	known := slices.DeleteFunc(slices.Clone(works), func(w *Work) bool {
+		return !slices.ContainsFunc(c.works, func(o *Work) bool { return o.Treatment.ID == w.Treatment.ID })
+	})
+	if len(known) > 0 {
+		out.Doubts = append(out.Doubts, Included{len(known), known[0].Treatment})
+	}
+	syncs := slices.ContainsFunc(works, func(w *Work) bool { return w.Rates[syncCalls] > seldom })
+	for _, e := range c.Environments {
+		if syncs && e.ignoresFlushes {
+			out.Doubts = append(out.Doubts, IgnoredFlushes{e.Treatment})
+		}
+	}
+}
+
 // same says whether work ran on the calibration's host. Another kernel there is a doubt.
 func (c *Calibration) same(id, name, kernel string, out *Forecasts) error {
 	if id != c.Host.ID {
-		return fmt.Errorf("the calibration is of the host %s, and the work ran on %s: costs of events differ between hosts; run the calibration on %[2]s", c.Host.Name, name)
+		own := c.Host.Name
+		if own == name {
+			own, name = fmt.Sprintf("%s (%.8s)", own, c.Host.ID), fmt.Sprintf("%s (%.8s)", name, id)
+		}
+		return fmt.Errorf("the calibration is of the host %s, and the work ran on %s: costs of events differ between hosts; run the calibration on %[2]s", own, name)
 	}
 	if kernel != c.Host.Kernel {
 		out.Doubts = append(out.Doubts, OtherKernel{c.Host.Kernel, kernel})
@@ -265,7 +300,7 @@ func within(e *Environment, x, half, wider float64) Prediction {
 // unlike says which events a work has many more of than any program from which the model was learned; nil: none.
 func (m *model) unlike(w *Work) data.Doubt {
 	for k, event := range Events {
-		if w.Rates[k] > seldom && w.Rates[k] > beyond*m.most[k] {
+		if rate := w.Rates[k] * w.sizeOf(event); w.Rates[k] > seldom && rate > beyond*m.most[k] {
 			return Unlike{event}
 		}
 	}

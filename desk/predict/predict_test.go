@@ -69,7 +69,8 @@ func TestLargeEvents(t *testing.T) {
 	w := newWorld(13)
 	w.noise, w.odd = 0.002, 0.02
 	c := w.calibrate(t, w.jobs(40), "gvisor")
-	for _, j := range w.jobs(10) {
+	predicted := 0
+	for _, j := range w.jobs(20) {
 		if j.size = 3; j.inKernel() < 0.3 {
 			continue
 		}
@@ -80,8 +81,30 @@ func TestLargeEvents(t *testing.T) {
 		if size := all.Works[0].Size; math.Abs(size-3) > 0.3 {
 			t.Errorf("%s: size %g, want 3", j.name, size)
 		}
-		if p, want := all.Works[0].Predictions[0], w.ratio(j, "gvisor"); p.Refused == nil && (p.Ratio < want*0.85 || p.Ratio > want*1.15) {
+		p, want := all.Works[0].Predictions[0], w.ratio(j, "gvisor")
+		if p.Refused != nil {
+			continue
+		}
+		if predicted++; p.Ratio < want*0.85 || p.Ratio > want*1.15 {
 			t.Errorf("%s: predicted %.3g (%.3g to %.3g), want %.3g", j.name, p.Ratio, p.Low, p.High, want)
+		}
+	}
+	if predicted < 3 {
+		t.Errorf("only %d predicted", predicted)
+	}
+}
+
+// The size of events stays within limits, and is 1 where the kernel takes too little to tell.
+func TestSizes(t *testing.T) {
+	events := func(n float64) []float64 {
+		rates := make([]float64, len(Events))
+		rates[1] = n
+		return rates
+	}
+	k := kernel{takes: events(1e-6), tracing: events(1e-6)}
+	for _, c := range []struct{ rate, system, want float64 }{{1e5, 0.3, 2}, {1e5, 0.2, 1}, {1e5, 0.05, 0.25}, {1e5, 3, 8}, {1e4, 0.3, 1}} {
+		if got := k.size(&Work{Rates: events(c.rate), system: c.system}); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%g events a second, %g in the kernel: size %g, want %g", c.rate, c.system, got, c.want)
 		}
 	}
 }
@@ -127,11 +150,17 @@ func TestRefusals(t *testing.T) {
 
 	elsewhere := read(t, w.measure(t, w.jobs(1)))
 	elsewhere.Hosts[0].Kernel = "7.0"
-	if all, err = c.Predict(elsewhere); err != nil || len(all.Doubts) != 1 || all.Doubts[0] != (OtherKernel{"6.18", "7.0"}) {
+	if all, err = c.Predict(elsewhere); err != nil || len(all.Doubts) == 0 || all.Doubts[0] != (OtherKernel{"6.18", "7.0"}) {
 		t.Errorf("another kernel: %v, %#v", err, all.Doubts)
 	}
+	if known, is := all.Doubts[1].(Included); !is || known.Works != 1 { // the calibration has it
+		t.Errorf("a work of the calibration: %#v", all.Doubts)
+	}
+	if _, is := all.Doubts[len(all.Doubts)-1].(IgnoredFlushes); is != (all.Works[0].Rates[syncCalls] > seldom) {
+		t.Errorf("flushes that gVisor ignored: %#v", all.Doubts)
+	}
 	elsewhere.Hosts[0].ID = "bbbb"
-	if _, err = c.Predict(elsewhere); err == nil || !strings.Contains(err.Error(), "the calibration is of the host bench") {
+	if _, err = c.Predict(elsewhere); err == nil || !strings.Contains(err.Error(), "the calibration is of the host bench (aaaa), and the work ran on bench (bbbb)") {
 		t.Errorf("another host: %v", err)
 	}
 	if _, err = Calibrate(read(t, w.measure(t, w.jobs(3)))); err == nil || !strings.Contains(err.Error(), "no calibration") {

@@ -33,6 +33,13 @@ func Advice(w io.Writer, a *advise.Advice, on Screen) error {
 	return t.flush(w)
 }
 
+// Cautions writes what limits the results that advice is based on.
+func Cautions(w io.Writer, s *data.Summary, on Screen) error {
+	t := &text{Screen: on}
+	t.list(words.ReasonsToDoubt, words.Cautions(s))
+	return t.flush(w)
+}
+
 // common are the reasons not to rank that several rankings share. The text gives them once and refers to them by number.
 func common(a *advise.Advice) (notes []string) {
 	first := map[string]int{}

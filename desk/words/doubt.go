@@ -48,7 +48,7 @@ func parseSentences() {
 		"sizes": func(all []model.Point) []string {
 			return data.Distinct(all, func(p model.Point) string { return Cores(p.Cores, p.HostCores) })
 		},
-		"event":   EventName,
+		"event": EventName, "environment": func(t notebook.Treatment) string { return Short(t, false) },
 		"tracers": func() string { return strings.Join(predict.Tracers, ",") },
 		"either":  func(v claims.Values) string { return strings.Join(v, " or ") },
 	}).ParseFS(texts, "*.tmpl"))

@@ -32,6 +32,19 @@ func ResultOf(s *data.Summary, all bool) Result {
 	return r
 }
 
+// ReasonsToDoubt is the head of the list of Cautions.
+const ReasonsToDoubt = "Reasons to doubt it"
+
+// Cautions say what limits the result, each once.
+func Cautions(s *data.Summary) (all []string) {
+	for _, item := range reliance(s).Lines {
+		if item.Mark == Caution {
+			all = append(all, item.Text)
+		}
+	}
+	return all
+}
+
 // tableOf is one place's table.
 func tableOf(s *data.Summary, rows []*data.Row, all bool) ResultTable {
 	first := rows[0]

@@ -9,7 +9,7 @@ import (
 
 // Column heads of offers.
 const (
-	OfferAnswers   = "requests/s each"
+	OfferAnswers   = "at most requests/s each"
 	OfferInstances = "instances"
 	OfferKeeps     = "probability"
 )
@@ -77,7 +77,10 @@ func Offered(r *advise.Ranking) string {
 	if len(o.List) > 1 {
 		next := &o.List[1]
 		fmt.Fprintf(&b, " The next is %s, %s", name(next), price(next))
-		if more := next.PerMillion/first.PerMillion - 1; first.PerMillion > 0 && more >= 0.005 {
+		switch more := next.PerMillion/first.PerMillion - 1; {
+		case next.PerMillion == first.PerMillion:
+			b.WriteString(", as much")
+		case first.PerMillion > 0 && more >= 0.005:
 			fmt.Fprintf(&b, " (%s more)", Percent(more, 0))
 		}
 		b.WriteByte('.')
@@ -89,7 +92,8 @@ func Offered(r *advise.Ranking) string {
 func OfferedHow(o *advise.Offers) string {
 	s := fmt.Sprintf("Each instance gets as many requests as it answers within the objective with a probability of at least %s.", Percent(advise.Sure, 0))
 	if o.Demand > 0 {
-		s += " Tare assumes that the demand is spread evenly, and that instances do not slow each other down."
+		s = fmt.Sprintf("Each instance gets an equal part of the demand, and at most as many requests as it answers within the objective with a probability of %s.", Percent(advise.Sure, 0)) +
+			" Where prices are equal, the choice with the higher probability comes first. Tare assumes that the demand is spread evenly, and that instances do not slow each other down."
 	}
 	return s
 }
