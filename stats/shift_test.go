@@ -22,9 +22,9 @@ func runs(r *rand.Rand, n, at int, more float64) (values []float64) {
 }
 
 // looks says whether any look at the growing history finds a shift.
-func looks(values []float64) bool {
+func looks(values []float64, among int) bool {
 	for n := range len(values) + 1 {
-		if found, _ := stats.Shifts(values[:n], 1); len(found) > 0 {
+		if found, _ := stats.Shifts(values[:n], among); len(found) > 0 {
 			return true
 		}
 	}
@@ -46,7 +46,7 @@ func TestShifts(t *testing.T) {
 				break
 			}
 		}
-		if looks(runs(r, 40, 40, 0)) {
+		if looks(runs(r, 40, 40, 0), 1) {
 			wrong++
 		}
 	}
@@ -74,14 +74,41 @@ func TestNoShifts(t *testing.T) {
 	odd := runs(rand.New(rand.NewPCG(1, 1)), 30, 30, 0)
 	odd[29], odd[12] = 0.2, -0.2
 	for name, values := range map[string][]float64{
-		"none": nil, "one": {1}, "short": {0, 0, 0, 9, 9, 9}, "odd": odd, "equal": make([]float64, 40), "not a number": append(make([]float64, 20), math.NaN()),
+		"none": nil, "one": {1}, "short": {0, 0, 0, 9, 9, 9}, "odd": odd, "equal": make([]float64, 40), "equal logarithms": slices.Repeat([]float64{math.Log(12)}, 40), "equal and small": slices.Repeat([]float64{math.Log(1.02)}, 41),
+		"not a number": append(make([]float64, 20), math.NaN()),
 	} {
 		if all, _ := stats.Shifts(values, 1); len(all) > 0 {
 			t.Errorf("%s: %+v", name, all)
 		}
 	}
-	if _, spread := stats.Shifts([]float64{1}, 1); !math.IsNaN(spread) {
-		t.Error(spread)
+	for _, few := range [][]float64{nil, {1}} {
+		if _, spread := stats.Shifts(few, 1); !math.IsNaN(spread) {
+			t.Error(spread)
+		}
+	}
+}
+
+// A step of values that do not vary is one shift.
+func TestAShiftWithoutNoise(t *testing.T) {
+	all, spread := stats.Shifts(append(slices.Repeat([]float64{math.Log(3)}, 17), slices.Repeat([]float64{math.Log(7)}, 13)...), 1)
+	if len(all) != 1 || all[0].At != 17 || spread > 1e-9 {
+		t.Errorf("%+v, %g", all, spread)
+	}
+}
+
+// Long histories without a change stay without one.
+func TestShiftsOfLongHistories(t *testing.T) {
+	r := rand.New(rand.NewPCG(40, 9))
+	wrong := 0
+	const histories = 600
+	for range histories {
+		if looks(runs(r, 200, 200, 0), 1) {
+			wrong++
+		}
+	}
+	t.Logf("%d of %d", wrong, histories)
+	if wrong > histories*9/100 {
+		t.Error(wrong)
 	}
 }
 
@@ -91,7 +118,7 @@ func TestShiftsAmongMany(t *testing.T) {
 	wrong := 0
 	for range 200 {
 		for range 50 {
-			if all, _ := stats.Shifts(runs(r, 40, 40, 0), 50); len(all) > 0 {
+			if looks(runs(r, 40, 40, 0), 50) {
 				wrong++
 				break
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -27,18 +28,17 @@ histories of at least 10 runs, and finds a new level after 3 runs at the earlies
 without a change, all these looks together report a change in at most 5 of 100 histories.`,
 		Example: "  tare history /var/lib/nightly/*\n  tare history /var/lib/nightly/* --format json | jq '.configurations[] | select(.changes != [])'",
 		Args:    folders,
-		RunE: func(_ *cobra.Command, dirs []string) error {
+		RunE: func(c *cobra.Command, dirs []string) error {
 			to, err := against.parse()
 			if err != nil {
 				return err
 			}
-			var runs []*data.Summary
-			for _, dir := range dirs {
-				s, err := data.Read([]string{dir}, data.Options{Kinds: kinds.All, Baseline: to})
-				if err != nil {
-					return err
-				}
-				runs = append(runs, s)
+			if err := notEmpty(c, "against"); err != nil {
+				return err
+			}
+			runs, err := readRuns(dirs, to)
+			if err != nil {
+				return err
 			}
 			h, err := history.From(runs)
 			if err != nil {
@@ -53,4 +53,18 @@ without a change, all these looks together report a change in at most 5 of 100 h
 	tableOrJSON(c, &format)
 	against.flag(c)
 	return c
+}
+
+// readRuns reads each folder by itself, with one reference for all: the named one, or that of all their studies, or else bare metal.
+func readRuns(dirs []string, to map[string]string) (runs []*data.Summary, err error) {
+	for _, dir := range dirs {
+		s, err := data.Read([]string{dir}, data.Options{Kinds: kinds.All, Baseline: to})
+		if err != nil {
+			return nil, err
+		}
+		if runs = append(runs, s); !maps.Equal(s.Baseline, runs[0].Baseline) {
+			return readRuns(dirs, bareMetal)
+		}
+	}
+	return runs, nil
 }

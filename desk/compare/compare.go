@@ -109,10 +109,8 @@ func From(old, new *data.Summary, margin float64) (*Comparison, error) {
 			continue
 		}
 		taken[new.Rows[i]] = true
-		if x, y := r.Treatment.Kernel, new.Rows[i].Treatment.Kernel; x != y {
-			if d := (Differs{GuestKernel, "", cmp.Or(x, usual), cmp.Or(y, usual)}); !slices.Contains(c.Differences, data.Doubt(d)) {
-				c.Differences = append(c.Differences, d)
-			}
+		if d, differ := KernelsDiffer(r, new.Rows[i]); differ && !slices.Contains(c.Differences, data.Doubt(d)) {
+			c.Differences = append(c.Differences, d)
 		}
 		c.add(r, new.Rows[i])
 	}
@@ -244,6 +242,12 @@ func same(a, b *data.Row) bool {
 
 func sameButKernel(a, b *data.Row) bool {
 	return a.Treatment.SameButKernel(b.Treatment) && a.Metric == b.Metric && data.SameMeasure(a, b)
+}
+
+// KernelsDiffer says whether the VMs of two rows had different kernels.
+func KernelsDiffer(old, new *data.Row) (d Differs, differ bool) {
+	x, y := old.Treatment.Kernel, new.Treatment.Kernel
+	return Differs{GuestKernel, "", cmp.Or(x, usual), cmp.Or(y, usual)}, x != y
 }
 
 // DifferencesOf are those between two folders, apart from what was measured.

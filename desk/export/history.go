@@ -25,12 +25,15 @@ func History(w io.Writer, h *history.History) error {
 	}
 	type track struct {
 		Host      string       `json:"host"`
+		HostID    string       `json:"host_id"`
 		Workload  string       `json:"workload"`
 		Name      string       `json:"name"`
 		Treatment string       `json:"treatment"`
 		Metric    string       `json:"metric"`
 		Unit      string       `json:"unit"`
-		Relative  bool         `json:"relative"` // values are costs relative to the baseline; otherwise means in the unit
+		Examined  bool         `json:"examined"`  // the history is long enough to look for changes
+		Reference bool         `json:"reference"` // its changes are the host's
+		Relative  bool         `json:"relative"`  // values are costs relative to the baseline; otherwise means in the unit
 		Spread    stats.Number `json:"spread"`
 		Points    []point      `json:"points"`
 		Changes   []change     `json:"changes"`
@@ -43,7 +46,7 @@ func History(w io.Writer, h *history.History) error {
 	for _, t := range h.Tracks {
 		last := t.Latest()
 		r := last.Row
-		v := track{r.Host, r.Treatment.Label(), words.Label(last.Run, r), r.Treatment.ID, r.Metric.Name, r.Metric.Unit, t.Relative, stats.Number(t.Spread), []point{}, []change{}}
+		v := track{r.Host, r.HostID, r.Treatment.Label(), words.Label(last.Run, r), r.Treatment.ID, r.Metric.Name, r.Metric.Unit, t.Examined(), t.Reference, t.Relative, stats.Number(t.Spread), []point{}, []change{}}
 		for _, p := range t.Points {
 			v.Points = append(v.Points, point{p.Run.Folders[0].Dir, history.At(p.Run), stats.Number(p.Value)})
 		}

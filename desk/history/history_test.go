@@ -80,6 +80,90 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// The host's own speed changes no configuration. A run without bare metal's value has no ratio, and is counted. A run that measured nothing is named.
+func TestOddRuns(t *testing.T) {
+	const n = 20
+	var runs []*data.Summary
+	for i := range n {
+		f := notebooktest.New(4)
+		f.Seed, f.Rounds, f.Noise = uint64(i+1), 4, 0.002
+		f.Study.Design = notebook.Design{Floor: 4, Cap: 4, Trials: 1, TimeoutS: 60}
+		f.Start = time.Date(2026, 10, 1+i, 7, 0, 0, 0, time.UTC)
+		speed := 1 + 0.001*float64(i%4)
+		if i >= 12 {
+			speed *= 1.2
+		}
+		f.Add("bm large", speed).Add("cn docker vanilla large", 1.02*speed)
+		if i == n-1 { // bare metal fails in the last run
+			f.Trial = func(x *notebook.Trial) {
+				if x.Treatment == "bm large" {
+					x.Failure = notebook.TextMessage("killed")
+				}
+			}
+		}
+		if i == 3 {
+			f.Rounds = 0
+		}
+		s, err := data.Read([]string{f.Write(t)}, data.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, s)
+	}
+	h, err := history.From(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.Empty) != 1 || h.Empty[0] != runs[3].Folders[0].Dir || len(h.Runs) != n-1 || len(h.Tracks) != 2 {
+		t.Fatalf("%v, %d runs, %d tracks", h.Empty, len(h.Runs), len(h.Tracks))
+	}
+	for _, track := range h.Tracks {
+		switch r := track.Latest().Row; r.Treatment.Platform {
+		case notebook.BM:
+			if !track.Reference || len(track.Changes) != 1 || track.Without != 0 {
+				t.Errorf("bare metal: %+v", track)
+			}
+		default:
+			if track.Reference || !track.Relative || track.Without != 1 || len(track.Points) != n-2 || len(track.Changes) != 0 {
+				t.Errorf("Docker: %d points, %d without, changes %+v", len(track.Points), track.Without, track.Changes)
+			}
+		}
+	}
+}
+
+// Another kernel of VMs is what may have changed them.
+func TestANewKernelOfVMs(t *testing.T) {
+	var runs []*data.Summary
+	for i := range 20 {
+		f := notebooktest.New(4)
+		f.Seed, f.Rounds, f.Noise = uint64(i+1), 4, 0.002
+		f.Study.Design = notebook.Design{Floor: 4, Cap: 4, Trials: 1, TimeoutS: 60}
+		f.Start = time.Date(2026, 10, 1+i, 7, 0, 0, 0, time.UTC)
+		vm, mean := notebooktest.Treatment("vm qemu kvm pinned large"), 1.3+0.001*float64(i%4)
+		if vm.Kernel = "6.1@aaaa"; i >= 12 {
+			vm.Kernel, mean = "6.12@bbbb", mean*1.1
+		}
+		s, err := data.Read([]string{f.Add("bm large", 1).AddTreatment(vm, mean).Write(t)}, data.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, s)
+	}
+	h, err := history.From(runs)
+	if err != nil || len(h.Tracks) != 2 {
+		t.Fatal(err, h)
+	}
+	for _, track := range h.Tracks {
+		if track.Reference {
+			continue
+		}
+		want := compare.Differs{What: compare.GuestKernel, Old: "6.1@aaaa", New: "6.12@bbbb"}
+		if len(track.Changes) != 1 || len(track.Changes[0].Differences) != 1 || track.Changes[0].Differences[0] != data.Doubt(want) {
+			t.Errorf("%+v", track.Changes)
+		}
+	}
+}
+
 // What cannot be one history is refused.
 func TestNoHistory(t *testing.T) {
 	runs := nightly(t, 2, 2, 0)

@@ -22,8 +22,12 @@ func History(w io.Writer, h *history.History, on Screen) error {
 		}
 	}
 	t.grid(t.whole(cols), func(int) bool { return false })
-	t.list("Changed", words.HistoryChanges(h))
+	changed, host := words.HistoryChanges(h)
+	t.list("Changed", changed)
+	t.list(words.HistoryHost, host)
 	t.line("")
-	t.wrap("", words.HistoryMeans(h))
+	for _, n := range words.HistoryNotes(h) {
+		t.wrap("", n)
+	}
 	return t.flush(w)
 }

@@ -35,10 +35,10 @@ func TestHistory(t *testing.T) {
 		runs = append(runs, s)
 	}
 	for n, want := range map[int][]string{
-		20: {"20 runs of quick, from 1 October 2026, 07:00 UTC to 20 October 2026, 07:00 UTC: 1 of 2 configurations changed.",
-			"ffmpeg, Docker, CPU quota (--cpus), large: 4.9 % higher since 16 October 2026, 07:00 UTC (R15): 1.071 instead of 1.021 times bare metal",
+		20: {"20 runs of quick, from 1 October 2026, 07:00 UTC to 20 October 2026, 07:00 UTC: 1 of 1 configuration changed.",
+			"ffmpeg, Docker, CPU quota (--cpus), large: costs 4.9 % more since 16 October 2026, 07:00 UTC (R15): 1.071 instead of 1.021 times bare metal",
 			"Also different since then: the kernel: 6.18 before, 7.0 after."},
-		15: {"Tare finds no change in 2 configurations."},
+		15: {"Tare finds no change in 1 configuration."},
 		3:  {"3 runs of quick", "too few to look for changes; a configuration needs at least 10."},
 	} {
 		h, err := history.From(runs[:n])

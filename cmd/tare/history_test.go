@@ -1,0 +1,59 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/notebook"
+	"tare/notebook/notebooktest"
+)
+
+// A history is printed for people and as JSON. Folders without results are refused.
+func TestHistory(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"history"}
+	for i := range 12 {
+		f := notebooktest.New(4)
+		f.Seed, f.Rounds, f.Noise = uint64(i+1), 4, 0.002
+		f.Study.Design = notebook.Design{Floor: 4, Cap: 4, Trials: 1, TimeoutS: 60}
+		f.Start = time.Date(2026, 10, 1+i, 7, 0, 0, 0, time.UTC)
+		docker := 1.02 + 0.001*float64(i%3)
+		if i >= 8 {
+			docker *= 1.1
+		}
+		name := filepath.Join(dir, "R"+string(rune('a'+i)))
+		if err := f.Add("bm large", 1).Add("cn docker vanilla large", docker).WriteTo(name); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, name)
+	}
+	out, err := output(t, args)
+	if err != nil || !strings.Contains(string(out), "1 of 1 configuration changed") || !strings.Contains(string(out), "Ri") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+	var got struct {
+		Runs           int
+		Configurations []struct {
+			Relative, Reference, Examined bool
+			Points                        []struct{ Value float64 }
+			Changes                       []struct{ Folder string }
+		}
+	}
+	out, err = output(t, append(args, "--format", "json"))
+	if err != nil || json.Unmarshal([]byte(out), &got) != nil || got.Runs != 12 || len(got.Configurations) != 2 {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	for _, c := range got.Configurations {
+		if c.Reference == c.Relative || !c.Examined || len(c.Points) != 12 || c.Relative != (len(c.Changes) == 1) {
+			t.Errorf("%+v", c)
+		}
+	}
+	for want, wrong := range map[string][]string{"not a results folder": {filepath.Join(dir, "none")}, "--against": {args[1], "--against", ""}} {
+		if _, err := output(t, append([]string{"history"}, wrong...)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}
