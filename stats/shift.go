@@ -24,9 +24,9 @@ const (
 
 // Shifts finds where the level of a history changes, in the order of time. The caller looks again whenever a value is added. In 95 of 100
 // histories without a change, none of the first 40 looks reports one. Longer histories need stronger evidence: in 91 of 100, none of 200 looks
-// reports one. This holds for independent values with a normal distribution. among is the number of histories that the caller looks at together: more histories need stronger evidence, too. A
-// history of fewer than LeastHistory values has no shift. spread is the standard deviation of the values around their levels; NaN: too few
-// values.
+// reports one. This holds for independent values with a normal distribution. among is the number of histories that the caller looks at
+// together: more histories need stronger evidence, too. A history of fewer than LeastHistory values has no shift. spread is the standard
+// deviation of the values around their levels; NaN: too few values.
 //
 // Shifts divides a history where the means of its parts differ most, and then divides the parts: E-divisive means (Matteson and James 2014,
 // with the exponent 2; Daly et al. 2020). It estimates the noise from the distances of the values to their levels. A threshold from

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -160,22 +161,32 @@ func sameFolder(one, other string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// readBoth reads two folders separately, with one reference for both: the named one, or that of both studies, or else bare metal.
+// readBoth reads two folders separately, with one reference for both.
 func readBoth(before, after string, opt data.Options) (old, new *data.Summary, err error) {
 	if sameFolder(before, after) {
 		return nil, nil, fmt.Errorf("compare: %s and %s are the same folder", before, after)
 	}
-	if old, err = data.Read([]string{before}, opt); err != nil {
+	both, err := readEach([]string{before, after}, opt)
+	if err != nil {
 		return nil, nil, err
 	}
-	if new, err = data.Read([]string{after}, opt); err != nil {
-		return nil, nil, err
+	return both[0], both[1], nil
+}
+
+// readEach reads each folder by itself, with one reference for all: the named one, or that of all their studies, or else bare metal.
+func readEach(dirs []string, opt data.Options) (all []*data.Summary, err error) {
+	for _, dir := range dirs {
+		s, err := data.Read([]string{dir}, opt)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
 	}
-	if len(opt.Baseline) == 0 && !maps.Equal(old.Baseline, new.Baseline) {
+	if len(opt.Baseline) == 0 && slices.ContainsFunc(all, func(s *data.Summary) bool { return !maps.Equal(s.Baseline, all[0].Baseline) }) {
 		opt.Baseline = bareMetal
-		return readBoth(before, after, opt)
+		return readEach(dirs, opt)
 	}
-	return old, new, nil
+	return all, nil
 }
 
 var boundary = regexp.MustCompile(`^\s*ratio\s*([<>])\s*([0-9.]+)\s*$`)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"maps"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -36,7 +35,7 @@ without a change, all these looks together report a change in at most 5 of 100 h
 			if err := notEmpty(c, "against"); err != nil {
 				return err
 			}
-			runs, err := readRuns(dirs, to)
+			runs, err := readEach(dirs, data.Options{Kinds: kinds.All, Baseline: to})
 			if err != nil {
 				return err
 			}
@@ -53,18 +52,4 @@ without a change, all these looks together report a change in at most 5 of 100 h
 	tableOrJSON(c, &format)
 	against.flag(c)
 	return c
-}
-
-// readRuns reads each folder by itself, with one reference for all: the named one, or that of all their studies, or else bare metal.
-func readRuns(dirs []string, to map[string]string) (runs []*data.Summary, err error) {
-	for _, dir := range dirs {
-		s, err := data.Read([]string{dir}, data.Options{Kinds: kinds.All, Baseline: to})
-		if err != nil {
-			return nil, err
-		}
-		if runs = append(runs, s); !maps.Equal(s.Baseline, runs[0].Baseline) {
-			return readRuns(dirs, bareMetal)
-		}
-	}
-	return runs, nil
 }

@@ -5,9 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"tare/notebook"
 	"tare/notebook/notebooktest"
 )
 
@@ -16,10 +14,7 @@ func TestHistory(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"history"}
 	for i := range 12 {
-		f := notebooktest.New(4)
-		f.Seed, f.Rounds, f.Noise = uint64(i+1), 4, 0.002
-		f.Study.Design = notebook.Design{Floor: 4, Cap: 4, Trials: 1, TimeoutS: 60}
-		f.Start = time.Date(2026, 10, 1+i, 7, 0, 0, 0, time.UTC)
+		f := notebooktest.Night(i)
 		docker := 1.02 + 0.001*float64(i%3)
 		if i >= 8 {
 			docker *= 1.1

@@ -16,7 +16,7 @@ import (
 	"tare/stats"
 )
 
-var objectiveForm = regexp.MustCompile(`^\s*([a-z][a-z0-9_]*)\s*(?:<=|<|=)\s*([0-9.]+\s*[a-zµ]+)\s*$`)
+var objectiveForm = regexp.MustCompile(`^\s*([a-z][a-z0-9_]*)\s*(?:<=|<|=)\s*([0-9.]+)\s*([a-zµ]+)\s*$`)
 
 // ParseObjective reads an objective such as p99<50ms.
 func ParseObjective(text string) (data.Objective, error) {
@@ -24,9 +24,9 @@ func ParseObjective(text string) (data.Objective, error) {
 	if m == nil {
 		return data.Objective{}, fmt.Errorf("%q: must be a metric and a time, such as p99<50ms", text)
 	}
-	bound, err := time.ParseDuration(strings.Join(strings.Fields(m[2]), ""))
+	bound, err := time.ParseDuration(m[2] + m[3])
 	if err != nil || bound <= 0 {
-		return data.Objective{}, fmt.Errorf("%q: %q must be a time such as 50ms or 1.5s", text, m[2])
+		return data.Objective{}, fmt.Errorf("%q: %q must be a time such as 50ms or 1.5s", text, m[2]+m[3])
 	}
 	return data.Objective{Metric: m[1], Bound: bound.Seconds()}, nil
 }

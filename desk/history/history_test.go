@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"tare/desk/compare"
 	"tare/desk/data"
@@ -20,10 +19,7 @@ func nightly(t *testing.T, n, at int, more float64) (runs []*data.Summary) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(40, 1))
 	for i := range n {
-		f := notebooktest.New(4)
-		f.Seed, f.Rounds, f.Noise = uint64(i+1), 4, 0.002
-		f.Study.Design = notebook.Design{Floor: 4, Cap: 4, Trials: 1, TimeoutS: 60}
-		f.Start = time.Date(2026, 10, 1+i, 7, 0, 0, 0, time.UTC)
+		f := notebooktest.Night(i)
 		host := 1 + 0.05*r.NormFloat64() // the host's own speed that night
 		docker := 1.02 * (1 + 0.01*r.NormFloat64())
 		if i >= at {
@@ -85,10 +81,7 @@ func TestOddRuns(t *testing.T) {
 	const n = 20
 	var runs []*data.Summary
 	for i := range n {
-		f := notebooktest.New(4)
-		f.Seed, f.Rounds, f.Noise = uint64(i+1), 4, 0.002
-		f.Study.Design = notebook.Design{Floor: 4, Cap: 4, Trials: 1, TimeoutS: 60}
-		f.Start = time.Date(2026, 10, 1+i, 7, 0, 0, 0, time.UTC)
+		f := notebooktest.Night(i)
 		speed := 1 + 0.001*float64(i%4)
 		if i >= 12 {
 			speed *= 1.2
@@ -135,10 +128,7 @@ func TestOddRuns(t *testing.T) {
 func TestANewKernelOfVMs(t *testing.T) {
 	var runs []*data.Summary
 	for i := range 20 {
-		f := notebooktest.New(4)
-		f.Seed, f.Rounds, f.Noise = uint64(i+1), 4, 0.002
-		f.Study.Design = notebook.Design{Floor: 4, Cap: 4, Trials: 1, TimeoutS: 60}
-		f.Start = time.Date(2026, 10, 1+i, 7, 0, 0, 0, time.UTC)
+		f := notebooktest.Night(i)
 		vm, mean := notebooktest.Treatment("vm qemu kvm pinned large"), 1.3+0.001*float64(i%4)
 		if vm.Kernel = "6.1@aaaa"; i >= 12 {
 			vm.Kernel, mean = "6.12@bbbb", mean*1.1

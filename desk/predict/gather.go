@@ -46,32 +46,22 @@ func workOf(r *data.Row) (*Work, data.Doubt) {
 	}
 	// A trial that tracers slow down does the same work in more time, or less of it in the same time. What it costs by the metric says how
 	// much slower it is, so that the rates are those of trials without tracers.
-	slower := value.Mean() / r.Mean
+	w.slower = value.Mean() / r.Mean
 	if r.Metric.MoreIsBetter() {
-		slower = 1 / slower
+		w.slower = 1 / w.slower
 	}
 	busy := inFlight(r)
 	system := figure(r, "system_s")
 	if system.N == 0 {
 		return nil, Uncounted{notebook.TracerCPU}
 	}
-	w.slower, w.system = slower, system.Mean()/elapsed.Mean()*slower/busy
-	followed := traced(r, func(c *data.TracedCell) stats.Sum { // trials whose waits are known
-		if c.Wall == nil {
-			return stats.Sum{}
-		}
-		return c.Wall.Of(notebook.WallOther)
-	}).N
+	w.system = system.Mean() / elapsed.Mean() * w.slower / busy
+	followed := wall(r, notebook.WallOther).N // trials whose waits are known
 	for _, e := range Events {
 		var n stats.Sum
 		switch {
 		case e.Name == DiskWaits:
-			n = traced(r, func(c *data.TracedCell) stats.Sum {
-				if c.Wall == nil {
-					return stats.Sum{}
-				}
-				return c.Wall.Of(e.Figure)
-			})
+			n = wall(r, e.Figure)
 		case slices.Contains(waits, e.Figure):
 			n = stats.Sum{Of: waited(r, e.Figure), N: followed}
 		default:
@@ -80,7 +70,7 @@ func workOf(r *data.Row) (*Work, data.Doubt) {
 		if n.N == 0 {
 			return nil, Uncounted{e.Tracer}
 		}
-		rate := max(n.Mean(), 0) / elapsed.Mean() * slower / busy
+		rate := max(n.Mean(), 0) / elapsed.Mean() * w.slower / busy
 		if !stats.Finite(rate) {
 			return nil, Uncounted{e.Tracer}
 		}
@@ -120,6 +110,16 @@ func figure(r *data.Row, name string) stats.Sum {
 		return stats.Sum{}
 	}
 	return traced(r, func(c *data.TracedCell) stats.Sum { return c.Figure(i) })
+}
+
+// wall adds up the time of a part of the time breakdowns of all traced trials.
+func wall(r *data.Row, part string) stats.Sum {
+	return traced(r, func(c *data.TracedCell) stats.Sum {
+		if c.Wall == nil {
+			return stats.Sum{}
+		}
+		return c.Wall.Of(part)
+	})
 }
 
 // traced adds up something of all traced trials.

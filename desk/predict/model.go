@@ -33,7 +33,7 @@ type misfit struct {
 	share float64 // of the part of its time that costs are
 	own   float64 // standard deviation of each cost, in shares of what it is in a loop
 
-	computing float64 // of the part of bare metal's time in which it computes; each environment has its own (Environment.computing)
+	computing float64 // of the part of bare metal's time in which it computes; each environment has its own (Environment.computes)
 }
 
 // in is the misfit in an environment.

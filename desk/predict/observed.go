@@ -96,7 +96,7 @@ func observedWork(o *notebook.Observation) (*Work, data.Doubt) {
 }
 
 // instead is what the work takes in the environment relative to a reference, in which its events were counted: 1 + Σ f·z·(c − c of the
-// reference), with the size z,, with f per second there.
+// reference), with the size z, and f per second there.
 func (e *Environment) instead(reference *Environment, w *Work) Prediction {
 	ratio, variance, wider := 1.0, 0.0, 0.0
 	var parts shareOfEvents

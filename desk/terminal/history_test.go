@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"tare/desk/data"
 	"tare/desk/history"
-	"tare/notebook"
 	"tare/notebook/notebooktest"
 )
 
@@ -17,10 +15,7 @@ import (
 func TestHistory(t *testing.T) {
 	var runs []*data.Summary
 	for i := range 20 {
-		f := notebooktest.New(4)
-		f.Seed, f.Rounds, f.Noise = uint64(i+1), 4, 0.002
-		f.Study.Design = notebook.Design{Floor: 4, Cap: 4, Trials: 1, TimeoutS: 60}
-		f.Start = time.Date(2026, 10, 1+i, 7, 0, 0, 0, time.UTC)
+		f := notebooktest.Night(i)
 		docker := 1.02 + 0.001*float64(i%3)
 		if i >= 15 {
 			f.Host.Kernel = "7.0"

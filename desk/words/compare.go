@@ -386,19 +386,17 @@ func Changes(c *compare.Comparison) (all []Section) {
 		return lines
 	}
 	if c.InTurns() {
-		return append(all, Section{"Reasons to doubt it", troubles(c.Old)})
+		return append(all, Section{ReasonsToDoubt, troubles(c.Old)})
 	}
 	return append(all, Section{Capital(reference(c)) + " itself, which is " + whose(c), changed(c, c.Host)},
 		Section{"Only in the first folder", only(c.Old, c.Gone)}, Section{"Only in the second folder", only(c.New, c.Added)},
-		Section{"Reasons to doubt it", append(troubles(c.Old), troubles(c.New)...)})
+		Section{ReasonsToDoubt, append(troubles(c.Old), troubles(c.New)...)})
 }
 
 // troubles are the cautions about a folder that also hold for what it is compared with.
 func troubles(s *data.Summary) (lines []string) {
-	for _, item := range slices.Concat(checked(s), disturbances(s)) {
-		if item.Mark == Caution {
-			lines = append(lines, Plain(s.Folders[0].Dir)+": "+item.Text)
-		}
+	for _, text := range cautions(slices.Concat(checked(s), disturbances(s))) {
+		lines = append(lines, Plain(s.Folders[0].Dir)+": "+text)
 	}
 	return lines
 }

@@ -48,9 +48,10 @@ func parseSentences() {
 		"sizes": func(all []model.Point) []string {
 			return data.Distinct(all, func(p model.Point) string { return Cores(p.Cores, p.HostCores) })
 		},
-		"event": EventName, "environment": func(t notebook.Treatment) string { return Short(t, false) },
-		"tracers": func() string { return strings.Join(predict.Tracers, ",") },
-		"either":  func(v claims.Values) string { return strings.Join(v, " or ") },
+		"event":       EventName,
+		"environment": func(t notebook.Treatment) string { return Short(t, false) },
+		"tracers":     func() string { return strings.Join(predict.Tracers, ",") },
+		"either":      func(v claims.Values) string { return strings.Join(v, " or ") },
 	}).ParseFS(texts, "*.tmpl"))
 }
 

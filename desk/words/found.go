@@ -36,8 +36,11 @@ func ResultOf(s *data.Summary, all bool) Result {
 const ReasonsToDoubt = "Reasons to doubt it"
 
 // Cautions say what limits the result, each once.
-func Cautions(s *data.Summary) (all []string) {
-	for _, item := range reliance(s).Lines {
+func Cautions(s *data.Summary) []string { return cautions(reliance(s).Lines) }
+
+// cautions are the texts of those items that limit the result.
+func cautions(items []ResultItem) (all []string) {
+	for _, item := range items {
 		if item.Mark == Caution {
 			all = append(all, item.Text)
 		}

@@ -92,13 +92,12 @@ func HistoryChanges(h *history.History) (lines, host []string) {
 			if by < 0 {
 				by, what = -by, "less"
 			}
-			said := fmt.Sprintf("costs %s %s since %s (%s): %s instead of %s times %s", percentOf(by), what, Date(history.At(c.First.Run)), Plain(c.First.Run.Folders[0].Dir),
-				Digits(c.After, 4), Digits(c.Before, 4), referenceOf(c.First.Run, " or ", InSentence))
-			if !t.Relative {
-				said = fmt.Sprintf("the mean is %s %s since %s (%s): %s instead of %s %s", percentOf(by), what, Date(history.At(c.First.Run)), Plain(c.First.Run.Folders[0].Dir),
-					Digits(c.After, 4), Digits(c.Before, 4), Plain(c.First.Row.Metric.Unit))
+			verb, of := "the mean is", Plain(c.First.Row.Metric.Unit)
+			if t.Relative {
+				verb, of = "costs", "times "+referenceOf(c.First.Run, " or ", InSentence)
 			}
-			line := trackOf(h, t) + ": " + said
+			line := fmt.Sprintf("%s: %s %s %s since %s (%s): %s instead of %s %s", trackOf(h, t), verb, percentOf(by), what,
+				Date(history.At(c.First.Run)), Plain(c.First.Run.Folders[0].Dir), Digits(c.After, 4), Digits(c.Before, 4), of)
 			if len(c.Differences) > 0 {
 				line += ". Also different since then: " + strings.Join(Doubts(c.Differences), "; ")
 			}

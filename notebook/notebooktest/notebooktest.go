@@ -61,6 +61,15 @@ func New(cpus int) *Folder {
 	return f
 }
 
+// Night is the folder of a study that runs every night, without treatments. The folder is of night i, with four rounds and little noise.
+func Night(i int) *Folder {
+	f := New(4)
+	f.Seed, f.Rounds, f.Noise = uint64(i+1), 4, 0.002
+	f.Study.Design = notebook.Design{Floor: 4, Cap: 4, Trials: 1, TimeoutS: 60}
+	f.Start = time.Date(2026, 10, 1+i, 7, 0, 0, 0, time.UTC)
+	return f
+}
+
 // Add adds a treatment in words (see Treatment) with the true value of its metric. A workload that is new to the study
 // gets a metric, its execution time, and an image.
 func (f *Folder) Add(words string, mean float64) *Folder {
