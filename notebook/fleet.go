@@ -1,0 +1,189 @@
+package notebook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"tare/notebook/durable"
+)
+
+// Fleet is a study that many nodes measure, each into a results folder of its own. A node is a machine as its scheduler names it; two nodes may
+// be one host. A fleet's folder holds:
+//
+//	fleet.json               the fleet as asked for (Fleet); written again when nodes are added.
+//	study.yaml               the study's file.
+//	tare                     the program that the nodes run.
+//	logs/NODE.txt            what the task of a node printed.
+//	nodes/NODE/task.json     what the task of a node does (FleetTask); written by the task.
+//	nodes/NODE/results       the node's results folder.
+type Fleet struct {
+	Version int         `json:"version"`
+	Tare    string      `json:"tare"`
+	Study   string      `json:"study"`
+	Created time.Time   `json:"created"`
+	By      string      `json:"by"`             // what starts the tasks: slurm, kubernetes or ssh
+	Run     []string    `json:"run,omitempty"`  // flags of `tare run` that each task gets
+	With    []string    `json:"with,omitempty"` // options of the scheduler
+	Nodes   []FleetNode `json:"nodes"`
+}
+
+// FleetNode is a node of a fleet.
+type FleetNode struct {
+	Name string `json:"name"`
+	Job  string `json:"job,omitempty"` // the scheduler's name of its latest task; empty: none was started
+}
+
+// FleetTask is what the task of a node says of itself. It is the last word of a task that was killed, too.
+type FleetTask struct {
+	State string    `json:"state"` // one of the constants below
+	Since time.Time `json:"since"`
+	Job   string    `json:"job,omitempty"`  // the scheduler's name of it
+	Host  string    `json:"host,omitempty"` // Host.ID of the machine
+	Said  string    `json:"said,omitempty"` // failed: the error
+}
+
+// States of a FleetTask.
+const (
+	TaskWaits    = "waiting"   // another Tare measures on the host
+	TaskMeasures = "measuring" // or prepares to
+	TaskDone     = "done"      // its run ended as the study says
+	TaskFailed   = "failed"
+)
+
+// FleetVersion is the version of fleet.json. Readers refuse a newer one.
+const FleetVersion = 1
+
+// MostNodes is how many nodes a fleet may have, and how many results folders are read together.
+const MostNodes = 200_000
+
+const (
+	fleetFile   = "fleet.json"
+	taskFile    = "task.json"
+	nodesFolder = "nodes"
+	nodeResults = "results"
+	maxTask     = 1 << 16 // bytes of task.json
+)
+
+var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
+
+// CheckNode says why a node's name cannot be that of a folder.
+func CheckNode(name string) error {
+	if !nodeName.MatchString(name) {
+		return fmt.Errorf("%q is not the name of a node: at most 253 letters, digits, dots, hyphens and underscores are allowed, and a letter or digit first", name)
+	}
+	return nil
+}
+
+// NodeDir is the folder of a node in a fleet's folder.
+func NodeDir(dir, node string) string { return filepath.Join(dir, nodesFolder, node) }
+
+// NodeResults is the results folder of a node.
+func NodeResults(dir, node string) string { return filepath.Join(NodeDir(dir, node), nodeResults) }
+
+// ReadFleet reads a fleet's folder. A folder without fleet.json gives an error with fs.ErrNotExist in its chain.
+func ReadFleet(dir string) (*Fleet, error) {
+	path := filepath.Join(dir, fleetFile)
+	data, err := readWhole(path)
+	if err != nil {
+		return nil, err
+	}
+	var f Fleet
+	if err := unmarshal(data, &f); err != nil {
+		return nil, fmt.Errorf("%s%w", path, err)
+	}
+	if f.Version != FleetVersion {
+		return nil, fmt.Errorf(`%s: "version" is %d; this Tare reads %d: use the Tare that made the fleet, or a newer one`, path, f.Version, FleetVersion)
+	}
+	if len(f.Nodes) > MostNodes {
+		return nil, fmt.Errorf(`%s: it has %d "nodes"; a fleet may have at most %d`, path, len(f.Nodes), MostNodes)
+	}
+	seen := make(map[string]bool, len(f.Nodes))
+	for _, n := range f.Nodes {
+		if err := CheckNode(n.Name); err != nil {
+			return nil, fmt.Errorf(`%s: "nodes": %w`, path, err)
+		}
+		if seen[n.Name] {
+			return nil, fmt.Errorf(`%s: "nodes": %s is there twice`, path, n.Name)
+		}
+		seen[n.Name] = true
+	}
+	return &f, nil
+}
+
+// Write puts fleet.json into the fleet's folder.
+func (f *Fleet) Write(dir string) error {
+	f.Version = FleetVersion
+	data, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(filepath.Join(dir, fleetFile), append(data, '\n'), 0o644)
+}
+
+// ReadTask reads what a node's task says of itself; false: it has said nothing yet.
+func ReadTask(dir, node string) (t FleetTask, said bool, err error) {
+	path := filepath.Join(NodeDir(dir, node), taskFile)
+	data, err := readWhole(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, false, nil
+	}
+	if err == nil && len(data) > maxTask {
+		err = fmt.Errorf("%s is larger than %d bytes, which Tare never writes", path, maxTask)
+	}
+	if err != nil {
+		return t, false, err
+	}
+	if err := unmarshal(data, &t); err != nil {
+		return t, false, fmt.Errorf("%s%w", path, err)
+	}
+	if !slices.Contains([]string{TaskWaits, TaskMeasures, TaskDone, TaskFailed}, t.State) {
+		return t, false, fmt.Errorf(`%s: "state" is %q, which no task has`, path, t.State)
+	}
+	return t, true, nil
+}
+
+// WriteTask makes the node's folder if it is missing, and puts task.json into it.
+func WriteTask(dir, node string, t FleetTask) error {
+	data, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	at := NodeDir(dir, node)
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		return err
+	}
+	return durable.WriteFile(filepath.Join(at, taskFile), append(data, '\n'), 0o644)
+}
+
+// Folders are the results folders in a folder of many: those of a fleet's nodes, or those that lie in the folder itself. They are sorted by name.
+// None: dir is a results folder, or holds none.
+func Folders(dir string) (all []string, err error) {
+	if Exists(dir) {
+		return nil, nil
+	}
+	at, below := filepath.Join(dir, nodesFolder), nodeResults
+	names, err := os.ReadDir(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		at, below = dir, ""
+		names, err = os.ReadDir(at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range names {
+		if folder := filepath.Join(at, e.Name(), below); e.IsDir() && Exists(folder) {
+			all = append(all, folder)
+		}
+	}
+	if len(all) > MostNodes {
+		return nil, fmt.Errorf("%s holds %d results folders; at most %d are read together", dir, len(all), MostNodes)
+	}
+	return all, nil
+}
