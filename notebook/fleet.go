@@ -18,26 +18,21 @@ import (
 // be one host. A fleet's folder holds:
 //
 //	fleet.json               the fleet as asked for (Fleet); written again when nodes are added.
-//	study.yaml               the study's file.
+//	study.yaml               the study's file, unless it ships with Tare.
 //	tare                     the program that the nodes run.
 //	logs/NODE.txt            what the task of a node printed.
 //	nodes/NODE/task.json     what the task of a node does (FleetTask); written by the task.
 //	nodes/NODE/results       the node's results folder.
 type Fleet struct {
-	Version int         `json:"version"`
-	Tare    string      `json:"tare"`
-	Study   string      `json:"study"`
-	Created time.Time   `json:"created"`
-	By      string      `json:"by"`             // what starts the tasks: slurm, kubernetes or ssh
-	Run     []string    `json:"run,omitempty"`  // flags of `tare run` that each task gets
-	With    []string    `json:"with,omitempty"` // options of the scheduler
-	Nodes   []FleetNode `json:"nodes"`
-}
-
-// FleetNode is a node of a fleet.
-type FleetNode struct {
-	Name string `json:"name"`
-	Job  string `json:"job,omitempty"` // the scheduler's name of its latest task; empty: none was started
+	Version int       `json:"version"`
+	Tare    string    `json:"tare"`
+	ID      string    `json:"id"`    // letters, digits and hyphens; the scheduler knows its tasks by it
+	Study   string    `json:"study"` // name
+	Created time.Time `json:"created"`
+	By      string    `json:"by"`             // what starts the tasks: slurm, kubernetes or ssh
+	Run     []string  `json:"run,omitempty"`  // flags of `tare run` that each task gets
+	With    []string  `json:"with,omitempty"` // options that the scheduler gets with each task
+	Nodes   []string  `json:"nodes"`
 }
 
 // FleetTask is what the task of a node says of itself. It is the last word of a task that was killed, too.
@@ -45,15 +40,15 @@ type FleetTask struct {
 	State string    `json:"state"` // one of the constants below
 	Since time.Time `json:"since"`
 	Job   string    `json:"job,omitempty"`  // the scheduler's name of it
-	Host  string    `json:"host,omitempty"` // Host.ID of the machine
-	Said  string    `json:"said,omitempty"` // failed: the error
+	Said  string    `json:"said,omitempty"` // failed: the error; done: what was not as it should be
 }
 
 // States of a FleetTask.
 const (
 	TaskWaits    = "waiting"   // another Tare measures on the host
 	TaskMeasures = "measuring" // or prepares to
-	TaskDone     = "done"      // its run ended as the study says
+	TaskDone     = "done"      // its run ended as the study or a flag says
+	TaskStopped  = "stopped"   // by an interrupt
 	TaskFailed   = "failed"
 )
 
@@ -70,6 +65,8 @@ const (
 	nodeResults = "results"
 	maxTask     = 1 << 16 // bytes of task.json
 )
+
+var fleetID = regexp.MustCompile(`^tare-[a-z0-9]{1,16}$`)
 
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
 
@@ -106,13 +103,16 @@ func ReadFleet(dir string) (*Fleet, error) {
 	}
 	seen := make(map[string]bool, len(f.Nodes))
 	for _, n := range f.Nodes {
-		if err := CheckNode(n.Name); err != nil {
+		if err := CheckNode(n); err != nil {
 			return nil, fmt.Errorf(`%s: "nodes": %w`, path, err)
 		}
-		if seen[n.Name] {
-			return nil, fmt.Errorf(`%s: "nodes": %s is there twice`, path, n.Name)
+		if seen[n] {
+			return nil, fmt.Errorf(`%s: "nodes": %s is there twice`, path, n)
 		}
-		seen[n.Name] = true
+		seen[n] = true
+	}
+	if !fleetID.MatchString(f.ID) {
+		return nil, fmt.Errorf(`%s: "id" is %q; it must be tare- and at most 16 letters and digits`, path, f.ID)
 	}
 	return &f, nil
 }
@@ -143,7 +143,7 @@ func ReadTask(dir, node string) (t FleetTask, said bool, err error) {
 	if err := unmarshal(data, &t); err != nil {
 		return t, false, fmt.Errorf("%s%w", path, err)
 	}
-	if !slices.Contains([]string{TaskWaits, TaskMeasures, TaskDone, TaskFailed}, t.State) {
+	if !slices.Contains([]string{TaskWaits, TaskMeasures, TaskDone, TaskStopped, TaskFailed}, t.State) {
 		return t, false, fmt.Errorf(`%s: "state" is %q, which no task has`, path, t.State)
 	}
 	return t, true, nil

@@ -3,11 +3,14 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 
 	"tare/notebook/durable"
 )
@@ -47,12 +50,9 @@ func takeHost(state string) (locks []*os.File, err error) {
 			locks = nil
 		}
 	}()
-	path := hostLock
-	if p := os.Getenv(testLock); p != "" {
-		path = p
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, fmt.Errorf("a folder for the host's lock: %w", err)
+	path, err := lockPath()
+	if err != nil {
+		return nil, err
 	}
 	host, err := claim(path)
 	if err != nil {
@@ -70,6 +70,55 @@ func takeHost(state string) (locks []*os.File, err error) {
 		return locks, err
 	}
 	return append(locks, folder), nil
+}
+
+// lockPath is the path of the host's lock, in a folder that exists.
+func lockPath() (string, error) {
+	path := hostLock
+	if p := os.Getenv(testLock); p != "" {
+		path = p
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", fmt.Errorf("a folder for the host's lock: %w", err)
+	}
+	return path, nil
+}
+
+// BusyError says that another tare measures on this host.
+type BusyError struct{ PID string }
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("another tare (PID %s) is measuring on this host; wait for it or stop it", e.PID)
+}
+
+// AwaitHost returns when no other tare measures on this host, or when ctx is done. It wakes up for nothing else, because the other one measures.
+func AwaitHost(ctx context.Context) error {
+	path, err := lockPath()
+	if err != nil {
+		return err
+	}
+	root, err := durable.OpenFolder(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("the lock %s: %w", path, err)
+	}
+	f, err := durable.OpenFile(root, filepath.Base(path), os.O_RDWR|os.O_CREATE, 0o644)
+	if err := errors.Join(err, root.Close()); err != nil {
+		return err
+	}
+	free := make(chan error, 1)
+	go func() { // the kernel waits for a lock until it has it: this ends with the other tare, or with this process
+		var err error = unix.EINTR
+		for err == unix.EINTR {
+			err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		}
+		free <- errors.Join(err, f.Close())
+	}()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case err := <-free:
+		return err
+	}
 }
 
 // checkState says why root must not trust the state folder. The undo journal names programs to run and folders to remove, and the
@@ -101,7 +150,7 @@ func claim(path string) (*os.File, error) {
 	}
 	f, err := durable.Claim(root, filepath.Base(path))
 	if held := (*durable.HeldError)(nil); errors.As(err, &held) {
-		err = fmt.Errorf("another tare (PID %s) is measuring on this host; wait for it or stop it", held.By)
+		err = &BusyError{held.By}
 	}
 	return f, errors.Join(err, root.Close())
 }

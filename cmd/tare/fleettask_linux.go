@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tare/desk/words"
+	"tare/lab/session"
+	"tare/notebook"
+)
+
+// longestWait is how long a task waits for another Tare on its host.
+const longestWait = 24 * time.Hour
+
+// fleetTaskCommand is what a node runs: it waits until no other Tare measures on the host, and runs the study.
+func fleetTaskCommand() *cobra.Command {
+	return &cobra.Command{Use: "task FLEET NODE [JOB]", Hidden: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) < 2 || len(args) > 3 {
+				return asUse(errors.New("fleet task: needs a fleet's folder and a node"))
+			}
+			dir, f, err := readFleet(c, args[:1])
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(f.Nodes, args[1]) {
+				return fmt.Errorf("%s has no node %q", dir, args[1])
+			}
+			if err := session.Permitted(); err != nil {
+				return err
+			}
+			t := task{dir: dir, fleet: f, node: args[1]}
+			if len(args) == 3 {
+				t.job = args[2]
+			}
+			return t.run(c.Context())
+		}}
+}
+
+// task is the run of a study on a node.
+type task struct {
+	dir       string
+	fleet     *notebook.Fleet
+	node, job string
+}
+
+// says puts the task's state into the node's folder.
+func (t task) says(state, said string) error {
+	return notebook.WriteTask(t.dir, t.node, notebook.FleetTask{State: state, Since: time.Now(), Job: t.job, Said: said})
+}
+
+func (t task) run(ctx context.Context) error {
+	until, cancel := context.WithTimeoutCause(ctx, longestWait, fmt.Errorf("another Tare has measured on this host for %v", longestWait))
+	defer cancel()
+	for {
+		if err := t.says(notebook.TaskWaits, ""); err != nil {
+			return err
+		}
+		err := session.AwaitHost(until)
+		if ctx.Err() == nil && err != nil {
+			return errors.Join(err, t.says(notebook.TaskFailed, err.Error()))
+		}
+		if err == nil {
+			if err := t.says(notebook.TaskMeasures, ""); err != nil {
+				return err
+			}
+			err = t.measure(ctx)
+		}
+		if errors.As(err, new(*session.BusyError)) && until.Err() == nil { // another one was faster
+			continue
+		}
+		return errors.Join(err, t.ended(ctx, err))
+	}
+}
+
+// measure runs the study as `tare run` does.
+func (t task) measure(ctx context.Context) error {
+	c := runCommand()
+	c.SilenceUsage, c.SilenceErrors = true, true
+	c.SetArgs(runArgs(t.dir, t.node, t.fleet))
+	c.SetErr(os.Stderr)
+	return c.ExecuteContext(ctx)
+}
+
+// ended writes how the run ended; err is what it returned. A run with failed runs has ended nevertheless.
+func (t task) ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil || errors.Is(err, exit(interrupted)) {
+		return t.says(notebook.TaskStopped, "")
+	}
+	said := ""
+	if err != nil {
+		said = words.Error(err)
+	}
+	if err == nil || t.complete() {
+		return t.says(notebook.TaskDone, said)
+	}
+	return t.says(notebook.TaskFailed, said)
+}
+
+// complete says whether the last session of the node's results ended as planned.
+func (t task) complete() bool {
+	f, err := notebook.Read(notebook.NodeResults(t.dir, t.node))
+	if err != nil || len(f.Sessions) == 0 {
+		return false
+	}
+	last := f.Sessions[len(f.Sessions)-1]
+	return last.Event == "end" && !last.Reason.Is("failed") && !last.Reason.Is("interrupted")
+}
