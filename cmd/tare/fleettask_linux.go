@@ -81,9 +81,11 @@ func (t task) run(ctx context.Context) error {
 
 // measure runs the study as `tare run` does.
 func (t task) measure(ctx context.Context) error {
+	args := runArgs(t.dir, t.node, t.fleet)
+	os.Args = append([]string{os.Args[0], "run"}, args...) // what the folder records as its command, for people to repeat
 	c := runCommand()
 	c.SilenceUsage, c.SilenceErrors = true, true
-	c.SetArgs(runArgs(t.dir, t.node, t.fleet))
+	c.SetArgs(args)
 	c.SetErr(os.Stderr)
 	return c.ExecuteContext(ctx)
 }

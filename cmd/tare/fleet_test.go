@@ -1,0 +1,210 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/notebook"
+)
+
+// slurm starts a Slurm cluster of two nodes, which are both this machine, for a test.
+func slurm(t *testing.T) {
+	t.Helper()
+	for _, program := range []string{"slurmctld", "slurmd", "sbatch", "munged"} {
+		need(t, has(program), program+" (slurmctld, slurmd, slurm-client, munge)")
+	}
+	dir := filepath.Join(t.TempDir(), "slurm")
+	script := func(what string) error {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		defer cancel()
+		if said, err := exec.CommandContext(ctx, "../../scripts/slurm", what, dir).CombinedOutput(); err != nil {
+			return fmt.Errorf("scripts/slurm %s: %w: %s", what, err, said)
+		}
+		return nil
+	}
+	t.Cleanup(func() {
+		if err := script("stop"); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := script("start"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf"))
+}
+
+// status is what tare fleet status says of each node.
+func (h *testHost) status(fleet string) map[string]nodeStatus {
+	h.t.Helper()
+	var all []nodeStatus
+	if err := json.Unmarshal([]byte(h.must("fleet", "status", fleet, "--format", "json")), &all); err != nil {
+		h.t.Fatal(err)
+	}
+	by := map[string]nodeStatus{}
+	for _, s := range all {
+		by[s.Node] = s
+	}
+	return by
+}
+
+// await waits until the status of the fleet is as it should be.
+func (h *testHost) await(fleet, what string, is func(map[string]nodeStatus) bool) map[string]nodeStatus {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), 10*time.Minute)
+	defer cancel()
+	for {
+		s := h.status(fleet)
+		if is(s) {
+			return s
+		}
+		select {
+		case <-ctx.Done():
+			logs := ""
+			for node := range s {
+				text, err := os.ReadFile(filepath.Join(h.dir, fleet, "logs", node+".txt"))
+				logs += fmt.Sprintf("\n%s: %v %s", node, err, text)
+			}
+			h.t.Fatalf("not within ten minutes: %s: %+v%s", what, s, logs)
+		case <-time.After(200 * time.Millisecond): // the scheduler gives no notice
+		}
+	}
+}
+
+// Two nodes that are one machine measure one after the other. A task that is killed and requeued continues its folder: no run is lost or repeated.
+func TestFleetOnSlurm(t *testing.T) {
+	h := newHost(t)
+	need(t, has("crun"), "crun")
+	slurm(t)
+	for _, e := range h.env() { // which the jobs inherit
+		name, value, _ := strings.Cut(e, "=")
+		t.Setenv(name, value)
+	}
+	h.must("fleet", "run", "quick", "--slurm", "--platforms", "bm,cn:crun", "--rounds", "3", "--out", "F")
+	s := h.await("F", "one measures, the other waits", func(s map[string]nodeStatus) bool {
+		return s["n1"].Runs+s["n2"].Runs > 0 && (s["n1"].State == "waiting" || s["n2"].State == "waiting")
+	})
+	first, second := "n1", "n2"
+	if s["n1"].State == "waiting" {
+		first, second = second, first
+	}
+	job := s[first].Job
+	ask := func(name string, args ...string) {
+		t.Helper()
+		if said, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
+			t.Fatalf("%s %v: %v: %s", name, args, err, said)
+		}
+	}
+	ask("scancel", "--signal=KILL", job)
+	h.await("F", "the killed one stops, the other measures", func(s map[string]nodeStatus) bool {
+		return s[first].State == "stopped" && s[second].State == "measuring"
+	})
+	ask("scontrol", "requeue", job)
+	ask("scontrol", "update", "JobId="+job, "StartTime=now+3") // Slurm would wait two minutes; it refuses a job that it killed in the same second
+	s = h.await("F", "both are done", func(s map[string]nodeStatus) bool { return s["n1"].State == "done" && s["n2"].State == "done" })
+	if s["n2"].SameHostAs != "n1" || s["n1"].SameHostAs != "" {
+		t.Errorf("two nodes of one machine: %+v", s)
+	}
+	for _, node := range []string{"n1", "n2"} {
+		h.whole(notebook.NodeResults(filepath.Join(h.dir, "F"), node))
+	}
+	f, err := notebook.Read(notebook.NodeResults(filepath.Join(h.dir, "F"), first))
+	if err != nil || len(f.Sessions) < 4 {
+		t.Errorf("the killed task has the sessions %v, %v; want two", f.Sessions, err)
+	}
+	if said := h.must("fleet", "run", "quick", "--slurm", "--out", "F"); !strings.Contains(said, "has finished") {
+		t.Errorf("a second fleet run: %s", said)
+	}
+	if said := h.must("fleet", "cancel", "F"); said != "The fleet has no job now.\n" {
+		t.Errorf("cancel: %s", said)
+	}
+}
+
+// whole tests that a folder has each run of its study's rounds once.
+func (h *testHost) whole(dir string) {
+	h.t.Helper()
+	f, err := notebook.Read(dir)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	type key struct {
+		treatment    string
+		round, index int
+	}
+	seen, rounds := map[key]int{}, map[string][]int{}
+	if err := f.Trials(func(t *notebook.Trial) error {
+		if t.Failure != nil {
+			h.t.Errorf("%s: a run failed: %v", dir, t.Failure)
+		}
+		if !t.Warmup { // the guests of a continued run are new, and warm up again
+			seen[key{t.Treatment, t.Round, t.Index}]++
+		}
+		if !slices.Contains(rounds[t.Treatment], t.Round) {
+			rounds[t.Treatment] = append(rounds[t.Treatment], t.Round)
+		}
+		return nil
+	}); err != nil {
+		h.t.Fatal(err)
+	}
+	for k, n := range seen {
+		if n != 1 {
+			h.t.Errorf("%s: %d times %+v", dir, n, k)
+		}
+	}
+	if d := f.Study.Design; len(seen) != len(f.Study.Treatments)*d.Cap*d.Trials {
+		h.t.Errorf("%s has %d measured runs, want %d rounds of %d configurations with %d each", dir, len(seen), d.Cap, len(f.Study.Treatments), d.Trials)
+	}
+	for _, t := range f.Study.Treatments {
+		if len(rounds[t.ID]) != f.Study.Design.Cap {
+			h.t.Errorf("%s: %s has the rounds %v, want %d", dir, t.ID, rounds[t.ID], f.Study.Design.Cap)
+		}
+	}
+	if f.Torn {
+		h.t.Errorf("%s: the last record is cut off", dir)
+	}
+}
+
+// Wrong use of a fleet is refused before anything is submitted.
+func TestFleetRefuses(t *testing.T) {
+	h := newHost(t)
+	h.write("broken/fleet.json", `{"version":1,"id":"tare-1","study":"quick","nodes":["../n1"]}`)
+	h.write("newer/fleet.json", `{"version":2}`)
+	h.write("full/other", "")
+	h.write("beside.yaml", strings.Replace(h.must("study", "show", "quick"), "workloads:", "workloads: [./beside] #", 1))
+	t.Setenv("PATH", t.TempDir()) // no scheduler
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"run"}, "name one study"},
+		{[]string{"run", "quick"}, "--slurm is missing"},
+		{[]string{"run", "quikc", "--slurm"}, "did you mean quick"},
+		{[]string{"run", "quick", "--slurm", "--max-hosts", "0"}, "--max-hosts 0: must be at least 1"},
+		{[]string{"run", "quick", "--slurm", "--compare", "R"}, "--compare: this flag of tare run is not allowed for a fleet"},
+		{[]string{"run", "quick", "--slurm", "--", "-wn1"}, "Tare sets this option"},
+		{[]string{"run", "quick", "--slurm", "--", "n1"}, "must be an option of sbatch"},
+		{[]string{"run", "quick", "--slurm", "--out", "a%j"}, "without %"},
+		{[]string{"run", "quick", "--slurm", "--out", "F"}, "scontrol is not installed here"},
+		{[]string{"run", "quick", "--slurm", "--out", "broken"}, `"../n1" is not the name of a node`},
+		{[]string{"status", "newer"}, `"version" is 2`},
+		{[]string{"status", "full"}, "is not the folder of a fleet"},
+		{[]string{"cancel"}, "name one fleet's folder"},
+	} {
+		_, said, status := h.run(append([]string{"fleet"}, c.args...)...)
+		if status == 0 || !strings.Contains(said, c.want) || strings.Count(said, "\n") != 1 {
+			t.Errorf("fleet %v: status %d: %s; want one line with %q", c.args, status, said, c.want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(h.dir, "F")); err == nil {
+		t.Error("a fleet that could not be submitted left its folder")
+	}
+}
