@@ -89,7 +89,7 @@ func TestFleetOnSlurm(t *testing.T) {
 		name, value, _ := strings.Cut(e, "=")
 		t.Setenv(name, value)
 	}
-	h.must("fleet", "run", "quick", "--slurm", "--platforms", "bm,cn:crun", "--rounds", "3", "--out", "F")
+	h.must("fleet", "run", "quick", "--slurm", "--platforms", "bm,cn:crun", "--rounds", "2", "--out", "F")
 	s := h.await("F", "one measures, the other waits", func(s map[string]nodeStatus) bool {
 		return s["n1"].Runs+s["n2"].Runs > 0 && (s["n1"].State == "waiting" || s["n2"].State == "waiting")
 	})

@@ -119,7 +119,7 @@ func TestStatuses(t *testing.T) {
 		}
 	}
 	for _, node := range []string{"d", "f"} {
-		if err := notebooktest.Night(1).Add("bm", 1).WriteTo(notebook.NodeResults(dir, node)); err != nil {
+		if err := notebooktest.Night(1).Add("bm 1/1GB", 1).WriteTo(notebook.NodeResults(dir, node)); err != nil {
 			t.Fatal(err)
 		}
 	}
