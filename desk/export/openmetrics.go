@@ -108,8 +108,7 @@ func (s *exposition) row(of history.Result) {
 		"engine", t.Engine, "accelerator", t.Accelerator, "provisioning", t.Provisioning, "size", t.Instance.Name, "metric", words.Caption(r.Metric.Name)}
 	with := func(more ...string) labels { return append(slices.Clip(l), more...) }
 	reference := with("reference", referenceOf(of.Run))
-	if r.Baseline != "" && !r.IsBaseline() && stats.Finite(r.Ratio) {
-		q := r.Cost()
+	if q := r.Cost(); r.Baseline != "" && !r.IsBaseline() && stats.Finite(r.Ratio) && q.HasInterval() {
 		s.add("tare_cost_ratio", reference, q.Value)
 		s.add("tare_cost_low_ratio", reference, q.Low)
 		s.add("tare_cost_high_ratio", reference, q.High)

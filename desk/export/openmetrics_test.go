@@ -20,6 +20,7 @@ import (
 	"tare/desk/data"
 	"tare/desk/history"
 	"tare/desk/show/kinds"
+	"tare/desk/words"
 	"tare/internal/require"
 	"tare/notebook"
 	"tare/notebook/notebooktest"
@@ -264,10 +265,34 @@ func TestOpenMetricsAccepts(t *testing.T) {
 		write(files[i+1], d)
 	}
 	require.Program(t, "python3")
-	_, err := exec.Command("python3", "-c", "import prometheus_client").Output()
+	python := func(args ...string) ([]byte, error) {
+		cmd := exec.Command("python3", args...)
+		cmd.Env = append(os.Environ(), "PYTHONPATH=/usr/lib/python3/dist-packages") // of Debian, whichever python3 comes first
+		return cmd.CombinedOutput()
+	}
+	_, err := python("-c", "import prometheus_client")
 	require.That(t, err == nil, "the Python module prometheus_client (apt-get install python3-prometheus-client)")
 	const parse = "import sys\nfrom prometheus_client.openmetrics.parser import text_string_to_metric_families as parse\nfor f in sys.argv[1:]: print(len(list(parse(open(f).read()))))"
-	if said, err := exec.Command("python3", append([]string{"-c", parse}, files...)...).CombinedOutput(); err != nil {
+	if said, err := python(append([]string{"-c", parse}, files...)...); err != nil {
 		t.Errorf("%v: %s", err, said)
+	}
+}
+
+// docs/regular.md explains each metric and names no other, and each has a text of help.
+func TestMetricsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/regular.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`\btare_[a-z_]+`).FindAllString(string(text), -1)
+	for _, f := range families {
+		if !slices.Contains(named, f.name) || words.MetricHelp(f.name) == "" {
+			t.Errorf("docs/regular.md does not explain %s, or it has no help", f.name)
+		}
+	}
+	for _, name := range named {
+		if !slices.ContainsFunc(families, func(f struct{ name, unit string }) bool { return f.name == name }) {
+			t.Errorf("docs/regular.md names %s, which Tare does not write", name)
+		}
 	}
 }
