@@ -45,7 +45,7 @@ func summaryCommand() *cobra.Command {
 beyond the margin or within it. The last part says what the result does not show, how far to trust it, and what to do next.
 
 The command pools several folders. Runs on the same host count as more rounds. Each other host has its own lines.
-docs/results.md explains the keys of the JSON and the columns of the CSV.`,
+docs/results.md explains the keys of the JSON and the columns of the CSV, and docs/regular.md the metrics for Prometheus.`,
 		Example: `  tare summary R
   tare summary R --verbose
   tare summary R --format json | jq '.rows[] | {name, verdict, change}'
@@ -69,7 +69,7 @@ docs/results.md explains the keys of the JSON and the columns of the CSV.`,
 			return printSummary(os.Stdout, s, format, shown)
 		},
 	}
-	formatFlag(c, &format, "table", "json", "csv")
+	formatFlag(c, &format, "table", "json", "csv", "openmetrics")
 	c.Flags().BoolVar(&shown.emulated, "all", false, "also show emulated VMs, which do not represent a VM's cost")
 	c.Flags().BoolVar(&shown.everything, "verbose", false, "also print every row, metric, note and check")
 	c.Flags().StringVar(&margin, "margin", "", "smallest difference that matters, such as 5% (default: the study's, else 1%)")
@@ -118,6 +118,8 @@ func printSummary(w *os.File, s *data.Summary, format string, shown details) err
 		return export.Summary(w, s)
 	case "csv":
 		return export.SummaryTable(w, s, term.IsTerminal(int(w.Fd())))
+	case "openmetrics":
+		return export.SummaryMetrics(w, s)
 	}
 	if shown.everything {
 		return terminal.Summary(w, s, screen(w))

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -10,29 +13,38 @@ import (
 	"tare/desk/history"
 	"tare/desk/show/kinds"
 	"tare/desk/terminal"
+	"tare/notebook"
+	"tare/notebook/durable"
 )
 
 func historyCommand() *cobra.Command {
-	var format string
+	var format, out string
 	var against reference
 	c := &cobra.Command{
 		Use:   "history DIR…",
 		Short: "Find when the results of a repeated study changed",
-		Long: `Reads one results folder for each run of a study, and sorts the runs by the time at which they ended. For each configuration
-it shows the latest result, how much results vary from run to run, and each change of their level. For each change it lists
-what else changed: the kernel, a version, a setting of the host.
+		Long: `Reads one results folder for each run of a study, and sorts the runs by the time at which they ended. A DIR may also hold the
+results folders of all runs. For each configuration the command shows the latest result, how much results vary from run to
+run, and each change of their level. For each change it lists what else changed: the kernel, a version, a setting of the host.
 
 It compares the ratios to bare metal, so a change in the speed of the whole host does not affect them. It looks for changes in
 histories of at least 10 runs, and finds a new level after 3 runs at the earliest. It looks again after each run. In 40 runs
-without a change, all these looks together report a change in at most 5 of 100 histories.`,
-		Example: "  tare history /var/lib/nightly/*\n  tare history /var/lib/nightly/* --format json | jq '.configurations[] | select(.changes != [])'",
-		Args:    folders,
+without a change, all these looks together report a change in at most 5 of 100 histories.
+
+--format openmetrics writes the latest run and its history for Prometheus (docs/regular.md).`,
+		Example: `  tare history /var/lib/tare-history/quick
+  tare history /var/lib/nightly/* --format json | jq '.configurations[] | select(.changes != [])'
+  tare history /var/lib/tare-history/quick --format openmetrics --out /var/lib/prometheus/node-exporter/tare.prom`,
+		Args: folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
 			to, err := against.parse()
 			if err != nil {
 				return err
 			}
-			if err := notEmpty(c, "against"); err != nil {
+			if err := notEmpty(c, "against", "out"); err != nil {
+				return err
+			}
+			if dirs, err = eachRun(dirs); err != nil {
 				return err
 			}
 			runs, err := readEach(dirs, data.Options{Kinds: kinds.All, Baseline: to})
@@ -43,13 +55,48 @@ without a change, all these looks together report a change in at most 5 of 100 h
 			if err != nil {
 				return err
 			}
-			if format == "json" {
-				return export.History(os.Stdout, h)
+			if out != "" {
+				return durable.Output(out, 0o644, func(w io.Writer) error { return writeHistory(w, h, format, terminal.Screen{}) })
 			}
-			return terminal.History(os.Stdout, h, screen(os.Stdout))
+			return writeHistory(os.Stdout, h, format, screen(os.Stdout))
 		},
 	}
-	tableOrJSON(c, &format)
+	formatFlag(c, &format, "table", "json", "openmetrics")
 	against.flag(c)
+	c.Flags().StringVar(&out, "out", "", "file to write, which is replaced as a whole (default: standard output)")
 	return c
+}
+
+func writeHistory(w io.Writer, h *history.History, format string, on terminal.Screen) error {
+	switch format {
+	case "json":
+		return export.History(w, h)
+	case "openmetrics":
+		return export.HistoryMetrics(w, h)
+	}
+	return terminal.History(w, h, on)
+}
+
+// eachRun puts the results folders that a folder holds in its place. Whatever else lies there does not count, such as the folder of a run that failed
+// before it measured.
+func eachRun(dirs []string) (all []string, err error) {
+	for _, dir := range dirs {
+		var held []string
+		if !notebook.Exists(dir) {
+			entries, _ := os.ReadDir(dir) // reading the folder itself says what is wrong
+			for _, e := range entries {
+				if run := filepath.Join(dir, e.Name()); notebook.Exists(run) {
+					held = append(held, run)
+				}
+			}
+			if entries != nil && held == nil {
+				return nil, fmt.Errorf("%s holds no results; name results folders, or a folder that holds some", dir)
+			}
+		}
+		if held == nil {
+			held = []string{dir}
+		}
+		all = append(all, held...)
+	}
+	return all, nil
 }

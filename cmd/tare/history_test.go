@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,7 +47,22 @@ func TestHistory(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	for want, wrong := range map[string][]string{"not a results folder": {filepath.Join(dir, "none")}, "--against": {args[1], "--against", ""}} {
+	// A folder that holds the folders of runs stands for them. What is not one does not count.
+	if err := os.MkdirAll(filepath.Join(dir, "Rz", "failed early"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "quick.prom")
+	if out, err := output(t, []string{"history", dir, "--format", "openmetrics", "--out", file}); err != nil || len(out) > 0 {
+		t.Errorf("%v: %s", err, out)
+	}
+	metrics, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(metrics), "\ntare_runs{study=\"quick\",host=\"bench\",host_id=\"aaaaaaaabbbb\"} 12\n") || !strings.HasSuffix(string(metrics), "\n# EOF\n") {
+		t.Errorf("%v:\n%s", err, metrics)
+	}
+	if of, err := os.Stat(file); err != nil || of.Mode().Perm() != 0o644 { // the collector is not root
+		t.Errorf("%v, %v", of, err)
+	}
+	for want, wrong := range map[string][]string{"holds no results": {filepath.Join(dir, "Rz")}, "--out is empty": {dir, "--out", ""}, "one of table, json, openmetrics": {dir, "--format", "csv"}, "not a results folder": {filepath.Join(dir, "none")}, "--against": {args[1], "--against", ""}} {
 		if _, err := output(t, append([]string{"history"}, wrong...)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", wrong, err)
 		}

@@ -57,7 +57,7 @@ func TestErrorsInTheCommandLine(t *testing.T) {
 		"compare R S --fail-if=":           "--fail-if is empty: is a variable unset?",
 		"compare R S --margin 1":           `--margin "1": must be a percentage above 0% and at most 100%, such as 5%`,
 		"schema plan":                      `schema "plan": must be one of study, workload, claims, summary`,
-		"summary --format xml R":           `--format "xml": must be one of table, json, csv`,
+		"summary --format xml R":           `--format "xml": must be one of table, json, csv, openmetrics`,
 	} {
 		root := rootCommand()
 		root.SetArgs(strings.Fields(line))

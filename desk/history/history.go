@@ -22,6 +22,14 @@ type History struct {
 	Runs   []*data.Summary // that measured something, in the order of time
 	Empty  []string        // folders of runs that measured nothing
 	Tracks []*Track        // in the order of the latest run; then those that it does not have
+	Latest []Result        // of each host's latest run: every configuration but the A/A control, in the order of the run
+}
+
+// Result is one configuration in the latest run of its host.
+type Result struct {
+	Run   *data.Summary
+	Row   *data.Row
+	Track *Track // nil: the configuration has no value in any run
 }
 
 // Track is one configuration on one host.
@@ -105,8 +113,14 @@ func From(runs []*data.Summary) (*History, error) {
 // follow makes the tracks.
 func (h *History) follow() {
 	tracks := map[data.Identity]*Track{}
+	var latest []data.Identity // of h.Latest
+	seen := map[string]bool{}  // hosts
 	for _, run := range slices.Backward(h.Runs) {
+		host := run.Folders[0].Host
 		for id, r := range identified(run) {
+			if !seen[host] && !r.Treatment.AA {
+				h.Latest, latest = append(h.Latest, Result{Run: run, Row: r}), append(latest, id)
+			}
 			value := r.Mean
 			if relative(r) {
 				value = r.Cost().Value
@@ -123,6 +137,10 @@ func (h *History) follow() {
 			t.Relative = t.Relative || relative(r)
 			t.Points = append(t.Points, Point{run, r, value})
 		}
+		seen[host] = true
+	}
+	for i, id := range latest {
+		h.Latest[i].Track = tracks[id]
 	}
 	for _, t := range h.Tracks {
 		slices.Reverse(t.Points)
