@@ -26,8 +26,9 @@ import (
 type Fleet struct {
 	Version int       `json:"version"`
 	Tare    string    `json:"tare"`
-	ID      string    `json:"id"`    // letters, digits and hyphens; the scheduler knows its tasks by it
-	Study   string    `json:"study"` // name
+	ID      string    `json:"id"`             // letters, digits and hyphens; the scheduler knows its tasks by it
+	Study   string    `json:"study"`          // name
+	File    string    `json:"file,omitempty"` // the study's file, in the fleet's folder; empty: it ships with Tare
 	Created time.Time `json:"created"`
 	By      string    `json:"by"`             // what starts the tasks: slurm, kubernetes or ssh
 	Run     []string  `json:"run,omitempty"`  // flags of `tare run` that each task gets
@@ -59,7 +60,7 @@ const FleetVersion = 1
 const MostNodes = 200_000
 
 const (
-	fleetFile   = "fleet.json"
+	FleetFile   = "fleet.json"
 	taskFile    = "task.json"
 	nodesFolder = "nodes"
 	nodeResults = "results"
@@ -86,7 +87,7 @@ func NodeResults(dir, node string) string { return filepath.Join(NodeDir(dir, no
 
 // ReadFleet reads a fleet's folder. A folder without fleet.json gives an error with fs.ErrNotExist in its chain.
 func ReadFleet(dir string) (*Fleet, error) {
-	path := filepath.Join(dir, fleetFile)
+	path := filepath.Join(dir, FleetFile)
 	data, err := readWhole(path)
 	if err != nil {
 		return nil, err
@@ -111,6 +112,9 @@ func ReadFleet(dir string) (*Fleet, error) {
 		}
 		seen[n] = true
 	}
+	if f.File != "" && !filepath.IsLocal(f.File) {
+		return nil, fmt.Errorf(`%s: "file" is %q; it must be a file in the folder`, path, f.File)
+	}
 	if !fleetID.MatchString(f.ID) {
 		return nil, fmt.Errorf(`%s: "id" is %q; it must be tare- and at most 16 letters and digits`, path, f.ID)
 	}
@@ -124,7 +128,7 @@ func (f *Fleet) Write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(dir, fleetFile), append(data, '\n'), 0o644)
+	return durable.WriteFile(filepath.Join(dir, FleetFile), append(data, '\n'), 0o644)
 }
 
 // ReadTask reads what a node's task says of itself; false: it has said nothing yet.

@@ -1,35 +1,27 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"tare/desk/words"
 	"tare/lab/fleet"
-	"tare/lab/session"
-	"tare/lab/studyfile"
 	"tare/notebook"
-	"tare/studies"
 )
 
 // fleetCommand has many nodes measure one study.
 func fleetCommand() *cobra.Command {
-	c := &cobra.Command{Use: "fleet", Short: "Run a study on many hosts of a Slurm cluster",
+	c := &cobra.Command{Use: "fleet", Short: "Run a study on many hosts, by Slurm or ssh",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("unknown command %q for %q; must be run, status or cancel", args[0], c.CommandPath())
@@ -38,272 +30,8 @@ func fleetCommand() *cobra.Command {
 		},
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 		Example: "  tare fleet run quick --slurm --out F\n  tare fleet status F\n  tare summary F"}
-	c.AddCommand(fleetRunCommand(), fleetStatusCommand(), fleetCancelCommand(), fleetTaskCommand())
+	c.AddCommand(fleetRunCommand(), fleetStatusCommand(), fleetCancelCommand(), fleetTaskCommand(), fleetPackCommand(), fleetUnpackCommand())
 	return c
-}
-
-// launching holds the flags of fleet run.
-type launching struct {
-	running
-	slurm     bool
-	cluster   fleet.Slurm
-	most      int
-	given     []string // flags of tare run
-	options   []string // of sbatch
-	continues bool     // flags were given that only a new fleet can have
-}
-
-func fleetRunCommand() *cobra.Command {
-	var l launching
-	c := &cobra.Command{
-		Use:   "run STUDY|FILE --slurm [flags] [-- OPTION…]",
-		Short: "Run a study on each node of a Slurm cluster",
-		Long: `Submits a job for each node of a partition of the Slurm cluster. A job runs the study on its node, alone on it, with a results
-folder of its own in the fleet's folder. All nodes must have this folder at the same path. Tare needs root there: jobs of
-other users call sudo -n.
-
-If a job is requeued, it continues where it stopped. The same command again starts tasks on the nodes whose run is not complete.
-If another Tare measures on the host, the task waits for its end, for at most a day.
-
---partition and --constraint choose nodes, and --max-hosts takes a random sample of them. Options after -- go to sbatch. Each
-job gets the other flags as flags of tare run. --plan prints the script and the jobs, and submits nothing.`,
-		Example: `  tare fleet run quick --slurm --plan
-  tare fleet run quick --slurm --out F
-  tare fleet run ./mine.yaml --slurm --partition compute --constraint icelake --max-hosts 50 --time-budget 30m
-  tare fleet run quick --slurm -- --account=physics --time=02:00:00`,
-		RunE: func(c *cobra.Command, args []string) error {
-			if n := c.ArgsLenAtDash(); n >= 0 {
-				args, l.options = args[:n], args[n:]
-			}
-			if len(args) != 1 {
-				return asUse(errors.New("fleet run: name one study (tare study list) or one study file"))
-			}
-			if err := l.check(c); err != nil {
-				return err
-			}
-			return l.run(c.Context(), args[0])
-		},
-	}
-	l.flags(c, "", "")
-	l.timing(c)
-	f := c.Flags()
-	f.Lookup("out").Usage = "folder of the fleet; continues the study on nodes that have not finished it (default tare-fleet-STUDY-TIME)"
-	f.Lookup("plan").Usage = "print the script and the jobs; submit nothing"
-	for _, name := range notOnNodes {
-		f.Lookup(name).Hidden = true
-	}
-	f.BoolVar(&l.slurm, "slurm", false, "submit to the Slurm cluster of this machine with sbatch")
-	f.StringVar(&l.cluster.Partition, "partition", "", "Slurm partition whose nodes measure (default: the cluster's)")
-	f.StringSliceVar(&l.cluster.Features, "constraint", nil, "use only nodes with these Slurm features: `LIST`")
-	f.IntVar(&l.most, "max-hosts", 0, "use at most this many nodes, a random sample (default: all)")
-	return c
-}
-
-// notOnNodes are flags of tare run that have no meaning for the run of a node.
-var notOnNodes = []string{"format", "host", "silent", "compare", "until", "quiet"}
-
-// ownFlags are the flags of fleet run that the nodes do not get.
-var ownFlags = append([]string{"out", "plan", "slurm", "partition", "constraint", "max-hosts"}, notOnNodes...)
-
-func (l *launching) check(c *cobra.Command) error {
-	if err := l.running.check(c); err != nil {
-		return err
-	}
-	if err := notEmpty(c, "partition", "constraint"); err != nil {
-		return err
-	}
-	for _, name := range notOnNodes {
-		if c.Flags().Changed(name) {
-			return fmt.Errorf("--%s: this flag of tare run is not allowed for a fleet", name)
-		}
-	}
-	if !l.slurm {
-		return errors.New("--slurm is missing: it says what starts the tasks")
-	}
-	if l.most < 0 || c.Flags().Changed("max-hosts") && l.most == 0 {
-		return fmt.Errorf("--max-hosts %d: must be at least 1", l.most)
-	}
-	if err := l.cluster.CheckOptions(l.options); err != nil {
-		return err
-	}
-	c.Flags().Visit(func(f *pflag.Flag) {
-		l.continues = l.continues || !slices.Contains([]string{"out", "plan", "slurm"}, f.Name)
-		if slices.Contains(ownFlags, f.Name) {
-			return
-		}
-		values := []string{f.Value.String()}
-		if list, is := f.Value.(pflag.SliceValue); is {
-			values = list.GetSlice()
-		}
-		for _, v := range values {
-			if abs, err := filepath.Abs(v); err == nil && (f.Name == "input" || f.Name == "vm-kernel") && v != "default" {
-				v = abs // nodes have another working folder
-			}
-			l.given = append(l.given, "--"+f.Name+"="+v)
-		}
-	})
-	l.continues = l.continues || len(l.options) > 0
-	return nil
-}
-
-// run makes the fleet's folder, or continues with it, and starts the tasks.
-func (l *launching) run(ctx context.Context, study string) error {
-	spec, err := l.study(study, "")
-	if err != nil {
-		return err
-	}
-	dir, err := filepath.Abs(cmp.Or(l.out, fmt.Sprintf("tare-fleet-%s-%s", spec.Name, time.Now().Format("20060102-150405"))))
-	if err != nil {
-		return err
-	}
-	if err := l.cluster.CheckFolder(dir); err != nil {
-		return err
-	}
-	f, err := notebook.ReadFleet(dir)
-	if err == nil {
-		return l.resume(ctx, dir, f, spec.Name)
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	nodes, err := l.cluster.Nodes(ctx)
-	if err != nil {
-		return err
-	}
-	chosen, left := fleet.Choose(nodes, l.most)
-	tellLeftOut(os.Stderr, left)
-	if len(chosen) == 0 {
-		return errors.New("no node can be used; the lines above say why")
-	}
-	f = &notebook.Fleet{Tare: version(), ID: "tare-" + randomID(), Study: spec.Name, Created: time.Now(), By: "slurm", Run: l.given, With: l.options}
-	for _, n := range chosen {
-		f.Nodes = append(f.Nodes, n.Name)
-	}
-	if l.plan {
-		return l.show(os.Stdout, dir, f)
-	}
-	source, err := l.source(spec, study)
-	if err != nil {
-		return err
-	}
-	if err := fleet.Make(dir, f, source); err != nil {
-		return err
-	}
-	return l.begin(ctx, dir, f, f.Nodes)
-}
-
-// source is the text of a user's study file; nil: the study ships with Tare. It fails where the file names files beside it, which the nodes lack.
-func (l *launching) source(spec *studyfile.Spec, study string) ([]byte, error) {
-	if slices.Contains(studyfile.Shipped(studies.FS), study) {
-		return nil, nil
-	}
-	alone, err := studyfile.Parse(study, []byte(spec.Source), os.DevNull, session.Known)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := checkStudy(alone); err != nil {
-		return nil, fmt.Errorf("a fleet gets only the study file, not the files beside it; write absolute paths that all nodes have: %w", err)
-	}
-	return []byte(spec.Source), nil
-}
-
-// randomID is a name that no other fleet has.
-func randomID() string {
-	n := rand.Uint64()
-	return hex.EncodeToString([]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24), byte(n >> 32)})
-}
-
-// resume starts tasks on the nodes whose run has not ended.
-func (l *launching) resume(ctx context.Context, dir string, f *notebook.Fleet, study string) error {
-	if f.Study != study {
-		return fmt.Errorf("%s is a fleet of the study %s, not %s: name another folder with --out", dir, f.Study, study)
-	}
-	if l.continues {
-		return fmt.Errorf("%s exists, and continues with the flags of its first command: leave them out, or name another folder with --out", dir)
-	}
-	jobs, err := l.cluster.Jobs(ctx, f)
-	if err != nil {
-		return err
-	}
-	var open []string
-	for _, s := range fleet.Statuses(dir, f, jobs) {
-		if s.Open() {
-			open = append(open, s.Node)
-		}
-	}
-	if len(open) == 0 {
-		fmt.Printf("%s: each of the %s has finished, or has a task.\n", dir, words.Count(len(f.Nodes), "node"))
-		return nil
-	}
-	if l.plan {
-		f.Nodes = open
-		return l.show(os.Stdout, dir, f)
-	}
-	return l.begin(ctx, dir, f, open)
-}
-
-// begin starts the tasks of nodes.
-func (l *launching) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []string) error {
-	started := fleet.Begin(ctx, l.cluster, dir, f, nodes, func(node string, err error) {
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "tare: %s: %s\n", node, plain(short(err.Error())))
-		}
-	})
-	if err := ctx.Err(); err != nil {
-		fmt.Fprintf(os.Stderr, "tare: interrupted; %s submitted; the same command submits the others, and tare fleet cancel %s ends them\n", words.Count(started, "job"), dir)
-		return exit(interrupted)
-	}
-	if started == 0 {
-		return errors.New("no job was submitted")
-	}
-	fmt.Printf("%s submitted. How far they are: tare fleet status %s\nResults, also of unfinished runs: tare summary %[2]s\n", words.Count(started, "job"), words.Shell(dir))
-	if started < len(nodes) {
-		return fmt.Errorf("%s got no job", words.Count(len(nodes)-started, "node"))
-	}
-	return nil
-}
-
-// show prints what would be submitted.
-func (l *launching) show(w io.Writer, dir string, f *notebook.Fleet) error {
-	const most = 3
-	fmt.Fprintf(w, "%s in %s, one job each. The script of a job:\n\n%s\n", words.Count(len(f.Nodes), "node"), dir, l.cluster.Script())
-	for _, node := range f.Nodes[:min(most, len(f.Nodes))] {
-		fmt.Fprintln(w, l.cluster.Plan(dir, f, node))
-	}
-	if more := len(f.Nodes) - most; more > 0 {
-		fmt.Fprintf(w, "… and %d more, for %s\n", more, strings.Join(f.Nodes[most:min(most+10, len(f.Nodes))], ", ")+map[bool]string{true: ", …"}[more > 10])
-	}
-	fmt.Fprintf(w, "\nOn each node: tare run %s\n", strings.Join(runArgs(dir, "NODE", f), " "))
-	return nil
-}
-
-// tellLeftOut says which nodes get no task, and why: one line for each reason.
-func tellLeftOut(w io.Writer, left []fleet.Node) {
-	by := map[string][]string{}
-	var reasons []string
-	for _, n := range left {
-		if by[n.Why] == nil {
-			reasons = append(reasons, n.Why)
-		}
-		by[n.Why] = append(by[n.Why], n.Name)
-	}
-	for _, why := range reasons {
-		names := by[why]
-		said := strings.Join(names[:min(8, len(names))], ", ")
-		if more := len(names) - 8; more > 0 {
-			said += fmt.Sprintf(" and %d more", more)
-		}
-		fmt.Fprintf(w, "Left out: %s: %s\n", plain(said), plain(why))
-	}
-}
-
-// runArgs are the arguments of `tare run` for a node.
-func runArgs(dir, node string, f *notebook.Fleet) []string {
-	study := f.Study
-	if _, err := os.Stat(filepath.Join(dir, fleet.StudyFile)); err == nil {
-		study = filepath.Join(dir, fleet.StudyFile)
-	}
-	return slices.Concat(f.Run, []string{"--out=" + notebook.NodeResults(dir, node), "--", study})
 }
 
 // readFleet reads the fleet of a command's only argument.
@@ -329,6 +57,9 @@ func fleetCancelCommand() *cobra.Command {
 			_, f, err := readFleet(c, args)
 			if err != nil {
 				return err
+			}
+			if f.By != bySlurm {
+				return errors.New("the tasks of this fleet end with its `tare fleet run`: interrupt that with Ctrl-C")
 			}
 			return cancelFleet(c.Context(), fleet.Slurm{}, f)
 		}}
@@ -391,7 +122,7 @@ done, stopped, failed or lost (it ended before it could say why; the last column
 			if err != nil {
 				return err
 			}
-			jobs, err := fleet.Slurm{}.Jobs(c.Context(), f)
+			jobs, err := jobsOf(c.Context(), dir, f)
 			if err != nil {
 				fmt.Fprintf(os.Stderr, "tare: the scheduler does not say which tasks run: %s\n", plain(short(err.Error())))
 				jobs = nil

@@ -3,9 +3,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/lab/remote/remotetest"
 	"tare/notebook"
 )
 
@@ -179,6 +183,7 @@ func TestFleetRefuses(t *testing.T) {
 	h.write("broken/fleet.json", `{"version":1,"id":"tare-1","study":"quick","nodes":["../n1"]}`)
 	h.write("newer/fleet.json", `{"version":2}`)
 	h.write("full/other", "")
+	h.write("bad.txt", "# machines\na b\n")
 	h.write("beside.yaml", strings.Replace(h.must("study", "show", "quick"), "workloads:", "workloads: [./beside] #", 1))
 	t.Setenv("PATH", t.TempDir()) // no scheduler
 	for _, c := range []struct {
@@ -186,7 +191,9 @@ func TestFleetRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{"run"}, "name one study"},
-		{[]string{"run", "quick"}, "--slurm is missing"},
+		{[]string{"run", "quick"}, "--slurm or --hosts"},
+		{[]string{"run", "quick", "--hosts", "nosuch"}, "nosuch: no such file"},
+		{[]string{"run", "quick", "--hosts", "bad.txt"}, `line 2: "a b" is not a machine`},
 		{[]string{"run", "quikc", "--slurm"}, "did you mean quick"},
 		{[]string{"run", "quick", "--slurm", "--max-hosts", "0"}, "--max-hosts 0: must be at least 1"},
 		{[]string{"run", "quick", "--slurm", "--compare", "R"}, "--compare: this flag of tare run is not allowed for a fleet"},
@@ -206,5 +213,71 @@ func TestFleetRefuses(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(h.dir, "F")); err == nil {
 		t.Error("a fleet that could not be submitted left its folder")
+	}
+}
+
+// A machine that shares no folder gets the program by ssh, and its results come back. An interrupt ends its run in order, and the same command
+// continues it. Nothing stays there.
+func TestFleetBySSH(t *testing.T) {
+	h := newHost(t)
+	need(t, has("crun"), "crun")
+	m := remotetest.New(t)
+	h.write("spin.yaml", fmt.Sprintf(`name: spin
+workloads:
+  - {name: spin, image: %s, command: [busybox, sleep, "0.2"]}
+platforms:
+  - platform: bm
+  - {platform: cn, engines: [crun], provisioning: [pinned]}
+instances: [1/512MB]
+design: {rounds: {floor: 8, cap: 8}, trials: 2, warmups: 0, timeout: 1m}
+`, h.image))
+	h.write("hosts.txt", "# one machine\nroot@"+m.Address+" # and nobody else\n\n")
+	args := []string{"fleet", "run", "./spin.yaml", "--hosts", "hosts.txt", "--out", "F"}
+	if said := h.must(append(args, "--plan")...); !strings.Contains(said, "ssh://root@"+m.Address) || !strings.Contains(said, "study.yaml") {
+		t.Errorf("the plan: %s", said)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := h.command(ctx, args...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(h.dir, "F", "logs", m.Address+".txt")
+	for text := ""; !strings.Contains(text, "round 2"); { // the machine gives no other notice
+		if ctx.Err() != nil {
+			t.Fatalf("no second round within five minutes: %s\n%s", said.String(), text)
+		}
+		time.Sleep(20 * time.Millisecond)
+		all, err := os.ReadFile(log)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		text = string(all)
+	}
+	if _, other, status := h.run(args...); status == 0 || !strings.Contains(other, "another tare fleet run works with") {
+		t.Errorf("a second one at the same time: %d: %s", status, other)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait() // it was interrupted
+	if status := cmd.ProcessState.ExitCode(); status != interrupted {
+		t.Fatalf("status %d after an interrupt: %s", status, said.String())
+	}
+	if s := h.status("F")[m.Address]; s.State != "stopped" || s.Runs == 0 {
+		t.Errorf("after an interrupt: %+v", s)
+	}
+	h.must(args...)
+	if s := h.status("F")[m.Address]; s.State != "done" {
+		t.Errorf("at the end: %+v", s)
+	}
+	h.whole(notebook.NodeResults(filepath.Join(h.dir, "F"), m.Address))
+	if left := m.Processes(); len(left) > 0 {
+		t.Errorf("left running there: %q", left)
+	}
+	if left := m.Must("sh", "-c", `ls "$1"`, "ls", m.Lib()+"/tare-fleet"); left != "" {
+		t.Errorf("left there: %s", left)
 	}
 }

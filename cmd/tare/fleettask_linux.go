@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/desk/words"
+	"tare/lab/fleet"
 	"tare/lab/session"
 	"tare/notebook"
 )
@@ -20,7 +22,8 @@ const longestWait = 24 * time.Hour
 
 // fleetTaskCommand is what a node runs: it waits until no other Tare measures on the host, and runs the study.
 func fleetTaskCommand() *cobra.Command {
-	return &cobra.Command{Use: "task FLEET NODE [JOB]", Hidden: true,
+	var tied bool
+	c := &cobra.Command{Use: "task FLEET NODE [JOB]", Hidden: true,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) < 2 || len(args) > 3 {
 				return asUse(errors.New("fleet task: needs a fleet's folder and a node"))
@@ -39,8 +42,36 @@ func fleetTaskCommand() *cobra.Command {
 			if len(args) == 3 {
 				t.job = args[2]
 			}
-			return t.run(c.Context())
+			ctx := c.Context()
+			if tied {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithCancel(ctx)
+				defer cancel()
+				go func() { // until this process ends
+					io.Copy(io.Discard, os.Stdin) // its end is what counts, with or without an error
+					cancel()
+				}()
+			}
+			return t.run(ctx)
 		}}
+	c.Flags().BoolVar(&tied, "tied", false, "stop when the standard input ends")
+	return c
+}
+
+// fleetPackCommand writes a node's folder to the standard output, and fleetUnpackCommand puts it in place.
+func fleetPackCommand() *cobra.Command {
+	return &cobra.Command{Use: "pack FLEET NODE", Hidden: true, Args: cobra.ExactArgs(2), RunE: func(_ *cobra.Command, args []string) error {
+		if err := notebook.CheckNode(args[1]); err != nil {
+			return err
+		}
+		return fleet.Pack(os.Stdout, args[0], args[1])
+	}}
+}
+
+func fleetUnpackCommand() *cobra.Command {
+	return &cobra.Command{Use: "unpack FLEET NODE", Hidden: true, Args: cobra.ExactArgs(2), RunE: func(_ *cobra.Command, args []string) error {
+		return fleet.Unpack(os.Stdin, args[0], args[1])
+	}}
 }
 
 // task is the run of a study on a node.

@@ -103,7 +103,7 @@ func Make(dir string, f *notebook.Fleet, source []byte) error {
 		return err
 	}
 	for _, e := range found {
-		if !slices.Contains([]string{logsFolder, program, taskScript, StudyFile}, e.Name()) && !strings.HasSuffix(e.Name(), durable.PartSuffix) {
+		if !slices.Contains([]string{logsFolder, program, taskScript, StudyFile, "lock"}, e.Name()) && !strings.HasSuffix(e.Name(), durable.PartSuffix) {
 			return fmt.Errorf("%s holds %q, and a fleet needs a new or an empty folder: name another with --out", dir, e.Name())
 		}
 	}
@@ -127,6 +127,17 @@ func Make(dir string, f *notebook.Fleet, source []byte) error {
 
 // StudyFile is the name of the study's file in a fleet's folder.
 const StudyFile = "study.yaml"
+
+// Claim takes the lock of a fleet's folder, for the one process that carries results to it. The lock ends when the file is closed. If another process
+// has it, durable.HeldError is in the chain of the error.
+func Claim(dir string) (*os.File, error) {
+	root, err := durable.OpenFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	f, err := durable.Claim(root, "lock")
+	return f, errors.Join(err, root.Close())
+}
 
 // commandTime bounds each of the scheduler's commands, and mostSaid what it may print, in bytes.
 const (

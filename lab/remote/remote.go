@@ -83,11 +83,11 @@ func (m *Machine) ssh(args ...string) []string {
 
 // session is a command on the machine, through the existing connection and never a new one.
 func (m *Machine) session(ctx context.Context, words ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, "ssh", m.ssh("-o", "ControlMaster=no", "-o", "ProxyCommand=false", "--", m.url, command(words...))...)
+	return exec.CommandContext(ctx, "ssh", m.ssh("-o", "ControlMaster=no", "-o", "ProxyCommand=false", "--", m.url, Command(words...))...)
 }
 
-// command is a command line that the machine's login shell splits into these words.
-func command(words ...string) string {
+// Command is a command line that the machine's login shell splits into these words.
+func Command(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
@@ -124,7 +124,7 @@ func (m *Machine) connect(ctx context.Context) (err error) {
 	}
 	defer said.Close()
 	defer out.Close()
-	cmd := exec.Command("ssh", m.ssh("-M", "--", m.url, command("sh", "-c", keeper, "keeper", arch))...)
+	cmd := exec.Command("ssh", m.ssh("-M", "--", m.url, Command("sh", "-c", keeper, "keeper", arch))...)
 	cmd.Stdin, cmd.Stdout = in, out
 	line := &connection{alive: alive, sent: map[string]bool{}}
 	if line.master, err = engine.StartTied(cmd); err != nil {

@@ -110,7 +110,7 @@ func tools(t *testing.T) string {
 
 func TestWordsOfACommand(t *testing.T) {
 	words := []string{"printf", "%s|", "it's", `a "b" $c \`, "two\nlines"}
-	out, err := exec.CommandContext(t.Context(), "sh", "-c", command(words...)).Output()
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", Command(words...)).Output()
 	if want := strings.Join(words[2:], "|") + "|"; err != nil || string(out) != want {
 		t.Errorf("%q, %v; want %q", out, err, want)
 	}

@@ -92,11 +92,12 @@ func (m *Machine) As(key string) {
 // Serve starts the ssh server, and returns when it listens.
 func (m *Machine) Serve() {
 	m.t.Helper()
-	lib := filepath.Join(m.dir, "lib") // where others see what it keeps, and nobody else's is
+	lib := m.Lib() // where others see what it keeps, and nobody else's is
 	if err := os.MkdirAll(lib, 0o755); err != nil {
 		m.t.Fatal(err)
 	}
-	m.server = exec.Command("ip", "netns", "exec", m.name, "sh", "-c", `mount --bind "$1" /var/lib && exec "$2" -D -e -f "$3"`, "serve", lib, sshd, filepath.Join(m.dir, "sshd_config"))
+	m.server = exec.Command("nsenter", "--net=/run/netns/"+m.name, "unshare", "--mount", "sh", "-c", // with the cgroups, which `ip netns exec` hides
+		`mount --bind "$1" /var/lib && exec "$2" -D -e -f "$3"`, "serve", lib, sshd, filepath.Join(m.dir, "sshd_config"))
 	said, err := m.server.StderrPipe()
 	if err == nil {
 		err = m.server.Start()
@@ -113,6 +114,9 @@ func (m *Machine) Serve() {
 		all.ReadFrom(said)
 	}()
 }
+
+// Lib is where this host sees the machine's /var/lib.
+func (m *Machine) Lib() string { return filepath.Join(m.dir, "lib") }
 
 // Kill kills the ssh server, and all that serves a connection.
 func (m *Machine) Kill() {

@@ -1,0 +1,194 @@
+//go:build linux
+
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tare/lab/proc"
+	"tare/notebook"
+	"tare/notebook/durable"
+)
+
+// Line reaches a node that does not share the fleet's folder.
+type Line interface {
+	// Run runs a program there as root and returns when it has ended. When ctx is done, it ends the call; what runs there notices that its standard
+	// input has ended.
+	Run(ctx context.Context, in io.Reader, out, said io.Writer, args ...string) error
+}
+
+const (
+	remoteFolder = "/var/lib/tare-fleet"
+	answerTime   = time.Minute // for a node to say what it is, or to remove its folder
+	transferTime = 30 * time.Minute
+	stopTime     = 3 * time.Minute // for a run that was told to stop
+	firstFetch   = 20 * time.Second
+	fetchEvery   = 10 * time.Minute // it takes time of the node's CPUs
+)
+
+// There is the fleet's folder on a node that has its own.
+func There(f *notebook.Fleet) string { return path.Join(remoteFolder, f.ID) }
+
+// Carry runs the task of a node over a line: it sends the program and the results so far, lets the task measure, brings the results back meanwhile
+// and at the end, and removes what it sent. When ctx is done, the run there stops in order and its results still come back.
+func Carry(ctx context.Context, line Line, dir string, f *notebook.Fleet, node string) (err error) {
+	c := carrier{line, dir, node, There(f)}
+	if err := c.send(ctx, f); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(Log(dir, node), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	ran := c.measure(ctx, log)
+	// What was measured comes back even after an interrupt.
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), transferTime)
+	defer cancel()
+	if err := c.fetch(bounded); err != nil {
+		return errors.Join(ran, fmt.Errorf("the results are still in %s there: %w", c.there, err))
+	}
+	return errors.Join(ran, c.remove(bounded))
+}
+
+// carrier is a node with its line.
+type carrier struct {
+	line             Line
+	dir, node, there string
+}
+
+// send makes the fleet's folder there.
+func (c carrier) send(ctx context.Context, f *notebook.Fleet) error {
+	said, err := c.ask(ctx, "uname", "-m")
+	if err != nil {
+		return err
+	}
+	if is := strings.TrimSpace(said); is != arch {
+		return fmt.Errorf("its architecture is %s, and this Tare is for %s", is, arch)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, transferTime, fmt.Errorf("the transfer took more than %v", transferTime))
+	defer cancel()
+	if err := c.put(ctx, program, "0755"); err != nil {
+		return err
+	}
+	for _, name := range []string{StudyFile, notebook.FleetFile} {
+		if err := c.put(ctx, name, "0644"); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	// An earlier line may have broken: what is there is as new as what is here, or newer.
+	if _, err := c.ask(ctx, "test", "-d", notebook.NodeDir(c.there, c.node)); err == nil {
+		return c.fetch(ctx)
+	}
+	if _, err := os.Stat(notebook.NodeDir(c.dir, c.node)); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(Pack(w, c.dir, c.node)) }()
+	err = c.call(ctx, r, io.Discard, path.Join(c.there, program), "fleet", "unpack", c.there, c.node)
+	return errors.Join(err, r.Close())
+}
+
+// put sends a file of the fleet's folder. The folder there is only root's.
+func (c carrier) put(ctx context.Context, name, mode string) error {
+	f, err := durable.OpenToRead(filepath.Join(c.dir, name))
+	if err != nil {
+		return err
+	}
+	defer f.Close() // only read: a failing close loses nothing
+	const script = `set -eu; mkdir -p -m 0700 "$1"; cd "$1"; cat >"$2.part"; chmod "$3" "$2.part"; mv "$2.part" "$2"`
+	return c.call(ctx, f, io.Discard, "sh", "-c", script, "sh", c.there, name, mode)
+}
+
+// measure runs the task there, and brings back its results now and then.
+func (c carrier) measure(ctx context.Context, log io.Writer) error {
+	alive, hold, err := os.Pipe() // the task stops when its standard input ends
+	if err != nil {
+		return err
+	}
+	defer alive.Close()
+	defer hold.Close()
+	ended := make(chan error, 1)
+	line, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	go func() {
+		ended <- c.line.Run(line, alive, log, log, path.Join(c.there, program), "fleet", "task", "--tied", c.there, c.node)
+	}()
+	tick := time.NewTimer(firstFetch)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-tick.C:
+			tick.Reset(fetchEvery)
+			bounded, cancel := context.WithTimeout(ctx, transferTime)
+			err := c.fetch(bounded)
+			cancel()
+			if err != nil && ctx.Err() == nil {
+				fmt.Fprintf(log, "tare: the results so far did not come back: %v\n", err)
+			}
+		case <-ctx.Done():
+			hold.Close()
+			select {
+			case err := <-ended:
+				return errors.Join(ctx.Err(), err)
+			case <-time.After(stopTime):
+				return fmt.Errorf("its task has not ended within %v", stopTime)
+			}
+		}
+	}
+}
+
+// fetch brings the node's folder back.
+func (c carrier) fetch(ctx context.Context) error {
+	r, w := io.Pipe()
+	said := &proc.Tail{}
+	go func() {
+		err := c.line.Run(ctx, nil, w, said, path.Join(c.there, program), "fleet", "pack", c.there, c.node)
+		w.CloseWithError(because(err, said))
+	}()
+	return errors.Join(Unpack(r, c.dir, c.node), r.Close())
+}
+
+// remove removes the fleet's folder there.
+func (c carrier) remove(ctx context.Context) error {
+	_, err := c.ask(ctx, "rm", "-rf", c.there)
+	return err
+}
+
+// ask runs a short program there and returns its output.
+func (c carrier) ask(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("no answer within %v", answerTime))
+	defer cancel()
+	var out bytes.Buffer
+	err := c.call(ctx, nil, &out, args...)
+	return out.String(), err
+}
+
+// call runs a program there. Its error has what the program said.
+func (c carrier) call(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
+	said := &proc.Tail{}
+	err := c.line.Run(ctx, in, out, said, args...)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return because(err, said)
+}
+
+// because is an error with what was said about it.
+func because(err error, said *proc.Tail) error {
+	if text := strings.TrimSpace(said.String()); err != nil && text != "" {
+		return errors.New(text)
+	}
+	return err
+}
