@@ -12,7 +12,7 @@ import (
 // 7). It needs no form. On a host of the container's own size there is no platform-size overhead, and what a larger host adds is that overhead.
 type Across struct {
 	Few, Many Point          // the size on the host with the fewest cores, and on the one with the most
-	Times     stats.Quotient // the ratio to bare metal on the host with the most cores over that on the one with the fewest
+	Times     stats.Quotient // the ratio to bare metal at Many over the ratio at Few
 
 	FewHost, ManyHost string           // IDs of the hosts; one host can be made smaller
 	Unlike            []data.HostTrait // in what two hosts differ in addition to their cores

@@ -26,7 +26,7 @@ type sizeWork struct {
 	Said      []sizeSaid  // of what was fitted
 	Cannot    []sizeSaid  // of what was not
 	Across    []acrossRow // sizes on hosts of several core counts
-	Notes     []string    // on them
+	Notes     []string    // how to read Across
 	Suitable  []suitableRow
 	Paper     string // the paper's suitable range; empty where it has none
 }
