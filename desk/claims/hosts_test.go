@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -131,6 +132,28 @@ func TestSeveralHostsOfEachSize(t *testing.T) {
 		if e.Comparison.Over.At.Host < "c" || e.Comparison.Below.At.Host > "b" || !e.Comparison.AcrossHosts() {
 			t.Errorf("%s is compared with %s", e.Comparison.Over.At.Host, e.Comparison.Below.At.Host)
 		}
+	}
+	// Of very many hosts each takes part, once at least.
+	const most = 60
+	w := newWorld()
+	for i := range 2*most + 5 {
+		cores, cost := 16, 1.0
+		if i >= most {
+			cores, cost = 112, 1.2
+		}
+		w.sum.Hosts = append(w.sum.Hosts, host(fmt.Sprint("h", i), cores))
+		w.sum.Folders = append(w.sum.Folders, data.Folder{Host: fmt.Sprint("h", i)})
+		w.add(i, "ffmpeg segments=1 bm 4xlarge", 5)
+		w.add(i, "ffmpeg segments=1 cn docker vanilla 4xlarge", 5*cost)
+		w.add(i, "ffmpeg segments=1 cn docker pinned 4xlarge", 5*cost)
+	}
+	many := Find(t, Judge(w.measure(5, 0.001, 1), ofPinning()), "chr-a")
+	seen := map[string]bool{}
+	for _, e := range many.Evidence {
+		seen[e.Comparison.Over.At.Host], seen[e.Comparison.Below.At.Host] = true, true
+	}
+	if many.Answer != Holds || len(many.Evidence) != 2*(most+5) || len(seen) != 2*most+5 {
+		t.Errorf("%s, %d comparisons of %d hosts: %s", many.Answer, len(many.Evidence), len(seen), Why(many))
 	}
 	if v := build(1.05, 1, 1.3, 1.05); v.Answer != DoesNotHold {
 		t.Errorf("%s: %s", v.Answer, Why(v))

@@ -447,13 +447,26 @@ func (j *judge) trend(of, to Selector, what data.Quantity, t *Trend) *node {
 	return t.Sizes.over(parts)
 }
 
+// mostPairs is how many comparisons of hosts with hosts a step of a trend has. Where there would be more, each host is compared with one other, so
+// that thousands of hosts can be read.
+const mostPairs = 100
+
 // steps are the comparisons that a trend along a line makes.
 func (j *judge) steps(line []pair, by By, what data.Quantity, t *Trend) *node {
 	steps := &node{kind: every}
 	add := func(later, earlier []pair, bounds Region) {
-		for _, l := range later {
-			for _, e := range earlier {
-				steps.kids = append(steps.kids, j.compare(terms{by: by, what: what, over: l, below: e}, bounds))
+		compare := func(l, e int) {
+			steps.kids = append(steps.kids, j.compare(terms{by: by, what: what, over: later[l], below: earlier[e]}, bounds))
+		}
+		if len(later)*len(earlier) > mostPairs {
+			for i := range max(len(later), len(earlier)) {
+				compare(i%len(later), i%len(earlier))
+			}
+			return
+		}
+		for l := range later {
+			for e := range earlier {
+				compare(l, e)
 			}
 		}
 	}

