@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"tare/desk/data"
+	"tare/desk/model"
 	"tare/desk/words"
+	"tare/notebook"
 )
 
 // changes is a dot and a whisker for each treatment: its change against the baseline. It is in per cent, or where some of it is large a ratio.
@@ -31,6 +33,9 @@ func changes(p *Panel, stem string) *Figure {
 		f.Caption = words.DoubtfulIsMarked
 	}
 	f.say(p.about)
+	if p.axis == notebook.FactorHostCores.Name {
+		f.say(words.Separated(model.AcrossHosts(p.summary, p.Rows), p.named))
+	}
 	f.Alt = InWords("Marks with intervals. ", marks)
 	if d := words.Direction(p.Rows[0].Metric); d != "" {
 		axis += ", " + d

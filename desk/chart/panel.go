@@ -280,16 +280,14 @@ func (p *Panel) arrange(s *data.Summary) {
 			return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1]), cmp.Compare(words.On(p.axis, a), words.On(p.axis, b)))
 		})
 	}
-	hosts := map[string]bool{}
 	for _, r := range p.Rows {
 		place := words.On(p.axis, r)
 		if p.axis == notebook.ByWorkload {
 			place = words.Among(r, p.Rows)
 		}
 		p.Places = append(p.Places, place)
-		hosts[r.HostID] = true
 	}
-	p.about = words.Along(p.axis, len(hosts))
+	p.about = words.Along(p.axis, s, p.Rows)
 }
 
 // orderOn orders rows on an axis, by the first number and then by the second.

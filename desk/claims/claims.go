@@ -116,7 +116,11 @@ type Comparison struct {
 	Below  *Term          // nil: the comparison is of Over only
 	Whole  *data.Quantity // what Below is of; nil: of What, too
 	Failed []Failed
+	Unlike []data.HostTrait // if Over and Below are of two hosts: in what these differ in addition to their cores
 }
+
+// AcrossHosts says whether a term on one host is compared with one on another.
+func (c Comparison) AcrossHosts() bool { return c.Below != nil && c.Below.At.Host != c.Over.At.Host }
 
 // Failed is a treatment of a comparison with failed trials.
 type Failed struct {
@@ -189,11 +193,25 @@ type (
 	NotStudied struct{ Of Selector }
 	// NotTogether: no study has these on one host, at one size and otherwise alike.
 	NotTogether struct{ Of []Selector }
-	// NeedsTwo: a trend needs two places on its axis; Here is the one that there is.
+	// NeedsTwo: a trend needs two places on its axis; Here is the one that there is. Over hosts, Cores are those of the treatment, and CPU is the
+	// model of the host that there is.
 	NeedsTwo struct {
-		Of   Selector
-		Over string
-		Here string
+		Of    Selector
+		Over  string
+		Here  string
+		Cores float64
+		CPU   string
+	}
+	// UnlikeHosts: hosts have different core counts, but also different CPU models or (Images) ran different images.
+	UnlikeHosts struct {
+		Of     Selector
+		Hosts  []UnlikeHost
+		Images bool
+	}
+	// UnlikeHost is one of them.
+	UnlikeHost struct {
+		Cores int
+		CPU   string
 	}
 	// NoValue: the treatment has no value of what is compared.
 	NoValue struct {
@@ -220,6 +238,7 @@ func (NeedsSize) Doubt()          {}
 func (NotStudied) Doubt()         {}
 func (NotTogether) Doubt()        {}
 func (NeedsTwo) Doubt()           {}
+func (UnlikeHosts) Doubt()        {}
 func (NoValue) Doubt()            {}
 func (LowerBound) Doubt()         {}
 func (Unrecorded) Doubt()         {}

@@ -427,48 +427,19 @@ func (j *judge) trend(of, to Selector, what data.Quantity, t *Trend) *node {
 	} else {
 		pairs, about = j.pairs(of, to), append(about, of.over(to))
 	}
-	lines := j.lines(pairs, t.Over, false)
+	lines := j.lines(pairs, t.Over, oneHost)
 	if t.Over == OverHostCores && lines == nil {
-		lines = j.lines(pairs, t.Over, true)
+		lines = j.lines(pairs, t.Over, j.alike)
 	}
 	if lines == nil {
 		if len(pairs) == 0 {
 			return j.nothing(what, about...)
 		}
-		here := pairs[0].x.Treatment.Instance.Name
-		if t.Over != OverInstance {
-			at, _ := position(t.Over, pairs[0].x)
-			here = strconv.FormatFloat(at, 'g', -1, 64)
-		}
-		return missing(lacks(NeedsTwo{j.known(of), t.Over, here}))
+		return missing(lacks(j.noTrend(pairs, j.known(of), t.Over)))
 	}
 	var parts []sized
 	for _, line := range lines {
-		steps := &node{kind: every}
-		add := func(later, earlier pair, bounds Region) {
-			steps.kids = append(steps.kids, j.compare(terms{by: by, what: what, over: later, below: earlier}, bounds))
-		}
-		end := len(line) - 1
-		for i := range line[:end] {
-			switch {
-			case t.Constant > 0: // no two of them differ by more
-				for _, p := range line[i+1:] {
-					add(p, line[i], equal(t.Constant))
-				}
-			case end == 1: // the one step is the whole way
-			case t.Falls > 0:
-				add(line[i+1], line[i], noRise(t.Falls))
-			default:
-				add(line[i+1], line[i], noFall(t.Rises))
-			}
-		}
-		switch {
-		case t.Falls > 0:
-			add(line[end], line[0], lower(t.Falls))
-		case t.Rises > 0:
-			add(line[end], line[0], higher(t.Rises))
-		}
-		parts = append(parts, sized{line[0].x, steps})
+		parts = append(parts, sized{line[0].x, j.steps(line, by, what, t)})
 	}
 	if t.Over == OverInstance {
 		return Each.over(parts)
@@ -476,9 +447,108 @@ func (j *judge) trend(of, to Selector, what data.Quantity, t *Trend) *node {
 	return t.Sizes.over(parts)
 }
 
-// lines groups pairs that differ only in their place on the axis, and sorts them by it. Those with
-// fewer than two places are not lines. Different hosts make different lines, or with acrossHosts only their models of CPU.
-func (j *judge) lines(pairs []pair, over string, acrossHosts bool) [][]pair {
+// mostPairs is how many comparisons of hosts with hosts a step of a trend has. Where there would be more, each host is compared with one other, so
+// that thousands of hosts can be read.
+const mostPairs = 100
+
+// steps are the comparisons that a trend along a line makes.
+func (j *judge) steps(line []pair, by By, what data.Quantity, t *Trend) *node {
+	steps := &node{kind: every}
+	add := func(later, earlier []pair, bounds Region) {
+		compare := func(l, e int) {
+			steps.kids = append(steps.kids, j.compare(terms{by: by, what: what, over: later[l], below: earlier[e]}, bounds))
+		}
+		if len(later)*len(earlier) > mostPairs {
+			for i := range max(len(later), len(earlier)) {
+				compare(i%len(later), i%len(earlier))
+			}
+			return
+		}
+		for l := range later {
+			for e := range earlier {
+				compare(l, e)
+			}
+		}
+	}
+	places := atEachPlace(line, t.Over)
+	end := len(places) - 1
+	for i := range places[:end] {
+		switch {
+		case t.Constant > 0: // no two of them differ by more
+			for _, p := range places[i+1:] {
+				add(p, places[i], equal(t.Constant))
+			}
+		case end == 1: // the one step is the whole way
+		case t.Falls > 0:
+			add(places[i+1], places[i], noRise(t.Falls))
+		default:
+			add(places[i+1], places[i], noFall(t.Rises))
+		}
+	}
+	switch {
+	case t.Falls > 0:
+		add(places[end], places[0], lower(t.Falls))
+	case t.Rises > 0:
+		add(places[end], places[0], higher(t.Rises))
+	}
+	return steps
+}
+
+// atEachPlace divides a line by the places on its axis. Several hosts may have the same number of cores: they are not compared with each other.
+// Elsewhere each pair has a place of its own, because sizes may differ in their memory only.
+func atEachPlace(line []pair, over string) (places [][]pair) {
+	for i, p := range line {
+		if over == OverHostCores && i > 0 && p.x.HostCores == line[i-1].x.HostCores {
+			places[len(places)-1] = append(places[len(places)-1], p)
+			continue
+		}
+		places = append(places, []pair{p})
+	}
+	return places
+}
+
+// noTrend says why pairs of one or several hosts make no line.
+func (j *judge) noTrend(pairs []pair, of Selector, over string) data.Doubt {
+	x := pairs[0].x
+	if over == OverInstance {
+		return NeedsTwo{Of: of, Over: over, Here: x.Treatment.Instance.Name}
+	}
+	at, _ := position(over, x)
+	d := NeedsTwo{Of: of, Over: over, Here: strconv.FormatFloat(at, 'g', -1, 64)}
+	if over != OverHostCores {
+		return d
+	}
+	d.Cores, d.CPU = x.Treatment.Instance.Cores, j.sum.HostOf(x.HostID).CPUModel
+	for _, anyCPU := range []bool{false, true} {
+		lines := j.lines(pairs, over, func(id *data.Identity) {
+			id.Digest, id.Input = "", ""
+			if j.alike(id); anyCPU {
+				id.HostID = ""
+			}
+		})
+		if lines == nil {
+			continue
+		}
+		u := UnlikeHosts{Of: of, Images: !anyCPU}
+		for _, p := range lines[0] {
+			u.Hosts = add(u.Hosts, UnlikeHost{p.x.HostCores, j.sum.HostOf(p.x.HostID).CPUModel})
+		}
+		return u
+	}
+	return d
+}
+
+// oneHost leaves lines to one host each.
+func oneHost(*data.Identity) {}
+
+// alike lets a line go over hosts with one model of CPU.
+func (j *judge) alike(id *data.Identity) {
+	id.HostID = cmp.Or(j.sum.HostOf(id.HostID).CPUModel, id.HostID)
+}
+
+// lines groups pairs that differ only in their place on the axis, and sorts them by it. Those with fewer than two places are not lines. The
+// function widen removes from an identity what may differ within a line.
+func (j *judge) lines(pairs []pair, over string, widen func(*data.Identity)) [][]pair {
 	key := func(r *data.Row) data.Identity {
 		t := r.Treatment.Without(over)
 		id := data.Identity{
@@ -489,9 +559,7 @@ func (j *judge) lines(pairs []pair, over string, acrossHosts bool) [][]pair {
 		case OverInstance:
 		case OverHostCores:
 			id.HostCores = 0
-			if acrossHosts {
-				id.HostID = j.model(r.HostID)
-			}
+			widen(&id)
 		default:
 			id.Digest, id.Input = "", "" // the parameter may decide how the image is made
 		}
@@ -525,11 +593,6 @@ func (j *judge) lines(pairs []pair, over string, acrossHosts bool) [][]pair {
 		}
 	}
 	return all
-}
-
-// model is what makes two hosts alike: homogeneous hosts have the same CPU.
-func (j *judge) model(host string) string {
-	return cmp.Or(j.sum.HostOf(host).CPUModel, host)
 }
 
 // compare makes the comparison, or says why it must not be made.
@@ -573,11 +636,19 @@ func (j *judge) compare(t terms, bounds Region) *node {
 			c.said.Failed = append(c.said.Failed, Failed{r.Treatment, r.Failed, r.Trials})
 		}
 	}
+	if c.acrossHosts() {
+		c.said.Unlike = j.sum.Unlike([]string{t.below.x.HostID, t.over.x.HostID})
+	}
 	c.doubt = j.sum.Doubt(t.over.x)
 	if t.below.x != nil {
 		c.doubt *= j.sum.Doubt(t.below.x)
 	}
 	return &node{kind: leaf, cmp: c}
+}
+
+// acrossHosts says whether a ratio on one host is compared with one on another.
+func (c *comparison) acrossHosts() bool {
+	return c.below.x != nil && c.below.x.HostID != c.over.x.HostID
 }
 
 func (c *comparison) rows() (all []*data.Row) {
@@ -628,8 +699,8 @@ func (c *comparison) estimate(j *judge, alpha float64) stats.Quotient {
 
 // quotient works it out. Differences are made within each round, and a difference over another is a ratio of two such
 // (Fieller, as all ratios). A ratio over a ratio has the interval that two intervals at alpha/2 leave: that is right
-// however they depend on each other, and needs no more than [data.Summary.Ratio]. A row that stands on both sides is
-// cancelled first.
+// however they depend on each other, and needs no more than [data.Summary.Ratio]. Ratios on two hosts are independent, so their interval is
+// [data.Summary.Relative]. A row that stands on both sides is cancelled first.
 func (c *comparison) quotient(j *judge, alpha float64) stats.Quotient {
 	s := j.sum
 	of := func(r *data.Row) *data.Row { return j.of(r, c.what).row }
@@ -653,6 +724,8 @@ func (c *comparison) quotient(j *judge, alpha float64) stats.Quotient {
 		return s.Ratio(of(a.x), of(b.x), alpha)
 	case a.x == b.x:
 		return s.Ratio(of(b.y), of(a.y), alpha)
+	case c.acrossHosts():
+		return s.Relative(of(a.x), of(a.y), of(b.x), of(b.y), alpha)
 	}
 	p, q := s.Ratio(of(a.x), of(a.y), alpha/2), s.Ratio(of(b.x), of(b.y), alpha/2)
 	out := stats.Quotient{Value: p.Value / q.Value, Low: math.Inf(-1), High: math.Inf(1), N: min(p.N, q.N)}

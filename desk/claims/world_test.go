@@ -166,6 +166,7 @@ func paperWorld() *world {
 		put("ffmpeg segments=30", names[i], 80/size(names[i]).Cores, byPlatform{1.1 * r[0], 1.05 * r[1]})
 	}
 	put("ffmpeg segments=1 host=16", "4xlarge", 5, byPlatform{1, 1})
+	put("ffmpeg segments=1 host=16", "large", 40, byPlatform{1.05, 1})
 	for i, n := range names {
 		vm := []float64{1.3, 1.2, 1.02, 1.02, 1.02, 1.02}[i]
 		for _, program := range []string{"mpi-search", "mpi-prime"} {

@@ -15,6 +15,18 @@ func (s *Summary) Ratio(x, y *Row, alpha float64) stats.Quotient {
 	return stats.Ratio(xs, ys, s.ruled(x, y, both, alpha))
 }
 
+// Relative is the ratio of x to xBase over the ratio of y to yBase with its interval, for rows that were measured independently of each other: on two
+// hosts, or next to bare metal of their own. Alpha is as in Ratio.
+func (s *Summary) Relative(x, xBase, y, yBase *Row, alpha float64) stats.Quotient {
+	pairs := func(x, y *Row) (p stats.Pairs, both []Block) {
+		p.X, p.Y, both = Paired(x, y)
+		return p, both
+	}
+	over, rounds := pairs(x, xBase)
+	below, others := pairs(y, yBase)
+	return stats.Relative(over, below, s.sure(folders(append(rounds, others...)), alpha))
+}
+
 // Paired gives the values of two rows in the rounds that both have. Where one of them is bare metal and the other is not, a round of bare
 // metal has the trials of its A/A control too (stats.Pooled): they were made for the check, and tell as much of bare metal. The control
 // itself is paired only with bare metal, and so is bare metal of another size.

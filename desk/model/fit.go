@@ -57,6 +57,7 @@ func (v *Overhead) fit(s *data.Summary, rows []*data.Row) {
 		v.Paper = &r
 	}
 	v.gather(s, rows)
+	v.Across = v.across(s)
 	v.Measured = v.byRows(s)
 	if v.Cannot = v.tooFew(); v.Cannot != nil {
 		return

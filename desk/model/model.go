@@ -45,6 +45,7 @@ type Overhead struct {
 	Cannot data.Doubt // why PTO and PSO cannot be separated; nil: they were fitted
 
 	Points  []Point      // rows that count, by CHR
+	Across  []Across     // each size on hosts of several core counts; empty: none was measured on two
 	Skipped []data.Doubt // why each of its other rows does not
 
 	// Separated says that hosts of several core counts told κ and δ apart. Else Fixed is unknown and PerCPU speaks for

@@ -263,6 +263,8 @@ func pages(t *testing.T) map[string]string {
 	fewer.apps, fewer.figures = applications[3:], pinningFigures[3:4]
 	files := map[string]string{"why": accountsPage(t, explainedSample())[0]}
 	files["comparison"], _ = compared(t)
+	few, many := figure7Hosts()
+	files["hosts"] = samplePage(t, readFolders(t, few, many))
 	for name, s := range map[string]*data.Summary{
 		"one": sample("large"), "three": sample("large", "xlarge", "2xlarge"), "cluster": cluster(), "trouble": troubled(), "hostile": hostile(),
 		"small": readPinning(t, small()), "networks": readPinning(t, networks()), "sizes": readPinning(t, fewer, chr(16), chr(112, 56, 0)), "ladder": readLadder(t, false),

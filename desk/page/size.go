@@ -23,8 +23,10 @@ type sizeWork struct {
 	Separated bool   // some fit has separated κ and δ
 	At        string // where PSO is, of the first fit
 	Fits      []sizeFit
-	Said      []sizeSaid // of what was fitted
-	Cannot    []sizeSaid // of what was not
+	Said      []sizeSaid  // of what was fitted
+	Cannot    []sizeSaid  // of what was not
+	Across    []acrossRow // sizes on hosts of several core counts
+	Notes     []string    // how to read Across
 	Suitable  []suitableRow
 	Paper     string // the paper's suitable range; empty where it has none
 }
@@ -43,6 +45,9 @@ type sizeSaid struct {
 	Names []string
 	Text  []string
 }
+
+// acrossRow is a size on the host with the fewest cores and on the one with the most.
+type acrossRow struct{ Name, Few, FewRatio, Many, ManyRatio, Times, Shows string }
 
 type suitableRow struct{ Name, Measured, Fitted string }
 
@@ -95,6 +100,7 @@ func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 	} else {
 		*list = append(*list, sizeSaid{[]string{name}, text})
 	}
+	w.across(v, s, name)
 	if v.Paper != nil {
 		w.Paper = fmt.Sprintf("%g to %g", v.Paper.Low, v.Paper.High)
 	}
@@ -132,6 +138,27 @@ func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 		f.Sizes = append(f.Sizes, row)
 	}
 	w.Fits = append(w.Fits, f)
+}
+
+// across adds a platform's sizes on hosts of several core counts.
+func (w *sizeWork) across(v *model.Overhead, s *data.Summary, name string) {
+	sizes := data.Distinct(v.Points, func(p model.Point) float64 { return p.Cores })
+	ratio := func(p model.Point) string { return words.Interval(p.Ratio, p.Low, p.High) }
+	for _, a := range v.Across {
+		row := acrossRow{
+			Name: name, Few: words.OnHost(s, a.Few, a.FewHost), FewRatio: ratio(a.Few), Many: words.OnHost(s, a.Many, a.ManyHost), ManyRatio: ratio(a.Many),
+			Times: words.Interval(a.Times.Value, a.Times.Low, a.Times.High), Shows: words.AcrossShows(a),
+		}
+		if len(sizes) > 1 {
+			row.Name += ", " + words.Count(int(a.Few.Cores), "core")
+		}
+		w.Across = append(w.Across, row)
+	}
+	for _, n := range words.AcrossNotes(v.Across) {
+		if !slices.Contains(w.Notes, n) {
+			w.Notes = append(w.Notes, n)
+		}
+	}
 }
 
 func suitable(v model.Suitable) string {

@@ -329,6 +329,33 @@ var scenes = []scene{
 	}},
 }
 
+// checkHosts compares the JSON of several hosts with their rows.
+func checkHosts(t *testing.T, s *data.Summary, text []byte) {
+	t.Helper()
+	var got struct {
+		Headline []string
+		Rows     []struct {
+			Treatment, Host, Baseline string
+			Mean, Ratio               float64
+			Rounds                    int
+		}
+	}
+	if err := json.Unmarshal(text, &got); err != nil || len(got.Rows) != len(s.Rows) || len(got.Headline) != len(s.Hosts) {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	for i, r := range got.Rows {
+		want := s.Rows[i]
+		if r.Treatment != want.Treatment.ID || r.Host != want.Host || r.Baseline != want.Baseline || r.Mean != want.Mean || r.Ratio != want.Ratio || r.Rounds != want.Rounds {
+			t.Errorf("row %d: %+v, want %+v", i, r, want)
+		}
+	}
+	for i, h := range s.Hosts {
+		if !strings.Contains(got.Headline[i], " on "+h.Name+" is ") {
+			t.Errorf("%q does not name %s", got.Headline[i], h.Name)
+		}
+	}
+}
+
 func TestGolden(t *testing.T) {
 	for _, c := range scenes {
 		t.Run(c.name, func(t *testing.T) {
@@ -341,8 +368,11 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden.Check(t, c.name+".txt", text.Bytes())
-			if slices.Contains([]string{"hosts", "service"}, c.name) { // the samples of cmd/tare have the JSON of whole folders
+			switch c.name { // the samples of cmd/tare have the JSON of whole folders
+			case "service":
 				golden.Check(t, c.name+".json", rows.Bytes())
+			case "hosts":
+				checkHosts(t, s, rows.Bytes())
 			}
 		})
 	}

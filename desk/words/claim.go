@@ -91,7 +91,22 @@ func Verdict(v *claims.Verdict) string {
 	if e.Emulated {
 		s += "; " + underEmulation
 	}
+	if hosts := twoHosts(e.Comparison); hosts != "" {
+		s += "; " + hosts
+	}
 	return s
+}
+
+// twoHosts says of a comparison across hosts what else may explain its result; empty where it is not across hosts.
+func twoHosts(c claims.Comparison) string {
+	if !c.AcrossHosts() {
+		return ""
+	}
+	said := "compares two machines, which may also differ in sockets, caches and memory"
+	if len(c.Unlike) > 0 {
+		said += ", and do differ in " + Traits(c.Unlike)
+	}
+	return said
 }
 
 // underEmulation says why an emulated VM decides a claim.
@@ -135,7 +150,8 @@ func shares(v *claims.Verdict) string {
 	}
 }
 
-// Beside is what a verdict's number does not say: that its CHR is not the paper's, that trials failed, or why no number of rounds is known.
+// Beside is what a verdict's number does not say: that its CHR is not the paper's, that it compares two hosts, that trials failed, or why no number of
+// rounds is known.
 func Beside(v *claims.Verdict) (all []string) {
 	if v.Deciding < 0 {
 		return nil
@@ -145,6 +161,9 @@ func Beside(v *claims.Verdict) (all []string) {
 	}
 	if v.Evidence[v.Deciding].Emulated {
 		all = append(all, underEmulation)
+	}
+	if hosts := twoHosts(v.Evidence[v.Deciding].Comparison); hosts != "" {
+		all = append(all, hosts)
 	}
 	for _, f := range v.Evidence[v.Deciding].Comparison.Failed {
 		all = append(all, fmt.Sprintf("%d of %s of %s failed and do not count", f.Failed, Count(f.Trials, "trial"), Claimed(f.Treatment)))

@@ -33,7 +33,7 @@ var allDoubts = []data.Doubt{
 	advise.SeveralCPUSets{}, advise.Extrapolated{}, advise.Ambiguous{}, advise.NoPrice{}, advise.TooManyInstances{}, advise.StricterObjective{}, advise.UnknownPrice{}, advise.RatioOnly{}, advise.UnknownRate{},
 	predict.Untraced{}, predict.Uncounted{}, predict.TooFewProbes{}, predict.TooFewWorks{}, predict.TooWide{}, predict.Unlike{}, predict.OtherKernel{}, predict.OtherSize{}, predict.NotFitted{}, predict.Included{}, predict.IgnoredFlushes{},
 	claims.OnlyEmulated{}, claims.Unmeasured{}, claims.EveryTrialFailed{}, claims.WithinUnsteadiness{}, claims.Unsteady{}, claims.NeedsHostCores{}, claims.NeedsCHR{},
-	claims.PaperLeavesOut{}, claims.NeedsSize{}, claims.NotStudied{}, claims.NotTogether{}, claims.NeedsTwo{}, claims.NoCommonRound{}, claims.NoValue{}, claims.LowerBound{}, claims.Unrecorded{},
+	claims.PaperLeavesOut{}, claims.NeedsSize{}, claims.NotStudied{}, claims.NotTogether{}, claims.NeedsTwo{}, claims.UnlikeHosts{}, claims.NoCommonRound{}, claims.NoValue{}, claims.LowerBound{}, claims.Unrecorded{},
 	data.Extended{}, data.Unseen{}, data.SeldomHeld{}, compare.Differs{}, compare.DesignDiffers{}, data.NotTraced{}, data.TracerSilent{}, data.HostsNetwork{}, data.NoSuchMetric{}, data.UsageUnknown{}, data.NeverTogether{},
 }
 

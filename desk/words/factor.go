@@ -66,21 +66,57 @@ func On(axis string, r *data.Row) string {
 	return "usual " + Factor(axis)
 }
 
-// Along explains the places on an axis; empty if they explain themselves. hosts is the number of hosts on which the rows were measured.
-func Along(axis string, hosts int) string {
+// Along explains the places of rows on an axis; empty if they explain themselves.
+func Along(axis string, s *data.Summary, rows []*data.Row) string {
 	switch axis {
 	case notebook.FactorHostCores.Name:
-		said := "Along the axis: how many CPUs the host had online, and CHR, the instance’s cores over them."
-		if hosts > 1 {
-			said += " The hosts are several machines: compare their times only where the machines are alike; each ratio is to its own bare metal."
-		}
-		return said
+		return alongHosts(s, rows)
 	case notebook.FactorNetwork.Name:
 		return "Along the axis: how the guest is connected."
 	case notebook.FactorNeighbours.Name:
 		return "Along the axis: the busy guests beside the measured one; N/core means N guests, this one included, on each of the host’s CPUs."
 	}
 	return ""
+}
+
+// alongHosts explains an axis of hosts with different numbers of CPUs, and what else differs between them.
+func alongHosts(s *data.Summary, rows []*data.Row) string {
+	said := "Along the axis: how many CPUs the host had online, and CHR, the instance’s cores over them."
+	if places := data.Distinct(rows, func(r *data.Row) int { return r.HostCores }); len(places) == 1 {
+		said += " There is only one place. For a comparison, read this folder together with the folder of a host with another number of CPUs: tare report DIR… --pool."
+	}
+	hosts := data.Distinct(rows, func(r *data.Row) string { return r.HostID })
+	if len(hosts) < 2 {
+		return said
+	}
+	said += " The hosts are several machines: compare their times only where the machines are alike; each ratio is to its own bare metal."
+	if unlike := s.Unlike(hosts); len(unlike) > 0 {
+		said += " The machines differ in their " + Traits(unlike) + "."
+	}
+	return said
+}
+
+// moreThanCores says what a machine with more CPUs may have more of. No comparison of machines separates it from CHR.
+const moreThanCores = "A machine with more CPUs may also have more sockets, caches and memory, and no comparison of machines can tell these from the number of CPUs."
+
+// Traits names what hosts differ in: "CPU model and kernel".
+func Traits(all []data.HostTrait) string {
+	var names []string
+	for _, t := range all {
+		switch t.Kind {
+		case data.TraitCPU:
+			names = append(names, "CPU model")
+		case data.TraitSetting:
+			names = append(names, "setting “"+settingNames[t.Of]+"”")
+		case data.TraitMitigations:
+			names = append(names, settingNames["mitigations"])
+		case data.TraitVersion:
+			names = append(names, "version of "+Plain(t.Of))
+		default:
+			names = append(names, string(t.Kind))
+		}
+	}
+	return List(names)
 }
 
 // before puts a word before a text, unless the text is empty.

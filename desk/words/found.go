@@ -349,7 +349,11 @@ func unsaid(s *data.Summary) ResultBlock {
 		if n := len(works) - len(named); n > 0 {
 			named = append(named, Count(n, "more workload"))
 		}
-		add("Only "+List(named)+" "+agree(named)+" measured, on this host. Other work may cost more or less.", "")
+		on := "this host"
+		if len(s.Hosts) > 1 {
+			on = "these hosts"
+		}
+		add("Only "+List(named)+" "+agree(named)+" measured, on "+on+". Other work may cost more or less.", "")
 	}
 	for _, d := range s.Doubts {
 		switch d := d.(type) {

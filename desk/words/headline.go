@@ -163,6 +163,14 @@ func (p *spot) host() string {
 	return "this host"
 }
 
+// onHost names the place's host where there are several: " on host-16".
+func (p *spot) onHost() string {
+	if len(p.s.Hosts) > 1 {
+		return " on " + p.host()
+	}
+	return ""
+}
+
 // against names the reference where that is not bare metal of the same size.
 func (p *spot) against() string {
 	if len(p.s.Baseline) == 0 {
@@ -455,7 +463,7 @@ func (p *spot) each() (found, open []string) {
 			}
 		}
 		if said != nil {
-			found = append(found, p.compared(p.work+leading(f[0])+p.subject(f[0])+" "+strings.Join(said, ", and ")+p.caveat(f)+"."))
+			found = append(found, p.compared(p.work+leading(f[0])+p.subject(f[0])+p.onHost()+" "+strings.Join(said, ", and ")+p.caveat(f)+"."))
 		}
 		if small != nil {
 			within = append(within, Capital(p.subject(f[0]))+" "+boundVerb(f[0], false)+p.work+" "+strings.Join(small, ", and ")+p.place()+".")
@@ -465,7 +473,7 @@ func (p *spot) each() (found, open []string) {
 		}
 	}
 	if cannotTell != nil {
-		open = append(open, p.compared("this run cannot tell for "+p.work+": "+strings.Join(cannotTell, "; ")+".")+p.settles(unsettled))
+		open = append(open, p.compared("this run cannot tell for "+p.work+p.onHost()+": "+strings.Join(cannotTell, "; ")+".")+p.settles(unsettled))
 	}
 	return append(found, within...), open
 }

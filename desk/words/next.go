@@ -191,7 +191,11 @@ func next(s *data.Summary) ResultBlock {
 		add("Why it is slower", "tare explain "+Shell(dirs(s)...), "")
 	}
 	read := append(dirs(s), toReference(s)...)
-	add("Full report", "tare report "+Shell(read...), "")
+	report := slices.Clone(read)
+	if len(s.Folders) == 2 && s.Folders[0].Study.Name == s.Folders[1].Study.Name { // without it, the command writes what changed from one to the other
+		report = append(report, "--pool")
+	}
+	add("Full report", "tare report "+Shell(report...), "")
 	add("All details", "tare summary "+Shell(append(read, "--verbose")...), "")
 	return b
 }

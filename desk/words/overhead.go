@@ -2,7 +2,10 @@ package words
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
+	"tare/desk/data"
 	"tare/desk/model"
 )
 
@@ -39,6 +42,80 @@ func Overhead(v *model.Overhead) (all []string) {
 		say("The paper's range: %g to %g.", v.Paper.Low, v.Paper.High)
 	}
 	return all
+}
+
+// AcrossShows says what a size's change from a small host to a large one shows.
+func AcrossShows(a model.Across) string {
+	switch q := a.Times; {
+	case !q.HasInterval():
+		return "no interval: needs more rounds"
+	case q.Low > 1 && slices.ContainsFunc(a.Unlike, func(t data.HostTrait) bool { return t.Kind == data.TraitCPU }):
+		return "platform-size overhead, or the effect of another CPU model"
+	case q.Low > 1:
+		return "platform-size overhead"
+	case q.High < 1:
+		return "less overhead on the larger host, contrary to the paper"
+	}
+	return "no platform-size overhead shown"
+}
+
+// AcrossNotes say how to read comparisons across hosts, each once.
+func AcrossNotes(all []model.Across) []string {
+	var notes []string
+	for _, a := range all {
+		note := "On a host as large as the container there is no platform-size overhead: the ratio is the platform-type overhead."
+		if !a.Whole() {
+			note = "The smaller host is larger than the container: the ratio there contains some platform-size overhead."
+		}
+		notes = append(notes, note)
+	}
+	for _, a := range all {
+		if len(a.Unlike) > 0 {
+			notes = append(notes, "The machines differ in their "+Traits(a.Unlike)+".")
+		}
+	}
+	if slices.ContainsFunc(all, func(a model.Across) bool { return a.FewHost != a.ManyHost }) {
+		notes = append(notes, moreThanCores)
+	}
+	return data.Distinct(notes, func(n string) string { return n })
+}
+
+// OnHost names a size's place by its host's CPUs, and by its machine if there are several: "112 CPUs of host-112 (CHR 0.14)".
+func OnHost(s *data.Summary, p model.Point, id string) string {
+	name := Count(p.HostCores, "CPU")
+	if len(s.Hosts) > 1 {
+		name += " of " + Plain(s.HostOf(id).Name)
+	}
+	return name + " (CHR " + CHR(p.CHR) + ")"
+}
+
+// Separated says in a figure's caption how the ratios of environments change from the smallest host to the largest. Where that is not the same
+// two hosts for all, it is empty.
+func Separated(all []*model.Overhead, networks bool) string {
+	var parts []string
+	var from, to int
+	for _, v := range all {
+		if len(v.Across) != 1 || from != 0 && (v.Across[0].Few.HostCores != from || v.Across[0].Many.HostCores != to) {
+			return ""
+		}
+		a := v.Across[0]
+		from, to = a.Few.HostCores, a.Many.HostCores
+		parts = append(parts, Environment(v.Group.Treatment, networks)+": "+Interval(a.Times.Value, a.Times.Low, a.Times.High))
+	}
+	if parts == nil {
+		return ""
+	}
+	said := fmt.Sprintf("The ratio to bare metal on %d CPUs over that on %d CPUs: %s.", to, from, strings.Join(parts, "; "))
+	first := all[0].Across[0]
+	if first.Whole() {
+		said += " What exceeds 1 is the platform-size overhead, which the paper attributes to CHR. The change on the smaller host is the platform-type overhead."
+	} else {
+		said += " What exceeds 1 is platform-size overhead, which the paper attributes to CHR."
+	}
+	if first.FewHost != first.ManyHost {
+		said += " " + moreThanCores
+	}
+	return said
 }
 
 // Suitable says a suitable CHR.
