@@ -131,6 +131,23 @@ func (c *cluster) send(pod string, h *testHost) {
 	c.must("", "exec", pod, "--", "sh", "-c", ": >/fleet/"+kube.Ready)
 }
 
+// fetch returns a copy of the results that a pod has so far, which comes through the API.
+func (c *cluster) fetch(pod string) string {
+	c.t.Helper()
+	dir := c.t.TempDir()
+	packed := c.command(nil, "exec", pod, "--", "tar", "-C", kube.Mount, "-cf", "-", "R")
+	out, err := packed.Output()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	unpack := exec.Command("tar", "-C", dir, "-xf", "-")
+	unpack.Stdin = bytes.NewReader(out)
+	if said, err := unpack.CombinedOutput(); err != nil {
+		c.t.Fatalf("%v: %s", err, said)
+	}
+	return filepath.Join(dir, "R")
+}
+
 // runs counts the runs recorded on the node.
 func runs(t *testing.T) int {
 	t.Helper()
@@ -168,6 +185,7 @@ design: {rounds: {floor: 12, cap: 12}, trials: 4}
 		if err := os.RemoveAll(kube.Folder(testFleet)); err != nil {
 			t.Error(err)
 		}
+		os.Remove(filepath.Dir(kube.Folder(testFleet))) // unless another fleet has a folder there
 	})
 	admin.must("", "create", "namespace", admin.namespace)
 	admin.must(roles, "apply", "-f", "-")
@@ -194,21 +212,20 @@ design: {rounds: {floor: 12, cap: 12}, trials: 4}
 		had := runs(t)
 		c.until("more runs before the pod is "+end.name, func() bool { return runs(t) > had+6 })
 		pod := c.pod("Running")
+		if f, err := notebook.Read(c.fetch(pod)); err != nil {
+			t.Errorf("the results of a run that goes on: %v", err)
+		} else if f.Host.Hostname == "" {
+			t.Error("the results do not name their host")
+		}
 		end.do(pod)
 		c.until("the end of the run whose pod was "+end.name, func() bool { return !living(t, "tare", "study.yaml") || c.pod("Running") != pod })
 	}
 	c.until("the end of the job", func() bool {
 		return c.must("", "get", "job", testFleet, "-o", "jsonpath={.status.succeeded}") == "1"
 	})
-	folder := filepath.Join(h.dir, "back")
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("cp", "-a", filepath.Join(kube.Folder(testFleet), "R"), folder).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	whole(t, filepath.Join(folder, "R"), 3*12*4)
-	if out := h.must("summary", filepath.Join(folder, "R")); !strings.Contains(out, "containerd") {
+	results := filepath.Join(kube.Folder(testFleet), "R") // the last pod has ended: nothing carries them back yet
+	whole(t, results, 3*12*4)
+	if out := h.must("summary", results); !strings.Contains(out, "containerd") {
 		t.Errorf("the summary does not name the node's containerd:\n%s", out)
 	}
 	c.must("", "taint", "node", clusterNode, kube.Label+"-")
