@@ -8,7 +8,7 @@ export GOFLAGS += -buildvcs=false -trimpath -gcflags=all=-dwarf=false
 COMMIT := $(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null)
 LDFLAGS := -s -w -X main.release=$(COMMIT)
 
-.PHONY: build install quickstart test test-more dist fuzz bench lint cross generate cuda
+.PHONY: build install quickstart test test-more test-kubernetes dist fuzz bench lint cross generate cuda
 
 # The programs that guests get are embedded into tare, so they come first. TAGS=lean leaves out Parquet, which is a quarter of
 # what is compiled.
@@ -29,6 +29,10 @@ test:
 # What is too long for test: the packages, installed and compared.
 test-more:
 	@scripts/test-more
+
+# Fleets on a real Kubernetes cluster of one node, which is built once.
+test-kubernetes:
+	@scripts/test-kubernetes
 
 # What others install, in bin/dist.
 dist:

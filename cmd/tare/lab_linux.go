@@ -33,7 +33,7 @@ import (
 
 // labCommands measure. They need Linux, and root.
 func labCommands() []*cobra.Command {
-	return []*cobra.Command{runCommand(), benchCommand(), fitCommand(), doctorCommand(), studyCommand(), workloadCommand(), imageCommand(), cleanCommand(), memoryCommand(), observeCommand(), predictCommand(), fleetCommand(), layersCommand(), noiseCommand()}
+	return []*cobra.Command{runCommand(), benchCommand(), fitCommand(), doctorCommand(), studyCommand(), workloadCommand(), imageCommand(), cleanCommand(), memoryCommand(), observeCommand(), predictCommand(), fleetCommand(), layersCommand(), noiseCommand(), onNodeCommand(), enterNodeCommand()}
 }
 
 // noiseCommand is the short work that `tare doctor --noise` runs again and again.
