@@ -215,7 +215,7 @@ func (*bySSH) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []
 	if len(f.With) != len(f.Nodes) {
 		return fmt.Errorf(`%s: "with" must have an address for each node`, notebook.FleetFile)
 	}
-	fmt.Fprintf(os.Stderr, "%s measure. In another terminal: tare fleet status %s\n", words.Count(len(nodes), "machine"), words.Shell(dir))
+	fmt.Fprintf(os.Stderr, "Runs on %s. In another terminal: tare fleet status %s\n", words.Count(len(nodes), "machine"), words.Shell(dir))
 	var say sync.Mutex
 	var all sync.WaitGroup
 	failed := 0
@@ -301,7 +301,7 @@ func (k byKubernetes) begin(ctx context.Context, dir string, f *notebook.Fleet, 
 	}
 	defer lock.Close()
 	if len(nodes) > 0 {
-		fmt.Fprintf(os.Stderr, "%s measure. In another terminal: tare fleet status %s\n", words.Count(len(nodes), "node"), words.Shell(dir))
+		fmt.Fprintf(os.Stderr, "Runs on %s. In another terminal: tare fleet status %s\n", words.Count(len(nodes), "node"), words.Shell(dir))
 	}
 	err = k.cluster.Run(ctx, dir, f, nodes, tellStep)
 	if ctx.Err() != nil {

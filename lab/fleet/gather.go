@@ -215,12 +215,14 @@ func (g *gathering) visit(node string) *visit {
 // step does what each node needs next, and returns how many still need something.
 func (g *gathering) step(ctx context.Context, s sight, began time.Time) (left int, err error) {
 	pods, busy := 0, 0
+	for _, p := range s.pods {
+		if !p.over {
+			pods++
+		}
+	}
 	for _, n := range s.nodes {
 		p, is := s.on(n.Name)
 		is = is && !p.over
-		if is {
-			pods++
-		}
 		g.mu.Lock()
 		v := g.visit(n.Name)
 		if v.busy {
@@ -236,7 +238,11 @@ func (g *gathering) step(ctx context.Context, s sight, began time.Time) (left in
 		if given {
 			continue
 		}
-		if left++; skip {
+		left++
+		if is && n.ready && p.begun && !p.ended && met {
+			g.once(n.Name, Measures, "")
+		}
+		if skip {
 			continue
 		}
 		switch {
@@ -247,9 +253,6 @@ func (g *gathering) step(ctx context.Context, s sight, began time.Time) (left in
 				g.once(n.Name, Waits, why)
 			}
 		default:
-			if p.begun && !p.ended && met {
-				g.once(n.Name, Measures, "")
-			}
 			g.start(n.Name, func() error { return g.meet(ctx, n, p) })
 		}
 	}
