@@ -59,8 +59,8 @@ func (a Across) Ratio() Quotient {
 }
 
 // AcrossOf estimates what hosts say together, with intervals of 1 − alpha. The variance between hosts is that of the largest restricted likelihood
-// (Viechtbauer, 2005). The interval of the mean is that of Hartung and Knapp (2001). It is no narrower than one whose weights are certain (Röver,
-// Knapp and Friede, 2015). The time grows with the number of hosts, at most 1000 times through all of them and usually 300 times.
+// (Viechtbauer, 2005). The interval of the mean is that of Hartung and Knapp (2001). It is at least as wide as one whose weights are certain
+// (Röver, Knapp and Friede, 2015). The work is bounded: usually 300 passes over the hosts, and at most 6300.
 func AcrossOf(effects []Effect, alpha float64) Across {
 	nan := math.NaN()
 	r := randomOf(effects)
@@ -81,6 +81,15 @@ func AcrossOf(effects []Effect, alpha float64) Across {
 		a.NextLow, a.NextHigh = r.next(alpha)
 	}
 	return a
+}
+
+// BetweenOf is the standard deviation of the hosts' true values, as [AcrossOf] estimates it.
+func BetweenOf(effects []Effect) float64 {
+	r := randomOf(effects)
+	if len(r.values) == 0 {
+		return 0
+	}
+	return math.Sqrt(restricted(r))
 }
 
 const (
@@ -282,9 +291,9 @@ type Classes struct {
 	P       float64    // probability that classes of the same mean look as different by chance; NaN: not known
 }
 
-// ClassesOf compares classes of hosts, with intervals of 1 − alpha. It is a regression of random effects on the classes, by restricted maximum likelihood,
-// with the F test of Knapp and Hartung (2003). It needs two classes, and a host more than there are classes. An effect that does not count is passed
-// over; each class must have one that counts.
+// ClassesOf compares classes of hosts, with intervals of 1 − alpha. It is a regression of random effects on the classes, by restricted maximum
+// likelihood, with the F test of Knapp and Hartung (2003). It needs two classes, and more hosts than classes. Each class must have an effect that
+// counts.
 func ClassesOf(classes [][]Effect, alpha float64) Classes {
 	c := Classes{P: math.NaN()}
 	var all []randomEffects
