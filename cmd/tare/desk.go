@@ -38,20 +38,24 @@ func summaryCommand() *cobra.Command {
 	var against reference
 	var shown details
 	c := &cobra.Command{
-		Use:   "summary DIR…",
+		Use:   "summary DIR… | FLEET",
 		Short: "Print the answer: how much slower each environment is than bare metal",
 		Long: `Prints the finding first. A table follows, with a line for each environment: its mean, its change from bare metal with a
 95 % interval, and a verdict. The verdict is slower, faster, equivalent or inconclusive. It depends on whether the change is
 beyond the margin or within it. The last part says what the result does not show, how far to trust it, and what to do next.
 
 The command pools several folders. Runs on the same host count as more rounds. Each other host has its own lines.
-docs/results.md explains the keys of the JSON and the columns of the CSV.`,
+
+For the folder of a fleet, or a folder of results folders, it prints what all hosts say together: means over hosts, what to
+expect on the next host, classes of hosts that differ, and hosts unlike the others. docs/fleet.md explains these. docs/results.md
+explains the keys of the JSON and the columns of the CSV.`,
 		Example: `  tare summary R
   tare summary R --verbose
   tare summary R --format json | jq '.rows[] | {name, verdict, change}'
   tare summary R --format csv >table.csv
   tare summary R --against cn:docker:quota
-  tare summary R --against cn:docker:quota,instance=1/1GB`,
+  tare summary R --against cn:docker:quota,instance=1/1GB
+  tare summary FLEET`,
 		Args: folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
 			matters, err := marginOf(margin)
@@ -62,7 +66,13 @@ docs/results.md explains the keys of the JSON and the columns of the CSV.`,
 			if err != nil {
 				return err
 			}
-			s, err := data.Read(dirs, data.Options{Kinds: kinds.All, Baseline: reference, Margin: matters})
+			opt := data.Options{Kinds: kinds.All, Baseline: reference, Margin: matters}
+			if many, err := manyFolders(dirs); err != nil {
+				return err
+			} else if many != nil {
+				return summarizeFleet(many, opt, format, shown)
+			}
+			s, err := data.Read(dirs, opt)
 			if err != nil {
 				return err
 			}

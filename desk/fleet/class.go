@@ -13,10 +13,10 @@ import (
 // Class is a division of the hosts into classes, and the mean cost of a configuration in each.
 type Class struct {
 	Of      *Configuration
-	Factors []Factor // several: they divide the hosts that count alike, so nobody can tell them apart
+	Factors []Factor // several: they divide the hosts that count in the same way
 	Means   []ClassMean
-	Others  int     // hosts with other values, which fewer than three hosts have
-	P       float64 // probability of such a difference by chance, corrected for the number of comparisons
+	Others  int     // hosts with values that fewer than three hosts have
+	P       float64 // of such a difference by chance, corrected for Fleet.Compared
 	// Explained is the part of the variance between hosts that is between classes.
 	Explained float64
 }

@@ -83,7 +83,7 @@ type Factor struct {
 // FactorKind is a kind of factor.
 type FactorKind string
 
-// Kinds of factors. Classes are formed by those up to Length; the others only tell hosts apart.
+// Kinds of factors. Classes are formed by those up to Length; the others distinguish hosts.
 const (
 	CPUModel       FactorKind = "cpu_model"
 	Cores          FactorKind = "cores" // CPUs that are online

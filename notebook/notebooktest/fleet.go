@@ -56,10 +56,5 @@ func (f *Folder) Spill(dir string) error {
 			return err
 		}
 	}
-	for _, name := range []string{"guests", "trials", "sessions"} {
-		if err := os.WriteFile(filepath.Join(dir, name+".jsonl"), nil, 0o644); err != nil {
-			return err
-		}
-	}
 	return add(dir, f.records())
 }
