@@ -91,21 +91,21 @@ type FleetResult struct {
 	Failed     int            `json:"failed"`       // measured runs that failed
 }
 
-// FleetFact is a fact of hosts.
+// FleetFact is a fact that few hosts share.
 type FleetFact struct {
 	Factor string `json:"factor"` // such as "CPU model" or "docker version"
 	Value  string `json:"value"`  // of the factor
-	Hosts  int    `json:"with"`   // hosts that share it; 0: not counted
+	Hosts  int    `json:"with"`   // hosts that share it
 }
 
 // FleetHost is a host.
 type FleetHost struct {
-	Name       string      `json:"name"`       // hostname; with a part of the id where two hosts have the same one
-	ID         string      `json:"id"`         // a hash of the machine's identity
-	Nodes      []string    `json:"nodes"`      // hostnames in its folders; several: they are one machine
-	Folders    []string    `json:"folders"`    // its results folders
-	Unfinished bool        `json:"unfinished"` // fewer rounds than the study asks for
-	Facts      []FleetFact `json:"facts"`      // CPU model, versions, settings
+	Name       string            `json:"name"`       // hostname; with a part of the id where two hosts have the same one
+	ID         string            `json:"id"`         // a hash of the machine's identity
+	Nodes      []string          `json:"nodes"`      // hostnames in its folders; several: they are one machine
+	Folders    []string          `json:"folders"`    // its results folders
+	Unfinished bool              `json:"unfinished"` // fewer rounds than the study asks for
+	Facts      map[string]string `json:"facts"`      // by factor, such as "CPU model" or "docker version"
 }
 
 // FleetClass is a division of hosts into classes whose means differ.
@@ -221,10 +221,10 @@ func fleetAnswer(f *fleet.Fleet) FleetAnswer {
 		a.Outliers = append(a.Outliers, j)
 	}
 	for _, h := range f.Hosts {
-		j := FleetHost{Name: h.Name, ID: h.ID, Nodes: h.Nodes, Folders: h.Folders, Unfinished: h.Unfinished, Facts: []FleetFact{}}
+		j := FleetHost{Name: h.Name, ID: h.ID, Nodes: h.Nodes, Folders: h.Folders, Unfinished: h.Unfinished, Facts: make(map[string]string, len(h.Facts))}
 		for _, fact := range h.Facts {
 			v := fact.Value()
-			j.Facts = append(j.Facts, FleetFact{Factor: words.FleetFactor(v.Factor), Value: v.Value})
+			j.Facts[words.FleetFactor(v.Factor)] = v.Value
 		}
 		a.Hosts = append(a.Hosts, j)
 	}
