@@ -248,10 +248,12 @@ func reportOf(dirs []string, out string, pool bool, bearable float64, opt data.O
 func exportCommand() *cobra.Command {
 	var format, out string
 	c := &cobra.Command{
-		Use:   "export DIR…",
+		Use:   "export DIR… | FLEET",
 		Short: "Write the raw data: one row per run, for pandas, DuckDB or R",
 		Long: `Writes a row for each run of the folders, with its configuration, command, image, host and time. Cells are as Tare
-recorded them. A spreadsheet may take a cell that begins with = for a formula, so open strangers' folders as text.`,
+recorded them. A spreadsheet may take a cell that begins with = for a formula, so open strangers' folders as text.
+
+For the folder of a fleet it writes the runs of all nodes. Standard error names the folders that it cannot read.`,
 		Example: "  tare export R --format csv >trials.csv\n  tare export R --format parquet --out trials.parquet",
 		Args:    folders,
 		RunE: func(c *cobra.Command, dirs []string) (err error) {
@@ -264,9 +266,18 @@ recorded them. A spreadsheet may take a cell that begins with = for a formula, s
 			if err != nil {
 				return fmt.Errorf("--format: %w", err)
 			}
+			many, err := manyFolders(dirs)
+			if err != nil {
+				return err
+			}
 			write := func(w io.Writer) error {
 				b := bufio.NewWriterSize(w, 1<<20)
-				if err := export.Write(b, dirs, f); err != nil {
+				if many != nil {
+					err = export.WriteMany(b, many, f, skipped)
+				} else {
+					err = export.Write(b, dirs, f)
+				}
+				if err != nil {
 					return err
 				}
 				return b.Flush()

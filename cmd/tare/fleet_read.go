@@ -13,6 +13,7 @@ import (
 	"tare/desk/export"
 	"tare/desk/fleet"
 	"tare/desk/terminal"
+	"tare/desk/words"
 	"tare/notebook"
 )
 
@@ -51,3 +52,6 @@ func summarizeFleet(dirs []string, opt data.Options, format string, shown detail
 	}
 	return terminal.Fleet(os.Stdout, f, shown.emulated || shown.everything, screen(os.Stdout))
 }
+
+// skipped names a folder of a fleet that cannot be read, on standard error.
+func skipped(err error) { fmt.Fprintln(os.Stderr, "tare: left out: "+words.Plain(err.Error())) }

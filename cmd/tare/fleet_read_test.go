@@ -121,6 +121,18 @@ func TestSummaryOfAFleet(t *testing.T) {
 	}
 }
 
+// TestExportOfAFleet: the runs of all nodes, without those of a folder that cannot be read.
+func TestExportOfAFleet(t *testing.T) {
+	dir := someFleet(t, 3)
+	if err := os.WriteFile(filepath.Join(notebook.NodeResults(dir, "node-1"), "study.json"), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := csv.NewReader(bytes.NewReader(printed(t, "export "+dir))).ReadAll()
+	if err != nil || len(lines) != 1+2*3*10*5 || lines[1][0] != notebook.NodeResults(dir, "node-0") || lines[300][0] != notebook.NodeResults(dir, "node-2") {
+		t.Errorf("%d lines, %v", len(lines), err)
+	}
+}
+
 // TestFleetsWithoutResults: a fleet that has not begun, and a folder that is nothing, get one line.
 func TestFleetsWithoutResults(t *testing.T) {
 	empty, begun, other := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "file")
