@@ -1,0 +1,47 @@
+package terminal
+
+import (
+	"io"
+	"strings"
+
+	"tare/desk/data"
+	"tare/desk/fleet"
+	"tare/desk/words"
+)
+
+// Fleet writes what many hosts say together: the finding, a table with a line for each configuration, classes of hosts, hosts unlike the others, what
+// is left out, and reasons to doubt it. With all, secondary metrics and emulated environments have lines too.
+func Fleet(w io.Writer, f *fleet.Fleet, all bool, on Screen) error {
+	t := &text{Screen: on}
+	a := words.FleetAnswerOf(f, all)
+	for _, h := range a.Headline {
+		t.wrapAs(bold, "", h)
+	}
+	t.line("")
+	t.wrap("", a.Of)
+	t.line("")
+	if len(a.Lines) > 0 {
+		var cols []column
+		for i, head := range a.Columns {
+			c := column{head: head, gap: 2}
+			for _, line := range a.Lines {
+				c.cells = append(c.cells, data.Printable(line[i]))
+			}
+			cols = append(cols, c)
+		}
+		if t.fits(cols) {
+			t.grid(cols, func(int) bool { return false })
+		} else { // too narrow for a table
+			t.wrap("  ", strings.Join(a.Columns, " · "))
+			for _, line := range a.Lines {
+				t.wrap("  ", strings.Join(line, " · "))
+			}
+		}
+		t.line("")
+	}
+	t.wrap("", a.Made)
+	for _, b := range a.Blocks {
+		t.block(b)
+	}
+	return t.flush(w)
+}
