@@ -155,7 +155,7 @@ func reportCommand() *cobra.Command {
 		Short: "Write one self-contained HTML page, and its figures as SVG and PDF",
 		Long: `Writes the report of a folder. For two folders of one study it writes a comparison of the second folder with the first, into
 a new folder. With --pool it pools the two folders, as more rounds. It always pools three or more folders, and folders of
-different studies.`,
+different studies. For the folder of a fleet, or a folder of results folders, it writes what all hosts say together.`,
 		Example: "  tare report R\n  tare report before after --out changes\n  tare report R R-2 --pool\n  tare report R --out paper --tolerance 5%",
 		Args:    folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
@@ -171,7 +171,13 @@ different studies.`,
 			if err != nil {
 				return err
 			}
-			files, err := reportOf(dirs, out, pool, bearable, data.Options{Kinds: kinds.All, Baseline: reference, Margin: matters})
+			opt := data.Options{Kinds: kinds.All, Baseline: reference, Margin: matters}
+			if many, err := manyFolders(dirs); err != nil {
+				return err
+			} else if many != nil {
+				return reportFleet(many, cmp.Or(out, dirs[0]), opt)
+			}
+			files, err := reportOf(dirs, out, pool, bearable, opt)
 			if err != nil {
 				return err
 			}

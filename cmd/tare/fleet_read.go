@@ -12,6 +12,7 @@ import (
 	"tare/desk/data"
 	"tare/desk/export"
 	"tare/desk/fleet"
+	"tare/desk/page"
 	"tare/desk/terminal"
 	"tare/desk/words"
 	"tare/notebook"
@@ -53,6 +54,19 @@ func summarizeFleet(dirs []string, opt data.Options, format string, shown detail
 		return export.FleetTable(os.Stdout, f, term.IsTerminal(int(os.Stdout.Fd())))
 	}
 	return terminal.Fleet(os.Stdout, f, shown.emulated || shown.everything, screen(os.Stdout))
+}
+
+// reportFleet writes the report of the folders of many hosts.
+func reportFleet(dirs []string, out string, opt data.Options) error {
+	f, err := fleet.Read(dirs, opt)
+	if err != nil {
+		return err
+	}
+	files, err := page.WriteFleet(f, out, nil)
+	for _, file := range files {
+		fmt.Println(file)
+	}
+	return err
 }
 
 // skipped names a folder of a fleet that cannot be read, on standard error.
