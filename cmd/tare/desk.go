@@ -169,6 +169,9 @@ different studies.`,
 			if err != nil {
 				return err
 			}
+			if err := oneHost("report", dirs); err != nil {
+				return err
+			}
 			files, err := reportOf(dirs, out, pool, bearable, data.Options{Kinds: kinds.All, Baseline: reference, Margin: matters})
 			if err != nil {
 				return err
