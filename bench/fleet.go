@@ -60,7 +60,8 @@ func fleets(ctx context.Context, dir string) error {
 		verdict := met
 		if took[1] > fleetSeconds || rss > fleetRoom || growth > fleetGrowth {
 			verdict = notMet
-			broken = fmt.Errorf("%.1f s, %d MiB, growth %.2f; must be at most %d s, %d MiB and %g", took[1], rss>>20, growth, fleetSeconds, fleetRoom>>20, fleetGrowth)
+			broken = fmt.Errorf("%.1f s, %d MiB, growth %.2f; must be at most %d s, %d MiB and %g",
+				took[1], rss>>20, growth, fleetSeconds, fleetRoom>>20, fleetGrowth)
 		}
 		fmt.Printf("   at most %d s and %d MiB, and %g times linear growth (%.2f): %s\n", fleetSeconds, fleetRoom>>20, fleetGrowth, growth, verdict)
 	}
@@ -95,7 +96,8 @@ func nextHosts() (broken error) {
 						z := g.NormFloat64()
 						v += z * z / (rounds - 1)
 					}
-					effects = append(effects, stats.Effect{Value: sd*g.NormFloat64() + within*g.NormFloat64(), Variance: within * within * v, Free: rounds - 1})
+					value := sd*g.NormFloat64() + within*g.NormFloat64()
+					effects = append(effects, stats.Effect{Value: value, Variance: within * within * v, Free: rounds - 1})
 				}
 				a := stats.AcrossOf(effects, stats.Alpha)
 				next := sd * g.NormFloat64()
@@ -109,7 +111,8 @@ func nextHosts() (broken error) {
 				verdict := met
 				if held < leastHeld-2*math.Sqrt(leastHeld*(1-leastHeld)/studies) { // by more than these simulations can be off
 					verdict = notMet
-					broken = errors.Join(broken, fmt.Errorf("the next of %d hosts is in %.1f %% of intervals; must be at least %.0f %%", hosts, 100*held, 100*leastHeld))
+					broken = errors.Join(broken, fmt.Errorf("the next of %d hosts is in %.1f %% of intervals; must be at least %.0f %%",
+						hosts, 100*held, 100*leastHeld))
 				}
 				promise = fmt.Sprintf("   at least %.0f %%: %s", 100*leastHeld, verdict)
 			}

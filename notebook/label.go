@@ -24,8 +24,8 @@ func Assignments(params map[string]string, between string) string {
 	return strings.Join(all, between)
 }
 
-// Asked is the treatment as the study asks for it on every host: a parameter for which it names only the least value (Lengths), and of which this host chose the
-// value, has the least one and "or more". chosen are the chosen values, by parameter.
+// Asked is the treatment as the study asks for it on every host. A parameter for which the study names only the least value (Lengths), and this host
+// chose the value, has the least one and "or more". chosen are the chosen values, by parameter.
 func (s Study) Asked(t Treatment) (asked Treatment, chosen map[string]string) {
 	const mark = "\x00" // in no parameter
 	for label, value := range s.Lengths {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// bcg are the 13 trials of a vaccine against tuberculosis that the package metafor for R has as dat.bcg (Colditz et al., 1994): vaccinated people with and without
-// the disease, then the others, and how people were allocated: alternating, at random, or systematically.
+// bcg are the 13 trials of a vaccine against tuberculosis that the package metafor for R has as dat.bcg (Colditz et al., 1994): vaccinated people
+// with and without the disease, then the others, and how people were allocated: alternating, at random, or systematically.
 var bcg = []struct {
 	tpos, tneg, cpos, cneg float64
 	alloc                  int
@@ -25,7 +25,8 @@ func TestAcrossIsAsPublished(t *testing.T) {
 	var risk, odds []Effect
 	classes := make([][]Effect, 3)
 	for _, b := range bcg {
-		e := Effect{Value: math.Log(b.tpos / (b.tpos + b.tneg) * (b.cpos + b.cneg) / b.cpos), Variance: 1/b.tpos - 1/(b.tpos+b.tneg) + 1/b.cpos - 1/(b.cpos+b.cneg)}
+		treated, others := b.tpos+b.tneg, b.cpos+b.cneg
+		e := Effect{Value: math.Log(b.tpos / treated * others / b.cpos), Variance: 1/b.tpos - 1/treated + 1/b.cpos - 1/others}
 		risk = append(risk, e)
 		classes[b.alloc] = append(classes[b.alloc], e)
 		odds = append(odds, Effect{Value: math.Log(b.tpos * b.cneg / b.tneg / b.cpos), Variance: 1/b.tpos + 1/b.tneg + 1/b.cpos + 1/b.cneg})

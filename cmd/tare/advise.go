@@ -61,6 +61,9 @@ requests.`,
 			if err := offered(&o, objective, demand, prices); err != nil {
 				return err
 			}
+			if err := oneHost("advise", dirs); err != nil {
+				return err
+			}
 			s, err := data.Read(dirs, data.Options{Kinds: kinds.All, Baseline: bareMetal})
 			if err != nil {
 				return err

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 
 	"golang.org/x/term"
 
+	"tare/desk/claims"
 	"tare/desk/data"
 	"tare/desk/export"
 	"tare/desk/fleet"
@@ -62,7 +64,21 @@ func reportFleet(dirs []string, out string, opt data.Options) error {
 	if err != nil {
 		return err
 	}
-	files, err := page.WriteFleet(f, out, nil)
+	first, err := data.Read(f.Hosts[0].Folders, opt) // its study names the claims, as those of the others do
+	if err != nil {
+		return err
+	}
+	var judged []fleet.Claimed
+	if nameClaims(first) {
+		about, err := claims.About(first)
+		if err != nil {
+			return err
+		}
+		bare := opt
+		bare.Baseline = bareMetal
+		judged = f.Judge(about, bare)
+	}
+	files, err := page.WriteFleet(f, out, judged)
 	for _, file := range files {
 		fmt.Println(file)
 	}
@@ -71,3 +87,26 @@ func reportFleet(dirs []string, out string, opt data.Options) error {
 
 // skipped names a folder of a fleet that cannot be read, on standard error.
 func skipped(err error) { fmt.Fprintln(os.Stderr, "tare: left out: "+words.Plain(err.Error())) }
+
+// judgeFleet tests claims on each host of a fleet, and prints on how many each holds. Where nobody asked for claims and none is about the results, it says
+// which studies have claims.
+func judgeFleet(f *fleet.Fleet, all []claims.Claim, opt data.Options, format string, asked bool) error {
+	judged := f.Judge(all, opt)
+	if format == "json" {
+		return export.FleetClaims(os.Stdout, f, judged)
+	}
+	if !asked && !slices.ContainsFunc(judged, func(c fleet.Claimed) bool { return c.Concerns }) {
+		return terminal.NoClaims(os.Stdout, studiesWithClaims(), screen(os.Stdout))
+	}
+	return terminal.FleetClaims(os.Stdout, f, judged, screen(os.Stdout))
+}
+
+// oneHost refuses the folder of a fleet for a command that answers for one host.
+func oneHost(command string, dirs []string) error {
+	many, err := manyFolders(dirs)
+	if err != nil || many == nil {
+		return err
+	}
+	return fmt.Errorf("%s: %s holds the results of %d nodes, and this command answers for one: name one of them, such as %s, or use `tare summary %s`",
+		command, dirs[0], len(many), many[0], dirs[0])
+}

@@ -133,6 +133,45 @@ func TestExportOfAFleet(t *testing.T) {
 	}
 }
 
+// TestClaimsOfAFleet: on how many hosts a claim holds, and the hosts that refute it. A command that answers for one host says so.
+func TestClaimsOfAFleet(t *testing.T) {
+	dir, mine := someFleet(t, 8), filepath.Join(t.TempDir(), "mine.yaml")
+	text := "paper: Mine\ngroups:\n- name: all\n  about: {workload: ffmpeg}\n  claims:\n"
+	for id, hypothesis := range map[string]string{"cheap": "{of: {platform: cn, provisioning: pinned}, to: {platform: bm}, between: [0.5, 1.1]}", "vms": "{of: {platform: vm}, to: {platform: bm}, higher: 5%}"} {
+		text += "  - id: " + id + "\n    place: here\n    finding: Something holds.\n    tolerance: An example.\n    hypothesis:\n      ratio: " + hypothesis + "\n"
+	}
+	if err := os.WriteFile(mine, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	said := string(printed(t, "claims "+dir+" --claims "+mine))
+	for _, want := range []string{"2 claims over 6 hosts. Holds, and is refuted nowhere: 0. Refuted on some host: 1. Decided on no host: 0. Testable on no host: 1.", "holds on 5 of 6 hosts: Something holds. cheap. Does not hold on node-00002: ", "1 claim is testable on no host. `tare claims ", "! " + notebook.NodeResults(dir, "node-3")} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in\n%s", want, said)
+		}
+	}
+	var all []struct {
+		ID           string
+		Holds, Hosts int
+		On           []string `json:"refuted_on"`
+	}
+	if err := json.Unmarshal(printed(t, "claims "+dir+" --claims "+mine+" --format json"), &all); err != nil || len(all) != 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for _, c := range all {
+		if c.ID == "cheap" && (c.Holds != 5 || c.Hosts != 6 || !slices.Equal(c.On, []string{"node-00002"})) {
+			t.Errorf("%+v", c)
+		}
+	}
+	if said := string(printed(t, "claims "+dir+" --study pinning")); !strings.Contains(said, "holds on 6 of 6 hosts: Vanilla containers of an application that computes cost little") {
+		t.Errorf("shipped claims: %s", said)
+	}
+	for _, command := range []string{"advise", "explain"} {
+		if _, err := output(t, []string{command, dir}); err == nil || !strings.Contains(err.Error(), command+": "+dir+" holds the results of 8 nodes") {
+			t.Errorf("%s: %v", command, err)
+		}
+	}
+}
+
 // TestFleetsWithoutResults: a fleet that has not begun, and a folder that is nothing, get one line.
 func TestFleetsWithoutResults(t *testing.T) {
 	empty, begun, other := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "file")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"reflect"
 
+	"tare/desk/claims"
 	"tare/desk/fleet"
 	"tare/desk/words"
 	"tare/stats"
@@ -201,7 +202,10 @@ func fleetAnswer(f *fleet.Fleet) FleetAnswer {
 		a.Configurations = append(a.Configurations, fleetConfiguration(f, c))
 	}
 	for _, c := range f.Classes {
-		j := FleetClass{Treatment: c.Of.Row.Treatment.ID, Metric: words.Caption(c.Of.Row.Metric.Name), P: stats.Number(c.P), Explained: stats.Number(c.Explained), Others: c.Others}
+		j := FleetClass{
+			Treatment: c.Of.Row.Treatment.ID, Metric: words.Caption(c.Of.Row.Metric.Name),
+			P: stats.Number(c.P), Explained: stats.Number(c.Explained), Others: c.Others,
+		}
 		for _, factor := range c.Factors {
 			j.Factors = append(j.Factors, words.FleetFactor(factor))
 		}
@@ -213,7 +217,9 @@ func fleetAnswer(f *fleet.Fleet) FleetAnswer {
 	for _, o := range f.Outliers {
 		j := FleetOutlier{Host: o.Host.Name, Differs: []FleetFact{}}
 		for _, u := range o.In {
-			j.Unlike = append(j.Unlike, FleetUnlike{u.Of.Row.Treatment.ID, words.Caption(u.Of.Row.Metric.Name), less1(u.Cost.Value), less1(u.Expected), stats.Number(u.Distance)})
+			j.Unlike = append(j.Unlike, FleetUnlike{
+				u.Of.Row.Treatment.ID, words.Caption(u.Of.Row.Metric.Name), less1(u.Cost.Value), less1(u.Expected), stats.Number(u.Distance),
+			})
 		}
 		for _, r := range o.Differs {
 			j.Differs = append(j.Differs, FleetFact{words.FleetFactor(r.Factor), r.Value, r.Hosts})
@@ -260,4 +266,33 @@ func FleetTable(w io.Writer, f *fleet.Fleet, onTerminal bool) error {
 		return fmt.Errorf("writing the fleet as CSV: %w", err)
 	}
 	return nil
+}
+
+// FleetClaims writes the verdicts of hosts on claims as `tare claims FLEET --format json` promises them.
+func FleetClaims(w io.Writer, f *fleet.Fleet, judged []fleet.Claimed) error {
+	type claimed struct {
+		claims.Claim
+		Hosts   int      `json:"hosts"`
+		Holds   int      `json:"holds"`
+		Refuted int      `json:"does_not_hold"`
+		Open    int      `json:"not_decided"`
+		Not     int      `json:"not_testable"`
+		On      []string `json:"refuted_on"`
+		Why     string   `json:"why"` // of the first host that refutes it, else of the first host
+	}
+	all := []claimed{}
+	for _, c := range judged {
+		j := claimed{
+			Claim: c.Claim, Hosts: len(f.Hosts), Holds: c.Hosts[claims.Holds], Refuted: c.Hosts[claims.DoesNotHold], Open: c.Hosts[claims.NotDecided],
+			Not: c.Hosts[claims.NotTestable], On: []string{},
+		}
+		for _, h := range c.Refuted {
+			j.On = append(j.On, h.Name)
+		}
+		if c.First != nil {
+			j.Why = words.Verdict(c.First)
+		}
+		all = append(all, j)
+	}
+	return write(w, all)
 }

@@ -196,8 +196,8 @@ func (f *Fleet) outliers() {
 	})
 }
 
-// rare are the facts that at most a tenth of the hosts share, or one host, with the number of hosts. Where many hosts have a rare value of a factor, as of one that
-// each host has its own value of, it says nothing.
+// rare are the facts that at most a tenth of the hosts share, or one host, with the number of hosts. Where many hosts have a rare value of a factor,
+// such as a serial number, it says nothing.
 func (f *Fleet) rare() map[fact]int {
 	count := map[fact]int{}
 	for _, h := range f.Hosts {

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 	"unique"
 
+	"tare/desk/claims"
 	"tare/desk/data"
 	"tare/notebook"
 	"tare/notebook/notebooktest"
@@ -243,5 +245,50 @@ func TestReadDiffering(t *testing.T) {
 	}
 	if v := f.Values(Factor{Length, "cpu"}); !slices.Equal(v, []Value{{"180", 3}, {"600", 1}}) {
 		t.Errorf("lengths: %+v", v)
+	}
+}
+
+// TestJudge: claims are judged on each host by its own results. The hosts that refute one are named.
+func TestJudge(t *testing.T) {
+	dirs := written(t, 5, func(i int, f *notebooktest.Folder) {
+		f.Noise, f.Study.Name = 0.001, "quick"
+		if f.Mean["cn docker vanilla 2/4GB"] = 1.02; i == 3 {
+			f.Mean["cn docker vanilla 2/4GB"] = 1.2
+		}
+	})
+	f, err := Read(dirs, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := claims.Parse("mine.yaml", []byte(`paper: Mine
+groups:
+- name: all
+  about: {workload: ffmpeg}
+  claims:
+  - id: cheap
+    place: here
+    finding: Docker costs at most 10 %.
+    tolerance: It is an example.
+    hypothesis:
+      ratio: {of: {platform: cn}, to: {platform: bm}, between: [0.5, 1.1]}
+  - id: vms
+    place: here
+    finding: VMs cost more than 5 %.
+    hypothesis:
+      ratio: {of: {platform: vm}, to: {platform: bm}, higher: 5%}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := f.Judge(all, data.Options{})
+	if len(got) != 2 || got[0].Hosts[claims.Holds] != 4 || got[0].Hosts[claims.DoesNotHold] != 1 || len(got[0].Refuted) != 1 || got[0].Refuted[0] != f.Hosts[3] ||
+		got[0].First.Answer != claims.DoesNotHold || !got[0].Concerns || got[1].Hosts[claims.NotTestable] != 5 || got[1].Refuted != nil || got[1].First == nil {
+		t.Errorf("%+v", got)
+	}
+	if err := os.RemoveAll(dirs[2]); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Judge(all, data.Options{}); got[0].Hosts[claims.Holds] != 3 || len(f.Unread) != 1 {
+		t.Errorf("a folder is gone: %+v, %+v", got, f.Unread)
 	}
 }

@@ -25,17 +25,24 @@ type fleetPage struct {
 	CSV     *sheet
 	// HostsCSV has each host's own results; nil: they are too many for a page.
 	HostsCSV *sheet
-	Claims   []string
+	Claims   []fleetClaims
+	NoClaims string // which claims no host can test
+}
+
+// fleetClaims are claims under a head.
+type fleetClaims struct {
+	Head   string
+	Claims []pair // on how many hosts a claim holds, and what it says
 }
 
 // mostSheetLines is how many lines a table in a page may have.
 const mostSheetLines = 50_000
 
-// WriteFleet writes the report of many hosts into out. claims are what it says of published claims, a sentence each. The paths of the files are as
-// WriteSummary has them.
-func WriteFleet(f *fleet.Fleet, out string, claims []string) ([]string, error) {
+// WriteFleet writes the report of many hosts into out, with verdicts on claims. The paths of the files are as WriteSummary has them.
+func WriteFleet(f *fleet.Fleet, out string, judged []fleet.Claimed) ([]string, error) {
 	figures := chart.OfFleet(f)
-	p := fleetPage{Title: words.FleetPageTitle(f), Style: template.CSS(style), Answer: words.FleetAnswerOf(f, true), Claims: claims}
+	p := fleetPage{Title: words.FleetPageTitle(f), Style: template.CSS(style), Answer: words.FleetAnswerOf(f, true)}
+	p.claims(f, judged)
 	for i := range figures {
 		shown := inPage(&figures[i], fmt.Sprintf("figure-%d", i+1))
 		shown.Heading = figures[i].Title
@@ -71,4 +78,21 @@ func fleetHostLines(f *fleet.Fleet) [][]string {
 		}
 	}
 	return lines
+}
+
+// claims puts verdicts on claims into words.
+func (p *fleetPage) claims(f *fleet.Fleet, judged []fleet.Claimed) {
+	if len(judged) == 0 {
+		return
+	}
+	groups, last := words.FleetClaimGroups(f, judged)
+	p.NoClaims = last
+	for _, g := range groups {
+		group := fleetClaims{Head: g.Head}
+		for _, c := range g.Claims {
+			counts, said := words.FleetClaim(f, c)
+			group.Claims = append(group.Claims, pair{words.Capital(counts), said})
+		}
+		p.Claims = append(p.Claims, group)
+	}
 }

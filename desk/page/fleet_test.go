@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/desk/claims"
 	"tare/desk/data"
 	"tare/desk/fleet"
 	"tare/notebook/notebooktest"
@@ -35,7 +36,11 @@ func fleetReport(t *testing.T, hosts int) string {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "report")
-	files, err := WriteFleet(f, out, []string{"A claim holds."})
+	published, err := claims.Shipped("network")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := WriteFleet(f, out, f.Judge(published, data.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +68,7 @@ func TestFleet(t *testing.T) {
 				t.Errorf("%d hosts: the page has %q", hosts, bad)
 			}
 		}
-		want := []string{"What each environment costs over all hosts", "A claim holds.", "crun with a CPU set"}
+		want := []string{"What each environment costs over all hosts", "testable on no host", "crun with a CPU set"}
 		if hosts > 1 {
 			want = append(want, "Each host: Docker")
 		}

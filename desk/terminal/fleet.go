@@ -9,6 +9,34 @@ import (
 	"tare/desk/words"
 )
 
+// FleetClaims writes on how many hosts each claim holds, and names the hosts that refute one.
+func FleetClaims(w io.Writer, f *fleet.Fleet, all []fleet.Claimed, on Screen) error {
+	t := &text{Screen: on}
+	for _, l := range words.FleetClaims(f, all) {
+		t.wrap("", l)
+	}
+	groups, last := words.FleetClaimGroups(f, all)
+	for _, g := range groups {
+		var lines []string
+		for _, c := range g.Claims {
+			counts, said := words.FleetClaim(f, c)
+			lines = append(lines, counts+": "+said)
+		}
+		t.list(g.Head, lines)
+	}
+	if last != "" {
+		t.line("")
+		t.wrap("", last)
+	}
+	for i, u := range f.Unread {
+		if i == 0 {
+			t.line("")
+		}
+		t.wrap("! ", words.FleetUnread(u))
+	}
+	return t.flush(w)
+}
+
 // Fleet writes what many hosts say together: the finding, a table with a line for each configuration, classes of hosts, hosts unlike the others, what
 // is left out, and reasons to doubt it. With all, secondary metrics and emulated environments have lines too.
 func Fleet(w io.Writer, f *fleet.Fleet, all bool, on Screen) error {

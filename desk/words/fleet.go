@@ -326,7 +326,8 @@ func fleetOutliers(f *fleet.Fleet) ResultBlock {
 	b := ResultBlock{Head: "Hosts unlike the others"}
 	for _, o := range f.Outliers {
 		u := o.In[0]
-		said := fmt.Sprintf("%s: %s %s, where the others have %s.", Plain(o.Host.Name), inFleet(f, f.Primary(), u.Of, false), fleetChange(u.Cost), change(u.Expected))
+		name := inFleet(f, f.Primary(), u.Of, false)
+		said := fmt.Sprintf("%s: %s %s, where the others have %s.", Plain(o.Host.Name), name, fleetChange(u.Cost), change(u.Expected))
 		if n := len(o.In) - 1; n > 0 {
 			said += " So in " + Count(n, "other configuration") + "."
 		}
@@ -379,7 +380,8 @@ func fleetOmitted(f *fleet.Fleet) ResultBlock {
 	b := ResultBlock{Head: "Not measured"}
 	for _, l := range f.Omitted {
 		of := Environment(l.Treatment, f.Sum.Networks(l.Treatment.Workload)) + ", " + Size(l.Treatment.Instance)
-		b.Lines = append(b.Lines, ResultItem{Text: fmt.Sprintf("%s: on %s. On %s: %s", of, Count(l.Hosts, "host"), Plain(l.First.Name), Stop(Message(l.Reason)))})
+		said := fmt.Sprintf("%s: on %s. On %s: %s", of, Count(l.Hosts, "host"), Plain(l.First.Name), Stop(Message(l.Reason)))
+		b.Lines = append(b.Lines, ResultItem{Text: said})
 	}
 	b.Lines = firstOf(b.Lines, "more configuration")
 	return b
