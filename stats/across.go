@@ -78,7 +78,8 @@ func AcrossOf(effects []Effect, alpha float64) Across {
 	half := Student(float64(a.N-1), alpha) * at.error
 	a.Low, a.High = a.Mean-half, a.Mean+half
 	if a.N >= leastHosts {
-		a.NextLow, a.NextHigh = r.next(alpha)
+		low, high := r.next(alpha)
+		a.NextLow, a.NextHigh = min(low, a.Low), max(high, a.High) // nobody knows one host better than the mean of hosts
 	}
 	return a
 }

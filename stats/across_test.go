@@ -182,7 +182,7 @@ func TestAcrossAtItsEdges(t *testing.T) {
 		t.Errorf("the ratio of two: %+v", q)
 	}
 	same := slices.Repeat([]Effect{{Value: 0.1}}, 5)
-	if a := of(same...); math.Abs(a.Mean-0.1) > 1e-15 || a.Between > 1e-8 || a.High-a.Low > 1e-6 || a.NextHigh-a.NextLow > 1e-6 {
+	if a := of(same...); a.NextLow > a.Low || math.Abs(a.Mean-0.1) > 1e-15 || a.Between > 1e-8 || a.High-a.Low > 1e-6 || a.NextHigh-a.NextLow > 1e-6 {
 		t.Errorf("equal values without noise: %+v", a)
 	}
 	if a := of(slices.Repeat([]Effect{{Value: 0.1, Variance: 4}}, 5)...); a.Between != 0 || !(a.NextLow < 0.1 && a.NextHigh > 0.1) {

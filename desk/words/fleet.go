@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/desk/data"
 	"tare/desk/fleet"
 	"tare/notebook"
 	"tare/stats"
@@ -130,12 +131,18 @@ func fleetChange(q stats.Quotient) string {
 
 // fleetSpan writes an interval of costs as changes: "+0.1 to +3.8 %", of large ones "2.1 to 3.4 times".
 func fleetSpan(q stats.Quotient) string {
+	span, unit := "", " times"
 	if q.High >= 2 {
-		return timesSpan(q.Low, q.High, max(Places(q.Value, q.Low, q.High), 1)) + " times"
+		span = timesSpan(q.Low, q.High, min(max(Places(q.Value, q.Low, q.High), 1), 3))
+	} else {
+		low, high := 100*(q.Low-1), 100*(q.High-1)
+		d := sidedPlaces((low+high)/2, low, high, 2)
+		span, unit = Signed(Number(low, d))+" to "+Signed(Number(high, d)), " %"
 	}
-	low, high := 100*(q.Low-1), 100*(q.High-1)
-	d := sidedPlaces((low+high)/2, low, high, 2)
-	return Signed(Number(low, d)) + " to " + Signed(Number(high, d)) + " %"
+	if low, high, _ := strings.Cut(span, " to "); low == high { // no host differs
+		span = low
+	}
+	return span + unit
 }
 
 // inFleet names a configuration among those that are shown: by its environment, and by its size, work and metric where these differ.
@@ -150,7 +157,11 @@ func inFleet(f *fleet.Fleet, shown []*fleet.Configuration, c *fleet.Configuratio
 		name += map[bool]string{true: " at ", false: ", "}[sentence] + sizeOf(c)
 	}
 	if differ(shown, workOf) {
-		name += map[bool]string{true: " with ", false: ", "}[sentence] + workOf(c)
+		rows := make([]*data.Row, len(shown))
+		for i, o := range shown {
+			rows[i] = o.Row
+		}
+		name += map[bool]string{true: " for ", false: ", "}[sentence] + Among(c.Row, rows)
 	}
 	if differ(shown, metricOf) {
 		name += ", " + metricOf(c)
