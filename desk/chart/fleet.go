@@ -149,7 +149,7 @@ func (s fleetScale) hosts(f *fleet.Fleet, shown []*fleet.Configuration, c *fleet
 	if usual != nil {
 		p.dots(look.platform, radius, usual...)
 	}
-	for _, at := range odd { // a cross: colour alone is no sign
+	for _, at := range odd { // a cross: some readers cannot tell colours apart
 		p.line(ink, 1.4, at.x-4, at.y-4, at.x+4, at.y+4)
 		p.line(ink, 1.4, at.x-4, at.y+4, at.x+4, at.y-4)
 	}

@@ -38,8 +38,8 @@ const (
 // There is the fleet's folder on a node that has its own.
 func There(f *notebook.Fleet) string { return path.Join(remoteFolder, f.ID) }
 
-// Carry runs the task of a node over a line: it sends the program and the results so far, lets the task measure, brings the results back meanwhile
-// and at the end, and removes what it sent. When ctx is done, the run there stops in order and its results still come back.
+// Carry runs the task of a node over a line: it sends the program and the results so far, lets the task measure, and brings back the
+// results every few minutes and at the end. Then it removes what it sent. When ctx is done, the run there stops in order and its results still come back.
 func Carry(ctx context.Context, line Line, dir string, f *notebook.Fleet, node string) (err error) {
 	c := carrier{line, dir, node, There(f)}
 	if err := c.send(ctx, f); err != nil {
