@@ -236,35 +236,46 @@ design: {rounds: {floor: 8, cap: 8}, trials: 2, warmups: 0, timeout: 1m}
 	if said := h.must(append(args, "--plan")...); !strings.Contains(said, "ssh://root@"+m.Address) || !strings.Contains(said, "study.yaml") {
 		t.Errorf("the plan: %s", said)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	cmd := h.command(ctx, args...)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
 	log := filepath.Join(h.dir, "F", "logs", m.Address+".txt")
-	for text := ""; !strings.Contains(text, "round 2"); { // the machine gives no other notice
-		if ctx.Err() != nil {
-			t.Fatalf("no second round within five minutes: %s\n%s", said.String(), text)
-		}
-		time.Sleep(20 * time.Millisecond)
-		all, err := os.ReadFile(log)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// until starts the command, does something when a round has begun there, and returns the status and what was said.
+	until := func(round string, do func(cmd *exec.Cmd)) (status int, text string) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		cmd := h.command(ctx, args...)
+		var said bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &said, &said
+		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		text = string(all)
+		for text := ""; !strings.Contains(text, round); { // the machine gives no other notice
+			if ctx.Err() != nil {
+				t.Fatalf("%s has not begun within five minutes: %s\n%s", round, said.String(), text)
+			}
+			time.Sleep(20 * time.Millisecond)
+			all, err := os.ReadFile(log)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+			text = string(all)
+		}
+		do(cmd)
+		cmd.Wait() // the status says how it ended
+		return cmd.ProcessState.ExitCode(), said.String()
 	}
-	if _, other, status := h.run(args...); status == 0 || !strings.Contains(other, "another tare fleet run works with") {
-		t.Errorf("a second one at the same time: %d: %s", status, other)
+	if status, said := until("round 2", func(*exec.Cmd) { m.Kill() }); status != 1 || !strings.Contains(said, "the results are still in /var/lib/tare-fleet/") {
+		t.Errorf("with a broken connection: %d: %s", status, said)
 	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	cmd.Wait() // it was interrupted
-	if status := cmd.ProcessState.ExitCode(); status != interrupted {
-		t.Fatalf("status %d after an interrupt: %s", status, said.String())
+	m.Serve()
+	status, said := until("round 4", func(cmd *exec.Cmd) {
+		if _, other, status := h.run(args...); status == 0 || !strings.Contains(other, "another tare fleet run works with") {
+			t.Errorf("a second one at the same time: %d: %s", status, other)
+		}
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+	})
+	if status != interrupted {
+		t.Fatalf("status %d after an interrupt: %s", status, said)
 	}
 	if s := h.status("F")[m.Address]; s.State != "stopped" || s.Runs == 0 {
 		t.Errorf("after an interrupt: %+v", s)
