@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"tare/desk/advise"
 	"tare/desk/claims"
 	"tare/desk/data"
 	"tare/desk/export"
@@ -99,6 +100,25 @@ func judgeFleet(f *fleet.Fleet, all []claims.Claim, opt data.Options, format str
 		return terminal.NoClaims(os.Stdout, studiesWithClaims(), screen(os.Stdout))
 	}
 	return terminal.FleetClaims(os.Stdout, f, judged, screen(os.Stdout))
+}
+
+// adviseFleet prints on how many hosts each choice is recommended.
+func adviseFleet(dirs []string, o advise.Options, opt data.Options, format string) error {
+	if format != "text" && format != "json" || o.Objective != nil {
+		return fmt.Errorf("advise: of many hosts only the rankings are counted: use --format text or json and no --objective, or name the results of one node, such as %s", dirs[0])
+	}
+	f, err := fleet.Read(dirs, opt)
+	if err != nil {
+		return err
+	}
+	all, err := f.Advise(o, opt)
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		return export.FleetAdvice(os.Stdout, all)
+	}
+	return terminal.FleetAdvice(os.Stdout, all, screen(os.Stdout))
 }
 
 // oneHost refuses the folder of a fleet for a command that answers for one host.

@@ -165,9 +165,46 @@ func TestClaimsOfAFleet(t *testing.T) {
 	if said := string(printed(t, "claims "+dir+" --study pinning")); !strings.Contains(said, "holds on 6 of 6 hosts: Vanilla containers of an application that computes cost little") {
 		t.Errorf("shipped claims: %s", said)
 	}
-	for _, command := range []string{"advise", "explain"} {
-		if _, err := output(t, []string{command, dir}); err == nil || !strings.Contains(err.Error(), command+": "+dir+" holds the results of 8 nodes") {
-			t.Errorf("%s: %v", command, err)
+	if _, err := output(t, []string{"explain", dir}); err == nil || !strings.Contains(err.Error(), "explain: "+dir+" holds the results of 8 nodes") {
+		t.Errorf("explain: %v", err)
+	}
+}
+
+// TestAdviceOfAFleet: on how many hosts each choice is the best.
+func TestAdviceOfAFleet(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 6 {
+		f := notebooktest.Node(i, 0)
+		f.Mean["cn docker vanilla 2/4GB"] = 1.1
+		f.Add("cn crun pinned 2/4GB", 1.05)
+		if i == 4 {
+			f.Mean["cn crun pinned 2/4GB"] = 1.4
+		}
+		if err := f.Spill(filepath.Join(dir, fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := string(printed(t, "advise "+dir+" --exclude bm"))
+	if want := "crun with a CPU set at 2/4GB: it is the recommended choice, or not distinguishable from it, on 5 of 6 hosts. It is worse on node-00004."; !strings.Contains(said, want) {
+		t.Errorf("no %q in\n%s", want, said)
+	}
+	var all []struct {
+		Hosts   int
+		Choices []struct {
+			Configuration string
+			Recommended   int
+			Worse         []string `json:"worse_on"`
+		}
+	}
+	if err := json.Unmarshal(printed(t, "advise "+dir+" --exclude bm --format json"), &all); err != nil || len(all) != 1 || all[0].Hosts != 6 || len(all[0].Choices) != 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if c := all[0].Choices; c[0].Recommended != 5 || c[1].Recommended != 1 || len(c[1].Worse) != 5 {
+		t.Errorf("%+v", c)
+	}
+	for _, args := range [][]string{{"advise", dir, "--format", "docker"}, {"advise", dir, "--workload", "nosuch"}} {
+		if _, err := output(t, args); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: %v; want one line", args, err)
 		}
 	}
 }

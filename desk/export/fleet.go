@@ -296,3 +296,33 @@ func FleetClaims(w io.Writer, f *fleet.Fleet, judged []fleet.Claimed) error {
 	}
 	return write(w, all)
 }
+
+// FleetAdvice writes what hosts recommend as `tare advise FLEET --format json` promises it.
+func FleetAdvice(w io.Writer, all []*fleet.Advised) error {
+	type choice struct {
+		Configuration string   `json:"configuration"`
+		First         int      `json:"recommended"`
+		Good          int      `json:"as_good"`
+		Ranked        int      `json:"ranked"`
+		Worse         []string `json:"worse_on"`
+	}
+	type advised struct {
+		Workload string   `json:"workload"`
+		Metric   string   `json:"metric"`
+		Hosts    int      `json:"hosts"`
+		Choices  []choice `json:"choices"`
+	}
+	out := []advised{}
+	for _, a := range all {
+		j := advised{a.Workload, a.Metric.Name, a.Hosts, []choice{}}
+		for _, c := range a.Choices {
+			k := choice{words.Choice(c.Treatment, a.Networks), c.First, c.Good, c.Ranked, []string{}}
+			for _, h := range c.Worse {
+				k.Worse = append(k.Worse, h.Name)
+			}
+			j.Choices = append(j.Choices, k)
+		}
+		out = append(out, j)
+	}
+	return write(w, out)
+}

@@ -49,22 +49,7 @@ func Fleet(w io.Writer, f *fleet.Fleet, all bool, on Screen) error {
 	t.wrap("", a.Of)
 	t.line("")
 	if len(a.Lines) > 0 {
-		var cols []column
-		for i, head := range a.Columns {
-			c := column{head: head, gap: 2}
-			for _, line := range a.Lines {
-				c.cells = append(c.cells, data.Printable(line[i]))
-			}
-			cols = append(cols, c)
-		}
-		if t.fits(cols) {
-			t.grid(cols, func(int) bool { return false })
-		} else { // too narrow for a table
-			t.wrap("  ", strings.Join(a.Columns, " · "))
-			for _, line := range a.Lines {
-				t.wrap("  ", strings.Join(line, " · "))
-			}
-		}
+		t.fleetTable(a.Columns, a.Lines)
 		t.line("")
 	}
 	t.wrap("", a.Made)
@@ -72,4 +57,45 @@ func Fleet(w io.Writer, f *fleet.Fleet, all bool, on Screen) error {
 		t.block(b)
 	}
 	return t.flush(w)
+}
+
+// FleetAdvice writes for each work what to choose for all hosts, and a table of the choices.
+func FleetAdvice(w io.Writer, all []*fleet.Advised, on Screen) error {
+	t := &text{Screen: on}
+	for i, a := range all {
+		if i > 0 {
+			t.line("")
+		}
+		if len(all) > 1 {
+			t.wrapAs(bold, "", words.Plain(a.Workload)+", "+words.Plain(a.Metric.Name))
+		}
+		t.wrapAs(bold, "", words.FleetAdvice(a))
+		t.line("")
+		t.fleetTable(words.FleetAdviceColumns, words.FleetAdvised(a))
+	}
+	if len(all) > 0 {
+		t.line("")
+	}
+	t.wrap("", words.FleetAdvisedMade)
+	return t.flush(w)
+}
+
+// fleetTable writes a table, or its cells one after the other if the screen is too narrow.
+func (t *text) fleetTable(heads []string, lines [][]string) {
+	var cols []column
+	for i, head := range heads {
+		c := column{head: head, gap: 2}
+		for _, line := range lines {
+			c.cells = append(c.cells, data.Printable(line[i]))
+		}
+		cols = append(cols, c)
+	}
+	if t.fits(cols) {
+		t.grid(cols, func(int) bool { return false })
+		return
+	}
+	t.wrap("  ", strings.Join(heads, " · "))
+	for _, line := range lines {
+		t.wrap("  ", strings.Join(line, " · "))
+	}
 }
