@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +20,7 @@ import (
 
 // fleetCommand has many nodes measure one study.
 func fleetCommand() *cobra.Command {
-	c := &cobra.Command{Use: "fleet", Short: "Run a study on many hosts, by Slurm or ssh",
+	c := &cobra.Command{Use: "fleet", Short: "Run a study on many hosts, by Slurm, Kubernetes or ssh",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("unknown command %q for %q; must be run, status or cancel", args[0], c.CommandPath())
@@ -30,7 +29,7 @@ func fleetCommand() *cobra.Command {
 		},
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 		Example: "  tare fleet run quick --slurm --out F\n  tare fleet status F\n  tare summary F"}
-	c.AddCommand(fleetRunCommand(), fleetStatusCommand(), fleetCancelCommand(), fleetTaskCommand(), fleetPackCommand(), fleetUnpackCommand())
+	c.AddCommand(fleetRunCommand(), fleetStatusCommand(), fleetCancelCommand(), fleetTaskCommand(), fleetPackCommand(), fleetUnpackCommand(), fleetLeaveCommand())
 	return c
 }
 
@@ -51,49 +50,21 @@ func readFleet(c *cobra.Command, args []string) (dir string, f *notebook.Fleet, 
 
 func fleetCancelCommand() *cobra.Command {
 	return &cobra.Command{Use: "cancel FLEET", Short: "End the tasks of a fleet; their results stay",
-		Long:    "Cancels the jobs of a fleet and waits up to two minutes until they have ended. A run that is cancelled removes its guests and restores its\nhost. The results so far stay, and tare fleet run with the same --out continues.",
+		Long: `Cancels the jobs of a fleet and waits until they have ended. A run that is cancelled removes its guests and restores its host.
+The results so far stay, and tare fleet run with the same --out continues. On Kubernetes they come here first, and then cluster
+and nodes have nothing of the fleet.`,
 		Example: "  tare fleet cancel F",
 		RunE: func(c *cobra.Command, args []string) error {
-			_, f, err := readFleet(c, args)
+			dir, f, err := readFleet(c, args)
 			if err != nil {
 				return err
 			}
-			if f.By != bySlurm {
-				return errors.New("the tasks of this fleet end with its `tare fleet run`: interrupt that with Ctrl-C")
+			by, err := reachOf(f)
+			if err != nil {
+				return err
 			}
-			return cancelFleet(c.Context(), fleet.Slurm{}, f)
+			return by.cancel(c.Context(), dir, f)
 		}}
-}
-
-// cancelFleet ends the tasks, and waits for their end.
-func cancelFleet(ctx context.Context, with fleet.Scheduler, f *notebook.Fleet) error {
-	const most = 2 * time.Minute
-	jobs, err := with.Jobs(ctx, f)
-	if err != nil {
-		return err
-	}
-	all := len(jobs)
-	if all == 0 {
-		fmt.Println("The fleet has no job now.")
-		return nil
-	}
-	if err := with.Cancel(ctx, f); err != nil {
-		return err
-	}
-	bounded, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
-	for len(jobs) > 0 {
-		select {
-		case <-bounded.Done():
-			return fmt.Errorf("%s cancelled, but %d of them still end; tare fleet status shows them", words.Count(all, "job"), len(jobs))
-		case <-time.After(time.Second): // the scheduler tells nobody
-		}
-		if jobs, err = with.Jobs(bounded, f); err != nil {
-			return err
-		}
-	}
-	fmt.Printf("%s ended.\n", words.Count(all, "job"))
-	return nil
 }
 
 // nodeStatus is a node's status in JSON.
@@ -115,14 +86,19 @@ func fleetStatusCommand() *cobra.Command {
 	var format string
 	c := &cobra.Command{Use: "status FLEET", Short: "Show how far each node of a fleet is",
 		Long: `Shows a line for each node. Its task can be queued, starting, waiting (another Tare measures on the same host), measuring,
-done, stopped, failed or lost (it ended before it could say why; the last column names its log).`,
+ended (its results are still on the node: tare fleet run brings them), done, stopped, failed or lost (it ended before it could
+say why; the last column names its log).`,
 		Example: "  tare fleet status F\n  tare fleet status F --format json | jq '.[] | select(.state == \"failed\")'",
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, f, err := readFleet(c, args)
 			if err != nil {
 				return err
 			}
-			jobs, err := jobsOf(c.Context(), dir, f)
+			by, err := reachOf(f)
+			if err != nil {
+				return err
+			}
+			jobs, err := by.jobs(c.Context(), dir, f)
 			if err != nil {
 				fmt.Fprintf(os.Stderr, "tare: the scheduler does not say which tasks run: %s\n", plain(short(err.Error())))
 				jobs = nil
@@ -189,6 +165,9 @@ func remark(dir string, s fleet.Status) string {
 		all = append(all, "another Tare measures on the same host")
 	case s.State == fleet.Lost:
 		all = append(all, "its log: "+fleet.Log(dir, s.Node))
+	}
+	if s.Ahead != 0 {
+		all = append(all, fmt.Sprintf("its clock is %v %s", s.Ahead.Abs(), map[bool]string{true: "ahead", false: "behind"}[s.Ahead > 0]))
 	}
 	if s.SameAs != "" {
 		all = append(all, "the same host as "+s.SameAs)

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,27 +23,35 @@ import (
 	"tare/lab/session"
 	"tare/lab/studyfile"
 	"tare/notebook"
-	"tare/notebook/durable"
 	"tare/studies"
 )
 
 // launching holds the flags of fleet run.
 type launching struct {
 	running
-	slurm     bool
-	hosts     string // file with machines
-	cluster   fleet.Slurm
-	most      int
-	given     []string // flags of tare run
-	options   []string // of sbatch
-	continues bool     // flags were given that only a new fleet can have
+	slurm      bool
+	kubernetes bool
+	hosts      string // file with machines
+	cluster    fleet.Slurm
+	pods       podFlags
+	by         reach
+	most       int
+	given      []string // flags of tare run
+	options    []string // of sbatch
+	continues  bool     // flags were given that only a new fleet can have
+}
+
+// podFlags are those of --kubernetes.
+type podFlags struct {
+	context, namespace, image, selector string
+	tolerations                         []string
 }
 
 func fleetRunCommand() *cobra.Command {
 	var l launching
 	c := &cobra.Command{
-		Use:   "run STUDY|FILE --slurm|--hosts FILE [flags] [-- OPTION…]",
-		Short: "Run a study on each node of a Slurm cluster, or on each machine of a list",
+		Use:   "run STUDY|FILE --slurm|--kubernetes|--hosts FILE [flags] [-- OPTION…]",
+		Short: "Run a study on each node of a Slurm or Kubernetes cluster, or on each machine of a list",
 		Long: `Runs the study on each node, and collects a results folder from each in the fleet's folder. The same command again continues on
 the nodes whose run is not complete. If another Tare measures on a node's host, the task waits for its end, for at most a day.
 Tare needs root on the nodes: as another user it calls sudo -n there.
@@ -52,6 +59,10 @@ Tare needs root on the nodes: as another user it calls sudo -n there.
 With --slurm it submits a job for each node of a partition, which gets the whole node, and returns. All nodes must have the
 fleet's folder at the same path. A job that is requeued continues where it stopped. --partition and --constraint choose nodes.
 Options after -- go to sbatch.
+
+With --kubernetes it starts a privileged pod on each node with your kubectl, and returns when all results are here. The pod
+enters its node: bare metal is the node, and the node's containerd is an engine. Each node gets a taint until its results are
+here. After Ctrl-C the tasks go on, and the same command collects them. --node-selector and --toleration choose nodes.
 
 With --hosts it reaches each machine of a list by ssh, with keys that need no questions, and returns when all have ended. It
 sends the program to /var/lib/tare-fleet there, and removes it at the end. After Ctrl-C the runs end in order.
@@ -61,6 +72,8 @@ sends the program to /var/lib/tare-fleet there, and removes it at the end. After
   tare fleet run quick --slurm --out F
   tare fleet run ./mine.yaml --slurm --partition compute --constraint icelake --max-hosts 50 --time-budget 30m
   tare fleet run quick --slurm -- --account=physics --time=02:00:00
+  tare fleet run quick --kubernetes --out F
+  tare fleet run quick --kubernetes --context prod --node-selector pool=batch --toleration batch=only:NoSchedule
   tare fleet run quick --hosts machines.txt --out F`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if n := c.ArgsLenAtDash(); n >= 0 {
@@ -84,6 +97,12 @@ sends the program to /var/lib/tare-fleet there, and removes it at the end. After
 		f.Lookup(name).Hidden = true
 	}
 	f.BoolVar(&l.slurm, "slurm", false, "submit to the Slurm cluster of this machine with sbatch")
+	f.BoolVar(&l.kubernetes, "kubernetes", false, "start a pod on each node of a Kubernetes cluster with kubectl")
+	f.StringVar(&l.pods.context, "context", "", "context of your kubeconfig (default: the current one)")
+	f.StringVar(&l.pods.namespace, "namespace", "", "namespace that exists and allows privileged pods (default: one for the fleet, deleted at its end)")
+	f.StringVar(&l.pods.image, "image", fleet.PodImage, "image of the pods, with a shell and the usual programs")
+	f.StringVar(&l.pods.selector, "node-selector", "", "use only nodes with these Kubernetes labels: `KEY=VALUE,…`")
+	f.StringSliceVar(&l.pods.tolerations, "toleration", nil, "use nodes with these taints too: `KEY[=VALUE][:EFFECT],…`")
 	f.StringVar(&l.hosts, "hosts", "", "reach the machines of this `FILE` by ssh: a line [USER@]HOST[:PORT] for each, and comments after #")
 	f.StringVar(&l.cluster.Partition, "partition", "", "Slurm partition whose nodes measure (default: the cluster's)")
 	f.StringSliceVar(&l.cluster.Features, "constraint", nil, "use only nodes with these Slurm features: `LIST`")
@@ -95,13 +114,15 @@ sends the program to /var/lib/tare-fleet there, and removes it at the end. After
 var notOnNodes = []string{"format", "host", "silent", "compare", "until", "quiet"}
 
 // ownFlags are the flags of fleet run that the nodes do not get.
-var ownFlags = append([]string{"out", "plan", "slurm", "hosts", "partition", "constraint", "max-hosts"}, notOnNodes...)
+var ownFlags = slices.Concat([]string{"out", "plan", "slurm", "kubernetes", "hosts", "partition", "constraint", "max-hosts"}, podFlagNames, notOnNodes)
+
+var podFlagNames = []string{"context", "namespace", "image", "node-selector", "toleration"}
 
 func (l *launching) check(c *cobra.Command) error {
 	if err := l.running.check(c); err != nil {
 		return err
 	}
-	if err := notEmpty(c, "hosts", "partition", "constraint"); err != nil {
+	if err := notEmpty(c, append(podFlagNames, "hosts", "partition", "constraint")...); err != nil {
 		return err
 	}
 	for _, name := range notOnNodes {
@@ -109,20 +130,14 @@ func (l *launching) check(c *cobra.Command) error {
 			return fmt.Errorf("--%s: this flag of tare run is not allowed for a fleet", name)
 		}
 	}
-	if l.slurm == (l.hosts != "") {
-		return errors.New("--slurm or --hosts: one of them must say what reaches the nodes")
-	}
-	if !l.slurm && (l.cluster.Partition != "" || len(l.cluster.Features) > 0 || len(l.options) > 0) {
-		return errors.New("--partition, --constraint and options after -- are allowed only with --slurm")
-	}
 	if l.most < 0 || c.Flags().Changed("max-hosts") && l.most == 0 {
 		return fmt.Errorf("--max-hosts %d: must be at least 1", l.most)
 	}
-	if err := l.cluster.CheckOptions(l.options); err != nil {
+	if err := l.reach(c); err != nil {
 		return err
 	}
 	c.Flags().Visit(func(f *pflag.Flag) {
-		l.continues = l.continues || !slices.Contains([]string{"out", "plan", "slurm", "hosts"}, f.Name)
+		l.continues = l.continues || !slices.Contains([]string{"out", "plan", "slurm", "kubernetes", "hosts"}, f.Name)
 		if slices.Contains(ownFlags, f.Name) {
 			return
 		}
@@ -141,11 +156,53 @@ func (l *launching) check(c *cobra.Command) error {
 	return nil
 }
 
-// What reaches the nodes of a fleet (notebook.Fleet.By).
-const (
-	bySlurm = "slurm"
-	bySSH   = "ssh"
-)
+// reach sets what reaches the nodes.
+func (l *launching) reach(c *cobra.Command) error {
+	named := 0
+	for _, name := range []string{"slurm", "kubernetes", "hosts"} {
+		if c.Flags().Changed(name) {
+			named++
+		}
+	}
+	if named != 1 || !l.slurm && !l.kubernetes && l.hosts == "" {
+		return errors.New("--slurm, --kubernetes or --hosts: one of them must say what reaches the nodes")
+	}
+	if !l.slurm && (l.cluster.Partition != "" || len(l.cluster.Features) > 0 || len(l.options) > 0) {
+		return errors.New("--partition, --constraint and options after -- are allowed only with --slurm")
+	}
+	switch {
+	case l.slurm:
+		l.by = bySlurm{l.cluster, l.options}
+		if err := l.cluster.CheckOptions(l.options); err != nil {
+			return err
+		}
+	case l.kubernetes:
+		by := byKubernetes{}
+		for _, name := range podFlagNames {
+			values := []string{c.Flag(name).Value.String()}
+			if name == "toleration" {
+				values = l.pods.tolerations
+			} else if !c.Flags().Changed(name) && name != "image" {
+				continue
+			}
+			for _, v := range values {
+				if err := by.cluster.Set(name, v); err != nil {
+					return fmt.Errorf("--%s: %w", name, err)
+				}
+				by.options = append(by.options, "--"+name+"="+v)
+			}
+		}
+		l.by = by
+	default:
+		l.by = &bySSH{file: l.hosts}
+	}
+	for _, name := range podFlagNames {
+		if !l.kubernetes && c.Flags().Changed(name) {
+			return fmt.Errorf("--%s: allowed only with --kubernetes", name)
+		}
+	}
+	return nil
+}
 
 // run makes the fleet's folder, or continues with it, and starts the tasks.
 func (l *launching) run(ctx context.Context, study string) error {
@@ -164,14 +221,20 @@ func (l *launching) run(ctx context.Context, study string) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f = &notebook.Fleet{Tare: version(), ID: "tare-" + randomID(), Study: spec.Name, Created: time.Now(), By: bySSH, Run: l.given, With: l.options}
-	if l.slurm {
-		f.By = bySlurm
-		if err := l.cluster.CheckFolder(dir); err != nil {
-			return err
-		}
+	f = &notebook.Fleet{Tare: version(), ID: "tare-" + randomID(), Study: spec.Name, Created: time.Now(), By: l.by.name(), Run: l.given}
+	nodes, err := l.by.nodes(ctx, dir)
+	if err != nil {
+		return err
 	}
-	if err := l.choose(ctx, f); err != nil {
+	chosen, left := fleet.Choose(nodes, l.most)
+	tellLeftOut(os.Stderr, left)
+	if len(chosen) == 0 {
+		return errors.New("no node can be used; the lines above say why")
+	}
+	for _, n := range chosen {
+		f.Nodes = append(f.Nodes, n.Name)
+	}
+	if err := l.by.prepare(ctx, f); err != nil {
 		return err
 	}
 	source, err := l.source(spec, study)
@@ -182,49 +245,12 @@ func (l *launching) run(ctx context.Context, study string) error {
 		f.File = fleet.StudyFile
 	}
 	if l.plan {
-		return l.show(os.Stdout, dir, f)
+		return l.by.show(os.Stdout, dir, f)
 	}
 	if err := fleet.Make(dir, f, source); err != nil {
 		return err
 	}
-	return l.begin(ctx, dir, f, f.Nodes)
-}
-
-// choose names the fleet's nodes.
-func (l *launching) choose(ctx context.Context, f *notebook.Fleet) error {
-	var nodes []fleet.Node
-	address := map[string]string{}
-	if l.slurm {
-		var err error
-		if nodes, err = l.cluster.Nodes(ctx); err != nil {
-			return err
-		}
-	} else {
-		file, err := durable.OpenToRead(l.hosts)
-		if err != nil {
-			return fmt.Errorf("--hosts: %w", err)
-		}
-		machines, names, err := fleet.Hosts(file)
-		if err := errors.Join(err, file.Close()); err != nil {
-			return fmt.Errorf("--hosts: %s: %w", l.hosts, err)
-		}
-		for i, name := range names {
-			nodes = append(nodes, fleet.Node{Name: name})
-			address[name] = string(machines[i])
-		}
-	}
-	chosen, left := fleet.Choose(nodes, l.most)
-	tellLeftOut(os.Stderr, left)
-	if len(chosen) == 0 {
-		return errors.New("no node can be used; the lines above say why")
-	}
-	for _, n := range chosen {
-		f.Nodes = append(f.Nodes, n.Name)
-		if !l.slurm {
-			f.With = append(f.With, address[n.Name])
-		}
-	}
-	return nil
+	return l.by.begin(ctx, dir, f, f.Nodes)
 }
 
 // source is the text of a user's study file; nil: the study ships with Tare. It fails if the file names other files by relative paths,
@@ -257,15 +283,19 @@ func (l *launching) resume(ctx context.Context, dir string, f *notebook.Fleet, s
 	if l.continues {
 		return fmt.Errorf("%s exists, and continues with the flags of its first command: leave them out, or name another folder with --out", dir)
 	}
-	if by := map[bool]string{true: bySlurm, false: bySSH}[l.slurm]; f.By != by {
-		return fmt.Errorf("%s is a fleet by %s, not %s: name another folder with --out", dir, plain(f.By), by)
+	if f.By != l.by.name() {
+		return fmt.Errorf("%s is a fleet by %s, not %s: name another folder with --out", dir, plain(f.By), l.by.name())
 	}
-	jobs, err := jobsOf(ctx, dir, f)
+	var err error
+	if l.by, err = reachOf(f); err != nil {
+		return err
+	}
+	jobs, err := l.by.jobs(ctx, dir, f)
 	if err != nil {
 		return err
 	}
 	if jobs == nil {
-		return fmt.Errorf("another tare fleet run works with %s", dir)
+		return errAtWork(dir)
 	}
 	var open []string
 	for _, s := range fleet.Statuses(dir, f, jobs) {
@@ -273,115 +303,15 @@ func (l *launching) resume(ctx context.Context, dir string, f *notebook.Fleet, s
 			open = append(open, s.Node)
 		}
 	}
-	if len(open) == 0 {
+	if len(open) == 0 && !l.by.collects() {
 		fmt.Printf("%s: each of the %s has finished, or has a task.\n", dir, words.Count(len(f.Nodes), "node"))
 		return nil
 	}
 	if l.plan {
 		f.Nodes = open
-		return l.show(os.Stdout, dir, f)
+		return l.by.show(os.Stdout, dir, f)
 	}
-	return l.begin(ctx, dir, f, open)
-}
-
-// jobsOf are the tasks of a fleet that have not ended, by node; nil: a `tare fleet run` is at work, and only the tasks themselves know.
-func jobsOf(ctx context.Context, dir string, f *notebook.Fleet) (map[string]fleet.Job, error) {
-	if f.By == bySlurm {
-		return fleet.Slurm{}.Jobs(ctx, f)
-	}
-	lock, err := fleet.Claim(dir)
-	if errors.As(err, new(*durable.HeldError)) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return map[string]fleet.Job{}, lock.Close()
-}
-
-// begin starts the tasks of nodes.
-func (l *launching) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []string) error {
-	if f.By == bySSH {
-		return l.carry(ctx, dir, f, nodes)
-	}
-	started := fleet.Begin(ctx, l.cluster, dir, f, nodes, func(node string, err error) {
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "tare: %s: %s\n", node, plain(short(err.Error())))
-		}
-	})
-	if err := ctx.Err(); err != nil {
-		fmt.Fprintf(os.Stderr, "tare: interrupted; %s submitted; the same command submits the others, and tare fleet cancel %s ends them\n", words.Count(started, "job"), dir)
-		return exit(interrupted)
-	}
-	if started == 0 {
-		return errors.New("no job was submitted")
-	}
-	fmt.Printf("%s submitted. How far they are: tare fleet status %s\nResults, also of unfinished runs: tare summary %[2]s\n", words.Count(started, "job"), words.Shell(dir))
-	if started < len(nodes) {
-		return fmt.Errorf("%s got no job", words.Count(len(nodes)-started, "node"))
-	}
-	return nil
-}
-
-// carry runs the tasks of machines and waits for their end.
-func (l *launching) carry(ctx context.Context, dir string, f *notebook.Fleet, nodes []string) error {
-	lock, err := fleet.Claim(dir)
-	if err != nil {
-		return err
-	}
-	defer lock.Close() // the lock ends with it
-	fmt.Fprintf(os.Stderr, "%s measure. In another terminal: tare fleet status %s\n", words.Count(len(nodes), "machine"), words.Shell(dir))
-	var say sync.Mutex
-	var all sync.WaitGroup
-	failed := 0
-	for _, node := range nodes {
-		all.Go(func() {
-			err := fleet.Carry(ctx, fleet.SSH(f.With[slices.Index(f.Nodes, node)]), dir, f, node)
-			say.Lock()
-			defer say.Unlock()
-			switch {
-			case ctx.Err() != nil && (err == nil || errors.Is(err, ctx.Err())):
-				fmt.Fprintf(os.Stderr, "%s: stopped\n", node)
-			case err != nil:
-				failed++
-				fmt.Fprintf(os.Stderr, "tare: %s: %s\n", node, plain(short(err.Error())))
-			default:
-				fmt.Fprintf(os.Stderr, "%s: done\n", node)
-			}
-		})
-	}
-	all.Wait()
-	fmt.Printf("Results: tare summary %s\n", words.Shell(dir))
-	switch {
-	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "tare: interrupted; the same command continues")
-		return exit(interrupted)
-	case failed > 0:
-		return fmt.Errorf("%s failed; the same command continues with them, and %s says more", words.Count(failed, "machine"), filepath.Join(dir, "logs"))
-	}
-	return nil
-}
-
-// show prints what would be submitted.
-func (l *launching) show(w io.Writer, dir string, f *notebook.Fleet) error {
-	if f.By == bySSH {
-		fmt.Fprintf(w, "%s by ssh, at the same time; the results come to %s:\n", words.Count(len(f.Nodes), "machine"), dir)
-		for _, address := range f.With {
-			fmt.Fprintf(w, "  ssh://%s\n", address)
-		}
-		fmt.Fprintf(w, "\nOn each: tare run %s\n", strings.Join(runArgs(fleet.There(f), "NODE", f), " "))
-		return nil
-	}
-	const most = 3
-	fmt.Fprintf(w, "%s in %s, one job each. The script of a job:\n\n%s\n", words.Count(len(f.Nodes), "node"), dir, l.cluster.Script())
-	for _, node := range f.Nodes[:min(most, len(f.Nodes))] {
-		fmt.Fprintln(w, l.cluster.Plan(dir, f, node))
-	}
-	if more := len(f.Nodes) - most; more > 0 {
-		fmt.Fprintf(w, "… and %d more, for %s\n", more, strings.Join(f.Nodes[most:min(most+10, len(f.Nodes))], ", ")+map[bool]string{true: ", …"}[more > 10])
-	}
-	fmt.Fprintf(w, "\nOn each node: tare run %s\n", strings.Join(runArgs(dir, "NODE", f), " "))
-	return nil
+	return l.by.begin(ctx, dir, f, open)
 }
 
 // tellLeftOut says which nodes get no task, and why: one line for each reason.

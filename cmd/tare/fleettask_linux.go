@@ -74,6 +74,30 @@ func fleetUnpackCommand() *cobra.Command {
 	}}
 }
 
+// fleetLeaveCommand removes a fleet's folder from a node, after what a run there left behind.
+func fleetLeaveCommand() *cobra.Command {
+	return &cobra.Command{Use: "leave FLEET", Hidden: true, RunE: func(c *cobra.Command, args []string) error {
+		dir, _, err := readFleet(c, args)
+		if err != nil {
+			return err
+		}
+		until, cancel := context.WithTimeout(c.Context(), longestWait)
+		defer cancel()
+		for {
+			_, err := session.Clean(until)
+			if !errors.As(err, new(*session.BusyError)) {
+				if err == nil {
+					err = fleet.Leave(dir)
+				}
+				return err
+			}
+			if err := session.AwaitHost(until); err != nil {
+				return err
+			}
+		}
+	}}
+}
+
 // task is the run of a study on a node.
 type task struct {
 	dir       string

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,39 +25,76 @@ import (
 // These tests need a cluster of one node, which is this host: scripts/test-kubernetes starts it, runs them and stops it.
 // TARE_KUBERNETES is the folder of scripts/kubernetes.
 
-// cluster is the cluster, as one of its users sees it.
+// cluster is the cluster, as its administrator sees it, with a study.
 type cluster struct {
-	t         *testing.T
-	dir       string
-	config    string // the user's kubeconfig
-	namespace string
+	t   *testing.T
+	h   *testHost
+	dir string
 }
 
-const (
-	clusterNode = "tare-node"
-	testFleet   = "tare-t1"
-)
+const clusterNode = "tare-node"
 
+// newCluster lets kubectl and tare reach the cluster as its administrator. At the end of the test it must have no object of Tare's.
 func newCluster(t *testing.T) *cluster {
 	dir := os.Getenv("TARE_KUBERNETES")
 	if dir == "" {
 		t.Skip("needs a cluster: make test-kubernetes")
 	}
-	return &cluster{t: t, dir: dir, config: filepath.Join(dir, "kubeconfig"), namespace: "fleets"}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("KUBECACHEDIR", filepath.Join(dir, "cache"))
+	c := &cluster{t, newHost(t), dir}
+	c.as("kubeconfig")
+	c.h.write("short.yaml", fmt.Sprintf(`name: short
+title: A short study
+workloads: [{name: nap, image: %s, command: [sh, -c, "sleep 0.05"]}]
+platforms: [{platform: bm}, {platform: cn, engines: [containerd], provisioning: [vanilla]}]
+instances: [1/512MB]
+design: {rounds: {floor: 12, cap: 12}, trials: 4}
+`, c.h.image))
+	t.Cleanup(func() {
+		c.as("kubeconfig")
+		c.nothing()
+		c.must("uncordon", clusterNode)
+	})
+	return c
+}
+
+// as chooses the user by the kubeconfig in the folder of the cluster.
+func (c *cluster) as(config string) { c.t.Setenv("KUBECONFIG", filepath.Join(c.dir, config)) }
+
+// nothing checks that neither the cluster nor the node has anything of a fleet.
+func (c *cluster) nothing() {
+	c.t.Helper()
+	kinds := c.must("api-resources", "--verbs=list", "--output=name")
+	if left := c.must("get", strings.ReplaceAll(kinds, "\n", ","), "--all-namespaces", "--selector", kube.Label, "--output=name", "--ignore-not-found"); left != "" {
+		c.t.Errorf("left in the cluster: %s", left)
+	}
+	if left := c.must("get", "node", clusterNode, "--output=jsonpath={.metadata.labels} {.spec.taints}"); strings.Contains(left, kube.Label) {
+		c.t.Errorf("left at the node: %s", left)
+	}
+	if _, err := os.Stat(filepath.Dir(kube.Folder("x"))); !errors.Is(err, fs.ErrNotExist) {
+		c.t.Errorf("left on the node: %s, %v", filepath.Dir(kube.Folder("x")), err)
+	}
+	if said := c.h.must("clean"); said != "Nothing to do.\n" {
+		c.t.Errorf("tare clean: %s", said)
+	}
 }
 
 // command is a call of kubectl, bounded in time.
 func (c *cluster) command(stdin io.Reader, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	c.t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, filepath.Join(c.dir, "kubectl"), append([]string{"--kubeconfig", c.config, "--namespace", c.namespace}, args...)...)
-	cmd.Env = append(os.Environ(), "KUBECACHEDIR="+filepath.Join(c.dir, "cache"))
+	cmd := exec.CommandContext(ctx, "kubectl", args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(c.dir, "kubeconfig"))
 	cmd.Stdin = stdin
 	return cmd
 }
 
-// must runs kubectl, which must succeed, and returns what it prints.
-func (c *cluster) must(stdin string, args ...string) string {
+// must runs kubectl as the administrator, which must succeed, and returns what it prints.
+func (c *cluster) must(args ...string) string { return c.give("", args...) }
+
+// give does it with a standard input.
+func (c *cluster) give(stdin string, args ...string) string {
 	c.t.Helper()
 	cmd := c.command(strings.NewReader(stdin), args...)
 	var said bytes.Buffer
@@ -75,188 +111,223 @@ func (c *cluster) until(what string, holds func() bool) {
 	c.t.Helper()
 	for late := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(late) {
-			c.t.Fatalf("not within three minutes: %s\n%s\n%s", what, c.must("", "get", "jobs,pods,nodes", "-o", "wide"), c.must("", "get", "events"))
+			c.t.Fatalf("not within three minutes: %s\n%s\n%s", what, c.must("get", "jobs,pods,nodes", "--all-namespaces", "-o", "wide"), c.must("get", "events", "--all-namespaces"))
 		}
 	}
 }
 
-// pod waits for a pod of the fleet that is in a phase, and returns its name.
-func (c *cluster) pod(phase string) (name string) {
+// driver is a `tare fleet run` that goes on.
+type driver struct {
+	*exec.Cmd
+	said bytes.Buffer
+}
+
+// drive starts it.
+func (c *cluster) drive(args ...string) *driver {
 	c.t.Helper()
-	c.until("a pod that is "+phase, func() bool {
-		name = c.must("", "get", "pods", "--selector", kube.Label+"="+testFleet, "--field-selector", "status.phase="+phase,
+	d := &driver{Cmd: c.h.command(c.t.Context(), append([]string{"fleet", "run", "./short.yaml", "--kubernetes"}, args...)...)}
+	d.Stdout, d.Stderr = &d.said, &d.said
+	if err := d.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	return d
+}
+
+// ends waits for its end, with a status.
+func (c *cluster) ends(d *driver, status int) {
+	c.t.Helper()
+	stop := time.AfterFunc(4*time.Minute, func() { d.Process.Kill() })
+	defer stop.Stop()
+	d.Wait() // its status says it
+	c.t.Logf("%s\n%s", d, d.said.String())
+	if got := d.ProcessState.ExitCode(); got != status {
+		c.t.Fatalf("status %d, want %d", got, status)
+	}
+}
+
+// interrupt is Ctrl-C.
+func (c *cluster) interrupt(d *driver) {
+	c.t.Helper()
+	if err := d.Process.Signal(os.Interrupt); err != nil {
+		c.t.Fatal(err)
+	}
+	c.ends(d, interrupted)
+	if !strings.Contains(d.said.String(), "the tasks go on") {
+		c.t.Errorf("an interrupt says: %s", d.said.String())
+	}
+}
+
+// id waits until a fleet's folder exists, and returns the fleet's ID.
+func (c *cluster) id(fleet string) (id string) {
+	c.t.Helper()
+	c.until("a fleet", func() bool {
+		f, err := notebook.ReadFleet(filepath.Join(c.h.dir, fleet))
+		if err == nil {
+			id = f.ID
+		}
+		return err == nil
+	})
+	return id
+}
+
+// runs counts the runs recorded on the node.
+func (c *cluster) runs(id string) int {
+	c.t.Helper()
+	b, err := os.ReadFile(filepath.Join(notebook.NodeResults(kube.Folder(id), clusterNode), "trials.jsonl"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.t.Fatal(err)
+	}
+	return bytes.Count(b, []byte("\n"))
+}
+
+// more waits for more runs.
+func (c *cluster) more(id, what string) {
+	c.t.Helper()
+	had := c.runs(id)
+	c.until("more runs "+what, func() bool { return c.runs(id) > had+6 })
+}
+
+// pod is the fleet's pod that runs.
+func (c *cluster) pod(namespace, id string) (name string) {
+	c.t.Helper()
+	c.until("a pod that runs", func() bool {
+		name = c.must("get", "pods", "--namespace", namespace, "--selector", kube.Label+"="+id, "--field-selector", "status.phase=Running",
 			"-o", `go-template={{range .items}}{{if not .metadata.deletionTimestamp}}{{.metadata.name}}{{"\n"}}{{end}}{{end}}`)
 		return name != "" && !strings.Contains(name, "\n")
 	})
 	return name
 }
 
-// objects are those of a fleet that runs a study on the node.
-func (c *cluster) objects(h *testHost) string {
+// operators makes a namespace, and gives the group of the operator the rights for it.
+func (c *cluster) operators(namespace string, labels ...string) {
 	c.t.Helper()
-	folder := kube.Folder(testFleet)
-	args := []string{"on-node", folder, kube.Mount, "/usr/bin/env"}
-	args = append(args, h.env()[1], folder+"/tare", "run", "study.yaml", "--out", "R") // the tests' lock
-	text, err := kube.Objects{Fleet: testFleet, Namespace: c.namespace, Nodes: 1, Arch: runtime.GOARCH, Image: "busybox:stable", Args: args, Limit: time.Hour}.YAML()
+	roles, err := kube.Operator(namespace, "operators")
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return text
-}
-
-// send brings the program and the study to the node.
-func (c *cluster) send(pod string, h *testHost) {
-	c.t.Helper()
-	program, err := os.ReadFile(h.tare)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if _, err := z.Write(program); err != nil {
-		c.t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		c.t.Fatal(err)
-	}
-	c.must(packed.String(), "exec", "-i", pod, "--", "sh", "-c", "gunzip >/fleet/tare.new && chmod 755 /fleet/tare.new && mv /fleet/tare.new /fleet/tare")
-	study, err := exec.Command("tar", "-C", h.dir, "-cf", "-", "study.yaml", "image").Output()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.must(string(study), "exec", "-i", pod, "--", "tar", "-C", kube.Mount, "-xf", "-")
-	c.must("", "exec", pod, "--", "sh", "-c", ": >/fleet/"+kube.Ready)
-}
-
-// fetch returns a copy of the results that a pod has so far, which comes through the API.
-func (c *cluster) fetch(pod string) string {
-	c.t.Helper()
-	dir := c.t.TempDir()
-	packed := c.command(nil, "exec", pod, "--", "tar", "-C", kube.Mount, "-cf", "-", "R")
-	out, err := packed.Output()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	unpack := exec.Command("tar", "-C", dir, "-xf", "-")
-	unpack.Stdin = bytes.NewReader(out)
-	if said, err := unpack.CombinedOutput(); err != nil {
-		c.t.Fatalf("%v: %s", err, said)
-	}
-	return filepath.Join(dir, "R")
-}
-
-// runs counts the runs recorded on the node.
-func runs(t *testing.T) int {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(kube.Folder(testFleet), "R", "trials.jsonl"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	return bytes.Count(b, []byte("\n"))
-}
-
-// A pod carries Tare to its node, where it measures bare metal and the node's own containerd. The pod is deleted, killed and evicted in the
-// middle; each time the run ends in order, and the next pod continues the folder, which comes back whole. An operator with few rights does it.
-func TestKubernetesNode(t *testing.T) {
-	admin := newCluster(t)
-	h := newHost(t)
-	h.write("study.yaml", `name: short
-title: A short study
-workloads: [{name: nap, image: ./image, command: [sh, -c, "sleep 0.05"]}]
-platforms: [{platform: bm}, {platform: cn, engines: [containerd], provisioning: [vanilla]}]
-instances: [1/512MB]
-design: {rounds: {floor: 12, cap: 12}, trials: 4}
-`)
-	roles, err := kube.Operator(admin.namespace, "operators")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		// Before its namespace: otherwise the cluster removes the pods first, and the job holds them.
-		admin.must("", "delete", "--ignore-not-found", "--cascade=foreground", "job", testFleet)
-		admin.must(roles, "delete", "--ignore-not-found", "-f", "-")
-		admin.must("", "delete", "--ignore-not-found", "namespace", admin.namespace)
-		admin.must("", "label", "node", clusterNode, kube.Label+"-")
-		admin.command(nil, "taint", "node", clusterNode, kube.Label+"-").Run() // it may be gone already
-		admin.must("", "uncordon", clusterNode)
-		if err := os.RemoveAll(kube.Folder(testFleet)); err != nil {
-			t.Error(err)
-		}
-		os.Remove(filepath.Dir(kube.Folder(testFleet))) // unless another fleet has a folder there
+	c.t.Cleanup(func() {
+		c.give(roles, "delete", "--ignore-not-found", "-f", "-")
+		c.must("delete", "--ignore-not-found", "namespace", namespace)
 	})
-	admin.must("", "create", "namespace", admin.namespace)
-	admin.must(roles, "apply", "-f", "-")
-	c := *admin
-	c.config = filepath.Join(c.dir, "operator")
-	objects := c.objects(h)
-	c.must(objects, "apply", "--dry-run=server", "-f", "-")
-	c.must("", "label", "node", clusterNode, kube.Label+"="+testFleet)
-	c.must("", "taint", "node", clusterNode, kube.Label+"="+testFleet+":NoSchedule")
-	c.must(objects, "apply", "-f", "-")
-	c.send(c.pod("Running"), h)
+	c.must("create", "namespace", namespace)
+	c.must(append([]string{"label", "namespace", namespace, "of=test"}, labels...)...)
+	c.give(roles, "apply", "-f", "-")
+}
 
-	for _, end := range []struct {
-		name string
-		do   func(pod string)
-	}{
-		{"deleted", func(pod string) { c.must("", "delete", "pod", pod) }},
-		{"killed", func(string) { killLauncher(t) }},
-		{"evicted", func(string) {
-			admin.must("", "drain", clusterNode, "--ignore-daemonsets", "--force")
-			admin.must("", "uncordon", clusterNode)
-		}},
-	} {
-		had := runs(t)
-		c.until("more runs before the pod is "+end.name, func() bool { return runs(t) > had+6 })
-		pod := c.pod("Running")
-		if f, err := notebook.Read(c.fetch(pod)); err != nil {
-			t.Errorf("the results of a run that goes on: %v", err)
-		} else if f.Host.Hostname == "" {
-			t.Error("the results do not name their host")
-		}
-		end.do(pod)
-		c.until("the end of the run whose pod was "+end.name, func() bool { return !living(t, "tare", "study.yaml") || c.pod("Running") != pod })
+// A pod carries Tare to its node, where it measures bare metal and the node's own containerd. The pod is deleted, its process killed, the node
+// drained; the command is interrupted, and the same command goes on. The results come back whole, and nothing stays. An operator with few rights
+// does it.
+func TestKubernetesFleet(t *testing.T) {
+	c := newCluster(t)
+	const namespace = "fleets"
+	c.operators(namespace)
+	c.as("operator")
+	d := c.drive("--namespace", namespace, "--out", "F")
+	id := c.id("F")
+	c.more(id, "before the pod is deleted")
+	c.must("delete", "pod", "--namespace", namespace, c.pod(namespace, id))
+	c.more(id, "after the pod was deleted")
+	if said, other, status := c.h.run("fleet", "run", "./short.yaml", "--kubernetes", "--out", "F"); status == 0 || !strings.Contains(other, "another tare fleet run works with") {
+		t.Errorf("a second one at the same time: %d: %s%s", status, said, other)
 	}
-	c.until("the end of the job", func() bool {
-		return c.must("", "get", "job", testFleet, "-o", "jsonpath={.status.succeeded}") == "1"
-	})
-	results := filepath.Join(kube.Folder(testFleet), "R") // the last pod has ended: nothing carries them back yet
-	whole(t, results, 3*12*4)
-	if out := h.must("summary", results); !strings.Contains(out, "containerd") {
+	if _, said, status := c.h.run("fleet", "run", "./short.yaml", "--kubernetes", "--namespace", namespace, "--out", "F2"); status == 0 || !strings.Contains(said, "the fleet "+id+" measures on it") {
+		t.Errorf("another fleet at the same time: %d: %s", status, said)
+	}
+	c.until("results so far", func() bool { return c.h.status("F")[clusterNode].Runs > 0 })
+	c.interrupt(d)
+	if s := c.h.status("F")[clusterNode]; s.State != "measuring" || s.Host == "" {
+		t.Errorf("after an interrupt: %+v", s)
+	}
+	killLauncher(t)
+	d = c.drive("--out", "F")
+	c.more(id, "after the pod's process was killed")
+	c.must("drain", clusterNode, "--ignore-daemonsets", "--force")
+	if s := c.h.status("F")[clusterNode]; s.State != "queued" || !strings.Contains(c.h.must("fleet", "status", "F"), "cordoned") {
+		t.Errorf("after a drain: %+v", s)
+	}
+	c.must("uncordon", clusterNode)
+	c.ends(d, 0)
+	c.nothing()
+	results := notebook.NodeResults(filepath.Join(c.h.dir, "F"), clusterNode)
+	c.h.whole(results)
+	if out := c.h.must("summary", results); !strings.Contains(out, "containerd") {
 		t.Errorf("the summary does not name the node's containerd:\n%s", out)
 	}
-	c.must("", "taint", "node", clusterNode, kube.Label+"-")
+	if s := c.h.status("F")[clusterNode]; s.State != "done" {
+		t.Errorf("at the end: %+v", s)
+	}
+	c.ends(c.drive("--out", "F"), 0) // has nothing to do
 }
 
-// whole checks that a folder has so many runs, none of them twice.
-func whole(t *testing.T, dir string, want int) {
-	t.Helper()
-	f, err := notebook.Read(dir)
-	if err != nil {
-		t.Fatal(err)
+// A fleet that is cancelled in the middle leaves nothing in the cluster or on the node, and brings its results. The same command continues with
+// them: the node gets them back.
+func TestKubernetesCancel(t *testing.T) {
+	c := newCluster(t)
+	d := c.drive("--out", "F")
+	id := c.id("F")
+	c.more(id, "before the fleet is cancelled")
+	if _, said, status := c.h.run("fleet", "cancel", "F"); status == 0 || !strings.Contains(said, "Ctrl-C") {
+		t.Errorf("a cancel while the command works: %d: %s", status, said)
 	}
-	seen := map[string]bool{}
-	if err := f.Trials(func(trial *notebook.Trial) error {
-		if trial.Failure != nil {
-			t.Errorf("a run failed: %+v", trial.Failure)
-		}
-		key := fmt.Sprint(trial.Treatment, trial.Round, trial.Index, trial.Warmup)
-		if seen[key] {
-			t.Errorf("there twice: %s", key)
-		}
-		if seen[key] = true; trial.Warmup {
-			return nil
-		}
-		want--
-		return nil
-	}); err != nil {
-		t.Fatal(err)
+	c.interrupt(d)
+	c.must("cordon", clusterNode)
+	if said := c.h.must("fleet", "cancel", "F"); !strings.Contains(said, "1 node free again") {
+		t.Errorf("cancel: %s", said)
 	}
-	if want != 0 {
-		t.Errorf("%d runs are missing", want)
+	c.nothing()
+	c.must("uncordon", clusterNode)
+	if s := c.h.status("F")[clusterNode]; s.State != "stopped" || s.Runs == 0 {
+		t.Errorf("after a cancel: %+v", s)
+	}
+	if said := c.h.must("fleet", "cancel", "F"); said != "The fleet has no job now.\n" {
+		t.Errorf("a second cancel: %s", said)
+	}
+	c.ends(c.drive("--out", "F"), 0)
+	c.h.whole(notebook.NodeResults(filepath.Join(c.h.dir, "F"), clusterNode))
+}
+
+// Wrong use, missing rights and nodes that cannot be used are said in one line, before anything is made.
+func TestKubernetesRefuses(t *testing.T) {
+	c := newCluster(t)
+	c.operators("strict", "pod-security.kubernetes.io/enforce=baseline")
+	nobody := filepath.Join(c.h.dir, "nobody")
+	c.h.write("nobody", strings.Replace(readFile(t, filepath.Join(c.dir, "kubeconfig")), ":16443", ":1", 1))
+	refused := func(want string, args ...string) {
+		t.Helper()
+		said, errs, status := c.h.run(append([]string{"fleet", "run", "./short.yaml", "--kubernetes", "--out", "F"}, args...)...)
+		lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(errs), "\n"), func(line string) bool { return strings.HasPrefix(line, "Left out: ") })
+		if status == 0 || said != "" || len(lines) != 1 || !strings.Contains(errs, want) {
+			t.Errorf("%v: status %d: %s%s; want one line with %q", args, status, said, errs, want)
+		}
+	}
+	refused("nosuch", "--context", "nosuch")
+	refused("no node with these labels", "--node-selector", "disk=ssd")
+	refused("must be labels of nodes", "--node-selector", "disk in (a)")
+	refused("must be KEY", "--toleration", "=a")
+	refused("not the name of an image", "--image", "a b")
+	c.must("cordon", clusterNode)
+	refused("it is cordoned")
+	c.must("uncordon", clusterNode)
+	c.must("taint", "node", clusterNode, "gpu=only:NoSchedule")
+	refused("it has the taint gpu=only:NoSchedule; --toleration gpu=only:NoSchedule allows it")
+	if said := c.h.must("fleet", "run", "./short.yaml", "--kubernetes", "--toleration", "gpu", "--plan"); !strings.Contains(said, "kind: Job") || !strings.Contains(said, "kubectl label node") {
+		t.Errorf("the plan: %s", said)
+	}
+	c.must("taint", "node", clusterNode, "gpu-")
+	refused("forbids privileged pods", "--namespace", "strict")
+	refused("not found", "--namespace", "nosuch")
+	c.as("operator")
+	refused("forbids privileged pods", "--namespace", "strict")
+	refused(`cannot create resource "namespaces"`)
+	c.must("delete", "clusterrolebinding", "tare-operator")
+	refused(`cannot list resource "nodes"`, "--namespace", "strict")
+	t.Setenv("KUBECONFIG", nobody)
+	refused("the cluster does not answer")
+	t.Setenv("PATH", t.TempDir())
+	refused("kubectl is not installed here")
+	t.Setenv("PATH", c.dir+":/usr/bin:/bin")
+	if _, err := os.Stat(filepath.Join(c.h.dir, "F")); err == nil {
+		t.Error("a fleet that could not start left its folder")
 	}
 }
 
@@ -269,7 +340,7 @@ func killLauncher(t *testing.T) {
 	}
 	for _, file := range all {
 		line, _ := os.ReadFile(file) // it may have ended
-		if !bytes.HasPrefix(line, []byte(kube.Mount+"/tare\x00on-node\x00")) {
+		if !bytes.HasPrefix(line, []byte(kube.Mount+"/tare\x00on-node\x00")) || !bytes.Contains(line, []byte("\x00task\x00")) {
 			continue
 		}
 		var pid int

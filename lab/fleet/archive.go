@@ -20,6 +20,7 @@ import (
 const (
 	mostFiles   = 10_000   // of a node's folder
 	mostContent = 64 << 30 // bytes of them
+	endMark     = ".end"   // the last member, because a stream that is cut off between two members looks whole
 )
 
 // Pack writes the folder of a node as a tar archive: regular files only, and none that is still being put in place. A run may append to them
@@ -40,6 +41,9 @@ func Pack(w io.Writer, dir, node string) error {
 		}
 		return pack(t, name, rel)
 	})
+	if err == nil {
+		err = t.WriteHeader(&tar.Header{Name: endMark, Typeflag: tar.TypeReg, Mode: 0o644})
+	}
 	return errors.Join(err, t.Close())
 }
 
@@ -98,13 +102,15 @@ func unpack(t *tar.Reader, root *os.Root) error {
 	for {
 		h, err := t.Next()
 		if err == io.EOF {
-			return nil
+			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
 			return fmt.Errorf("the archive is cut off or damaged: %w", err)
 		}
 		files, content = files+1, content+h.Size
 		switch name := h.Name; {
+		case name == endMark:
+			return nil
 		case h.Typeflag != tar.TypeReg:
 			return fmt.Errorf("the archive holds %q, which is not a regular file", name)
 		case files > mostFiles || content > mostContent:

@@ -54,7 +54,7 @@ func TestPacked(t *testing.T) {
 		}
 	}
 	kept("two archives")
-	for _, at := range []int{0, 1000, len(whole) / 2} {
+	for _, at := range []int{0, 1000, len(whole) / 2, len(whole) - 3*512} { // the last is between two members
 		if err := Unpack(bytes.NewReader(whole[:at]), to, "n1"); err == nil {
 			t.Errorf("an archive of %d of %d bytes is taken", at, len(whole))
 		}

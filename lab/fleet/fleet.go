@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -19,23 +20,11 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tare/notebook"
 	"tare/notebook/durable"
 )
-
-// Scheduler starts tasks on nodes and ends them.
-type Scheduler interface {
-	// Nodes are all nodes that the scheduler has for the fleet, with what is against each.
-	Nodes(ctx context.Context) ([]Node, error)
-	// Start starts the task of a node; dir is the fleet's folder, an absolute path.
-	Start(ctx context.Context, dir string, f *notebook.Fleet, node string) error
-	// Plan is what Start would do, for people to read.
-	Plan(dir string, f *notebook.Fleet, node string) string
-	// Jobs are the tasks of the fleet that have not ended, by node.
-	Jobs(ctx context.Context, f *notebook.Fleet) (map[string]Job, error)
-	// Cancel ends all tasks of the fleet.
-	Cancel(ctx context.Context, f *notebook.Fleet) error
-}
 
 // Node is a node as a scheduler has it.
 type Node struct {
@@ -48,6 +37,7 @@ type Node struct {
 type Job struct {
 	ID      string
 	Running bool   // or ending; otherwise it is still to begin
+	Ended   bool   // what it has measured is still on the node
 	Why     string // why it has not begun, in the scheduler's words
 }
 
@@ -125,6 +115,20 @@ func Make(dir string, f *notebook.Fleet, source []byte) error {
 	return f.Write(dir) // last: where it is, the folder is whole
 }
 
+// Leave removes a fleet's folder from a node, and the folder of all fleets if it was the last one there.
+func Leave(dir string) error {
+	if filepath.Dir(dir) != remoteFolder {
+		return fmt.Errorf("%s is not in %s", dir, remoteFolder)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	if err := os.Remove(remoteFolder); !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // StudyFile is the name of the study's file in a fleet's folder.
 const StudyFile = "study.yaml"
 
@@ -147,27 +151,33 @@ const (
 
 // ask runs a command of the scheduler and returns what it prints on its standard output.
 func ask(ctx context.Context, name string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, commandTime, fmt.Errorf("no answer within %v", commandTime))
+	out, said, err := call(ctx, commandTime, nil, name, args...)
+	if said = strings.TrimSpace(said); said != "" && errors.As(err, new(*exec.ExitError)) {
+		err = fmt.Errorf("%s: %s", name, said)
+	}
+	return out, err
+}
+
+// call runs a command for at most limit, and returns what it prints on its standard output and its standard error.
+func call(ctx context.Context, limit time.Duration, in io.Reader, name string, args ...string) (out, said string, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
-	out, said := &bounded{}, &bounded{}
-	cmd.Stdout, cmd.Stderr = out, said
+	printed, errs := &bounded{}, &bounded{}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, printed, errs
 	cmd.WaitDelay = time.Second
-	err := cmd.Run()
+	err = cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return "", fmt.Errorf("%s is not installed here: run this on a machine from which you can submit", name)
+		return "", "", fmt.Errorf("%s is not installed here: run this on a machine from which you can submit", name)
 	case err != nil && ctx.Err() != nil:
-		return "", fmt.Errorf("%s: %w", name, context.Cause(ctx))
+		return "", "", fmt.Errorf("%s: %w", name, context.Cause(ctx))
 	case err != nil:
-		if text := strings.TrimSpace(said.String()); text != "" {
-			return "", fmt.Errorf("%s: %s", name, text)
-		}
-		return "", fmt.Errorf("%s: %w", name, err)
-	case out.over:
-		return "", fmt.Errorf("%s printed more than %d bytes", name, mostSaid)
+		return "", errs.String(), fmt.Errorf("%s: %w", name, err)
+	case printed.over:
+		return "", "", fmt.Errorf("%s printed more than %d bytes", name, mostSaid)
 	}
-	return out.String(), nil
+	return printed.String(), errs.String(), nil
 }
 
 // bounded keeps what is written to it, up to a bound.

@@ -3,8 +3,6 @@
 package fleet
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,7 +71,7 @@ func TestChooseSamples(t *testing.T) {
 
 func TestJobsOfSlurm(t *testing.T) {
 	got := parseJobs("1|RUNNING|n1|None\n2|PENDING|n2|Resources\n3|COMPLETING|n3|None\n4|PENDING|n3|BeginTime\ndamaged\n5|PENDING|n4|a | b\n")
-	want := map[string]Job{"n1": {"1", true, ""}, "n2": {"2", false, "Resources"}, "n3": {"3", true, ""}, "n4": {"5", false, "a | b"}}
+	want := map[string]Job{"n1": {ID: "1", Running: true}, "n2": {ID: "2", Why: "Resources"}, "n3": {ID: "3", Running: true}, "n4": {ID: "5", Why: "a | b"}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -123,7 +121,7 @@ func TestStatuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	jobs := map[string]Job{"a": {ID: "1", Why: "Resources"}, "c": {"3", true, ""}, "d": {"4", true, ""}, "h": {"8", true, ""}}
+	jobs := map[string]Job{"a": {ID: "1", Why: "Resources"}, "c": {ID: "3", Running: true}, "d": {ID: "4", Running: true}, "h": {ID: "8", Running: true}}
 	want := []State{Queued, Lost, Waiting, Measuring, Stopped, Done, Failed, Starting}
 	for i, s := range Statuses(dir, f, jobs) {
 		if s.State != want[i] {
@@ -144,29 +142,6 @@ func TestStatuses(t *testing.T) {
 	}
 	if got := Statuses(dir, f, jobs)[2]; got.State != Failed || !strings.Contains(got.Said, "which no task has") {
 		t.Errorf("a damaged task.json: %+v", got)
-	}
-}
-
-// refusing is a scheduler that takes no task for one node.
-type refusing struct {
-	Scheduler
-	started []string
-}
-
-func (r *refusing) Start(_ context.Context, _ string, _ *notebook.Fleet, node string) error {
-	if node == "b" {
-		return errors.New("no")
-	}
-	r.started = append(r.started, node)
-	return nil
-}
-
-// One node that gets no task stops no other.
-func TestBegin(t *testing.T) {
-	r, told := &refusing{}, map[string]error{}
-	n := Begin(t.Context(), r, "", &notebook.Fleet{}, []string{"a", "b", "c"}, func(node string, err error) { told[node] = err })
-	if n != 2 || !slices.Equal(r.started, []string{"a", "c"}) || len(told) != 3 || told["b"] == nil {
-		t.Errorf("%d started: %v, told %v", n, r.started, told)
 	}
 }
 

@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -105,8 +106,18 @@ func (c carrier) put(ctx context.Context, name, mode string) error {
 		return err
 	}
 	defer f.Close() // only read: a failing close loses nothing
-	const script = `set -eu; mkdir -p -m 0700 "$1"; cd "$1"; cat >"$2.part"; chmod "$3" "$2.part"; mv "$2.part" "$2"`
-	return c.call(ctx, f, io.Discard, "sh", "-c", script, "sh", c.there, name, mode)
+	const script = `set -eu; mkdir -p "$1"; chmod 0700 "$1"; cd "$1"; gunzip >"$2.part"; chmod "$3" "$2.part"; mv "$2.part" "$2"`
+	r, w := io.Pipe()
+	go func() {
+		z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+		if err == nil {
+			_, err = io.Copy(z, f)
+			err = errors.Join(err, z.Close())
+		}
+		w.CloseWithError(err)
+	}()
+	err = c.call(ctx, r, io.Discard, "sh", "-c", script, "sh", c.there, name, mode)
+	return errors.Join(err, r.Close())
 }
 
 // measure runs the task there, and brings back its results now and then.

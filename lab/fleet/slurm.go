@@ -53,7 +53,7 @@ func (Slurm) CheckFolder(dir string) error {
 	return nil
 }
 
-// Nodes implements Scheduler.
+// Nodes are the nodes of the partition, with what is against each.
 func (s Slurm) Nodes(ctx context.Context) ([]Node, error) {
 	text, err := ask(ctx, "scontrol", "--oneliner", "show", "nodes")
 	if err != nil {
@@ -138,13 +138,10 @@ func against(state string) string {
 func (s Slurm) command(dir string, f *notebook.Fleet, node string) []string {
 	args := []string{"--parsable", "--job-name=" + f.ID, "--nodes=1", "--nodelist=" + node, "--exclusive", "--mem=0", "--requeue", "--open-mode=append",
 		"--output=" + Log(dir, node), "--chdir=/"}
-	if s.Partition != "" {
-		args = append(args, "--partition="+s.Partition)
-	}
 	return slices.Concat(args, f.With, []string{filepath.Join(dir, taskScript), dir, node})
 }
 
-// Start implements Scheduler.
+// Start submits the job of a node; dir is the fleet's folder, an absolute path.
 func (s Slurm) Start(ctx context.Context, dir string, f *notebook.Fleet, node string) error {
 	if err := durable.WriteFile(filepath.Join(dir, taskScript), slurmScript, 0o755); err != nil {
 		return err
@@ -153,7 +150,7 @@ func (s Slurm) Start(ctx context.Context, dir string, f *notebook.Fleet, node st
 	return err
 }
 
-// Plan implements Scheduler.
+// Plan is the command of Start, for people to read.
 func (s Slurm) Plan(dir string, f *notebook.Fleet, node string) string {
 	return "sbatch " + strings.Join(s.command(dir, f, node), " ")
 }
@@ -161,7 +158,7 @@ func (s Slurm) Plan(dir string, f *notebook.Fleet, node string) string {
 // Script is the batch script of each task.
 func (Slurm) Script() string { return string(slurmScript) }
 
-// Jobs implements Scheduler.
+// Jobs are the tasks of the fleet that have not ended, by node.
 func (s Slurm) Jobs(ctx context.Context, f *notebook.Fleet) (map[string]Job, error) {
 	text, err := ask(ctx, "squeue", "--noheader", "--name="+f.ID, "--format=%i|%T|%n|%r")
 	if err != nil {
@@ -189,7 +186,7 @@ func parseJobs(text string) map[string]Job {
 	return all
 }
 
-// Cancel implements Scheduler.
+// Cancel ends all tasks of the fleet.
 func (s Slurm) Cancel(ctx context.Context, f *notebook.Fleet) error {
 	_, err := ask(ctx, "scancel", "--name="+f.ID)
 	return err

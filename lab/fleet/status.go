@@ -3,7 +3,6 @@
 package fleet
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"time"
@@ -20,6 +19,7 @@ const (
 	Starting  State = "starting"  // its task has said nothing yet
 	Waiting   State = "waiting"   // another Tare measures on its host
 	Measuring State = "measuring" // or prepares to
+	Ended     State = "ended"     // its task has ended, and its results are still on the node
 	Done      State = "done"      // its run ended as the study or a flag says
 	Stopped   State = "stopped"   // its task ended before its run did; another one continues the run
 	Failed    State = "failed"
@@ -38,7 +38,8 @@ type Status struct {
 	Rounds int       // with a run
 	Most   int       // rounds that the study may have
 	Runs   int
-	SameAs string // an earlier node on the same host; empty: none
+	SameAs string        // an earlier node on the same host; empty: none
+	Ahead  time.Duration // what its clock is ahead of this machine's, if that is minutes
 }
 
 // Statuses are the nodes of a fleet. jobs are what the scheduler has; nil: it was not asked.
@@ -60,7 +61,7 @@ func Statuses(dir string, f *notebook.Fleet, jobs map[string]Job) []Status {
 }
 
 func statusOf(dir, node string, jobs map[string]Job) Status {
-	s := Status{Node: node}
+	s := Status{Node: node, Ahead: readClock(dir, node)}
 	s.measured(notebook.NodeResults(dir, node))
 	job, active := jobs[node]
 	task, said, err := notebook.ReadTask(dir, node)
@@ -79,6 +80,8 @@ func statusOf(dir, node string, jobs map[string]Job) Status {
 	switch {
 	case active && !job.Running:
 		s.State, s.Since = Queued, time.Time{}
+	case active && job.Ended:
+		s.State = Ended
 	case active && (!said || task.Job != job.ID || ended):
 		s.State, s.Since = Starting, time.Time{}
 	case !said:
@@ -125,22 +128,4 @@ func (s Status) Open() bool {
 		return true
 	}
 	return false
-}
-
-// Begin starts a task for each of the nodes, tells each, and returns how many it could start.
-func Begin(ctx context.Context, with Scheduler, dir string, f *notebook.Fleet, nodes []string, tell func(node string, err error)) (started int) {
-	for _, node := range nodes {
-		err := ctx.Err()
-		if err == nil {
-			err = with.Start(ctx, dir, f, node)
-		}
-		if err == nil {
-			started++
-		}
-		tell(node, err)
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	return started
 }

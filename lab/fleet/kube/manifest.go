@@ -18,16 +18,21 @@ const Label = "tare-fleet"
 // Objects describes the objects of a fleet: a namespace unless it exists already, a service account without rights, and a job with a pod for each
 // node.
 type Objects struct {
-	Fleet        string // the fleet's ID, and the job's name
+	Fleet        string // the fleet's ID
+	Job          string // the job's name
 	Namespace    string
 	OwnNamespace bool          // the fleet makes the namespace
-	Nodes        int           // how many nodes are to be measured
+	Nodes        int           // how many nodes get a pod
 	Arch         string        // of the nodes, in Go's words
-	Image        string        // has sh, cat, chmod, gunzip, mv, sleep and tar
-	Args         []string      // of Tare in the pod; $(NODE) is the node's name
+	Image        string        // has sh and the usual programs, such as cat, gunzip and mkfifo
+	Collect      bool          // measure nothing: bring back what is on the nodes, and remove it there
+	Env          []Variable    // for Tare on the nodes
 	Limit        time.Duration // ends the job however far it is
 	Tolerations  []Toleration  // in addition to that of the fleet's own taint
 }
+
+// Variable is one of the environment.
+type Variable struct{ Name, Value string }
 
 // Toleration lets pods on nodes with a taint.
 type Toleration struct {
@@ -42,6 +47,10 @@ const (
 	Mount = "/fleet"
 	// Ready is the file in the fleet's folder that says that the program and the study are there.
 	Ready = "ready"
+	// Collected is the named pipe in the container Results from which a line says that the results have left the node.
+	Collected = "/collected"
+	// Measures and Results are the containers of a pod.
+	Measures, Results = "tare", "results"
 	// folders has the folders of fleets on a node.
 	folders = "/var/lib/tare-fleet"
 	// Grace is the time that a pod gets to end its guests and put the node in order, in seconds.
@@ -65,6 +74,7 @@ var (
 	objectName    = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	imageName     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}$`)
 	anyWhitespace = regexp.MustCompile(`\s`)
+	variableName  = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
 )
 
 // quoted is a text as YAML has it, in quotation marks and only of ASCII characters: Go's escapes are among YAML's.
@@ -72,7 +82,7 @@ func quoted(text string) string { return strconv.QuoteToASCII(strings.ToValidUTF
 
 // YAML returns the objects as YAML documents. An error says which value Kubernetes would refuse.
 func (o Objects) YAML() (string, error) {
-	for _, name := range []string{o.Fleet, o.Namespace} {
+	for _, name := range []string{o.Fleet, o.Job, o.Namespace} {
 		if !objectName.MatchString(name) {
 			return "", fmt.Errorf("%q is not a name for an object of Kubernetes: at most 63 lower-case letters, digits and hyphens are allowed", name)
 		}
@@ -85,11 +95,17 @@ func (o Objects) YAML() (string, error) {
 			return "", fmt.Errorf("the toleration %+v has white space", t)
 		}
 	}
+	for _, v := range o.Env {
+		if !variableName.MatchString(v.Name) {
+			return "", fmt.Errorf("%q is not the name of a variable", v.Name)
+		}
+	}
+	at := Folder(o.Fleet)
 	return fill(jobYAML, struct {
 		Objects
-		Seconds, Grace, Replaced    int
-		Mount, Ready, Folder, State string
-	}{o, int(o.Limit.Seconds()), Grace, replaced, Mount, Ready, Folder(o.Fleet), Folder(o.Fleet) + "/state"})
+		Seconds, Grace, Replaced                        int
+		Mount, Ready, Collected, Folder, Program, State string
+	}{o, int(o.Limit.Seconds()), Grace, replaced, Mount, Ready, Collected, at, at + "/tare", at + "/state"})
 }
 
 // Operator returns the roles and bindings, as YAML documents, that let a group of users run fleets in a namespace.

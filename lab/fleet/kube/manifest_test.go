@@ -13,7 +13,7 @@ import (
 )
 
 func example() Objects {
-	return Objects{Fleet: "tare-x1", Namespace: "tare-x1", OwnNamespace: true, Nodes: 3, Arch: "amd64", Image: "busybox:stable", Args: []string{"fleet", "pod", "$(NODE)"}, Limit: time.Hour}
+	return Objects{Fleet: "tare-x1", Job: "tare-x1-1", Namespace: "tare-x1", OwnNamespace: true, Nodes: 3, Arch: "amd64", Image: "busybox:stable", Env: []Variable{{"TARE_X", "y"}}, Limit: time.Hour}
 }
 
 // decoded are the objects of YAML documents, decoded by the types of Kubernetes's API, which refuse a key that they do not have.
@@ -56,8 +56,21 @@ func TestObjectsAreTheAPIs(t *testing.T) {
 	if !pod.HostPID || !pod.HostNetwork || !*c.SecurityContext.Privileged || *pod.AutomountServiceAccountToken {
 		t.Errorf("the pod is %+v", pod)
 	}
-	if want := []string{"tare", "fleet", "pod", "$(NODE)"}; !slices.Equal(c.Command[3:], want) {
+	there := Folder("tare-x1")
+	if want := []string{"tare", "on-node", there, Mount, there + "/tare", "fleet", "task", there, "$(NODE)", "$(POD)"}; !slices.Equal(c.Command[3:], want) {
 		t.Errorf("the program's arguments are %q, want %q", c.Command[3:], want)
+	}
+	if r := pod.Containers[1]; c.Name != Measures || r.Name != Results || len(r.Env) != len(c.Env) || c.Env[1].Value != "y" || !*r.SecurityContext.Privileged || r.VolumeMounts[0].MountPath != Mount {
+		t.Errorf("the containers are %+v", pod.Containers)
+	}
+	collect := example()
+	collect.Collect = true
+	if text, err = collect.YAML(); err != nil {
+		t.Fatal(err)
+	}
+	pod = decoded(t, text)["Job"].(*batch.Job).Spec.Template.Spec
+	if !slices.Equal(pod.Containers[0].Command, []string{"true"}) || !slices.Contains(pod.Tolerations, core.Toleration{Operator: core.TolerationOpExists}) {
+		t.Errorf("a job that only collects has the pod %+v", pod)
 	}
 	existing := example()
 	existing.OwnNamespace, existing.Tolerations = false, []Toleration{{Key: "gpu", Operator: "Exists"}}
@@ -84,6 +97,7 @@ func TestRefused(t *testing.T) {
 		"name":       func(o *Objects) { o.Fleet = "Tare\n" },
 		"namespace":  func(o *Objects) { o.Namespace = "a/b" },
 		"image":      func(o *Objects) { o.Image = "busybox stable" },
+		"variable":   func(o *Objects) { o.Env = []Variable{{"A=", ""}} },
 		"toleration": func(o *Objects) { o.Tolerations = []Toleration{{Key: "a b"}} },
 	} {
 		o := example()
@@ -101,14 +115,14 @@ func FuzzValues(f *testing.F) {
 	f.Add("\n---\nkind: Pod", "\"\\\x00")
 	f.Fuzz(func(t *testing.T, arg, group string) {
 		o := example()
-		o.Args = []string{arg}
+		o.Env = []Variable{{"TARE_X", arg}}
 		text, err := o.YAML()
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := decoded(t, text)["Job"].(*batch.Job).Spec.Template.Spec.Containers[0]
-		if got, want := c.Command[len(c.Command)-1], strings.ToValidUTF8(arg, "\uFFFD"); got != want {
-			t.Errorf("the argument %q became %q", want, got)
+		if got, want := c.Env[1].Value, strings.ToValidUTF8(arg, "\uFFFD"); got != want {
+			t.Errorf("the value %q became %q", want, got)
 		}
 		if text, err = Operator("tare", group); err != nil {
 			t.Fatal(err)
