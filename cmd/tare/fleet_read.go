@@ -86,8 +86,14 @@ func reportFleet(dirs []string, out string, opt data.Options) error {
 	return err
 }
 
-// skipped names a folder of a fleet that cannot be read, on standard error.
-func skipped(err error) { fmt.Fprintln(os.Stderr, "tare: left out: "+words.Plain(err.Error())) }
+// skipped names on standard error a folder of a fleet that cannot be read, or not to its end.
+func skipped(rows int, err error) {
+	said := "left out"
+	if rows > 0 {
+		said = "only the first " + words.Count(rows, "run") + " of a folder written"
+	}
+	fmt.Fprintf(os.Stderr, "tare: %s: %s\n", said, words.Plain(err.Error()))
+}
 
 // judgeFleet tests claims on each host of a fleet, and prints on how many each holds. Where nobody asked for claims and none is about the results, it says
 // which studies have claims.

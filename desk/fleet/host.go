@@ -122,8 +122,8 @@ func (h *Host) add(kind FactorKind, of, value string) {
 	f := Factor{kind, of}
 	for i, had := range h.Facts {
 		if v := had.Value(); v.Factor == f {
-			if !slices.Contains(strings.Split(v.Value, " and "), value) {
-				h.Facts[i] = unique.Make(Fact{f, v.Value + " and " + value})
+			if all := strings.Split(v.Value, " and "); !slices.Contains(all, value) {
+				h.Facts[i] = unique.Make(Fact{f, strings.Join(slices.Sorted(slices.Values(append(all, value))), " and ")}) // in whatever order hosts have them
 			}
 			return
 		}

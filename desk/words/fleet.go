@@ -437,6 +437,15 @@ func fleetDoubts(f *fleet.Fleet, all bool) ResultBlock {
 	add(len(f.Hosts) == 1, "One host does not show how much hosts differ.")
 	add(len(f.Hosts) == 2, "Two hosts say little of how much hosts differ, and nothing of the next one.")
 	add(len(f.Hosts) > 2 && len(f.Hosts) < fewFleetHosts, "Only %d hosts: the interval of the next host is wide, and rests on few.", len(f.Hosts))
+	few := 0 // results whose own noise is known from three rounds or fewer
+	results := 0
+	for _, c := range f.Primary() {
+		for _, r := range c.Results {
+			results++
+			few += btoi(r.Effect.Free < 3)
+		}
+	}
+	add(2*few > results, "Most hosts have three common rounds or fewer. Their noise is hardly known then, and intervals miss a little more often than they say.")
 	add(doubtful > 0, "%s: bare metal differed from itself by as much as the result. They count in the means; their verdict is inconclusive.", Count(doubtful, "result"))
 	add(unreliable > 0, "%s left out: more than a tenth of the runs failed, or a whole round.", was(unreliable, "result"))
 	add(without > 0, "%s no interval, because of too few rounds or a missing reference.", has(without, "result"))
