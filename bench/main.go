@@ -3,6 +3,7 @@
 // Command bench compares Tare with other programs, as ratios measured in one run on one machine. The comparisons are:
 //
 //   - reading: the time and memory to read a large folder, with their limits;
+//   - fleet: the time and memory to read the results of ten thousand hosts, with their limits, and how often the next host's interval holds;
 //   - tracers: the tracers, no tracing, and bpftrace;
 //   - observing: what tare observe costs what it observes;
 //   - ruler: the ruler, C, and hyperfine;
@@ -66,7 +67,7 @@ func run(ctx context.Context) (err error) {
 		name  string
 		run   func(ctx context.Context, dir string) error
 		asked bool // only if named: it takes long, or compares with nothing
-	}{{"reading", reading, false}, {"tracers", tracers, false}, {"observing", observing, false}, {"ruler", rulers, false}, {"start", starts, false}, {"ceiling", ceiling, false}, {"itself", itself, false},
+	}{{"reading", reading, false}, {"fleet", fleets, false}, {"tracers", tracers, false}, {"observing", observing, false}, {"ruler", rulers, false}, {"start", starts, false}, {"ceiling", ceiling, false}, {"itself", itself, false},
 		{"turns", turns, false}, {"memory", memories, false}, {"alike", alike, true}, {"injected", injected, true}, {"predictions", predictions, true}}
 	only := os.Args[1:] // the named comparisons; none: all but the long ones
 	var names []string

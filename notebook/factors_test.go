@@ -157,3 +157,17 @@ func TestAParameterIsAnAxisBeforeAFactor(t *testing.T) {
 		t.Error("a treatment has a parameter that its workload has not")
 	}
 }
+
+// A length that a host chose is asked for as the study has it; other parameters of the same value are not.
+func TestAsked(t *testing.T) {
+	s := Study{Lengths: map[string]string{"cpu{millions=60,rate=180}": "180"}}
+	for _, c := range []struct{ workload, millions, rate, want string }{
+		{"cpu", "180", "180", "60 or more"}, {"cpu", "180", "8", "180"}, {"cpu", "60", "180", "60"}, {"io", "180", "180", "180"},
+	} {
+		of := Treatment{Workload: c.workload, Params: map[string]string{"millions": c.millions, "rate": c.rate}}
+		asked, chosen := s.Asked(of)
+		if asked.Params["millions"] != c.want || asked.Params["rate"] != c.rate || of.Params["millions"] != c.millions || (chosen["millions"] == "180") != (c.want == "60 or more") {
+			t.Errorf("%+v: %v, %v", c, asked.Params, chosen)
+		}
+	}
+}

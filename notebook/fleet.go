@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"tare/notebook/durable"
@@ -182,7 +183,7 @@ func Folders(dir string) (all []string, err error) {
 		return nil, err
 	}
 	for _, e := range names {
-		if folder := filepath.Join(at, e.Name(), below); e.IsDir() && Exists(folder) {
+		if folder := filepath.Join(at, e.Name(), below); e.IsDir() && !strings.HasPrefix(e.Name(), ".") && Exists(folder) {
 			all = append(all, folder)
 		}
 	}

@@ -24,6 +24,29 @@ func Assignments(params map[string]string, between string) string {
 	return strings.Join(all, between)
 }
 
+// Asked is the treatment as the study asks for it on every host. A parameter for which the study names only the least value (Lengths), and this host
+// chose the value, has the least one and "or more". chosen are the chosen values, by parameter.
+func (s Study) Asked(t Treatment) (asked Treatment, chosen map[string]string) {
+	const mark = "\x00" // in no parameter
+	for label, value := range s.Lengths {
+		for name, v := range t.Params {
+			if v != value {
+				continue
+			}
+			other := t
+			other.Params = maps.Clone(t.Params)
+			other.Params[name] = mark
+			before, after, _ := strings.Cut(other.Label(), mark)
+			least, begins := strings.CutPrefix(label, before)
+			if least, ends := strings.CutSuffix(least, after); begins && ends && least != value {
+				other.Params[name] = least + " or more"
+				return other, map[string]string{name: value}
+			}
+		}
+	}
+	return t, nil
+}
+
 // Image is what the treatment was run from: the image of its label, or of its workload.
 func (s Study) Image(t Treatment) Image {
 	if i, ok := s.Images[t.Label()]; ok {

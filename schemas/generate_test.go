@@ -283,6 +283,14 @@ func (g *generator) summary() []byte {
 	return g.file(t, "An answer of Tare: tare summary --format json")
 }
 
+// fleet is the schema of what `tare summary FLEET --format json` prints.
+func (g *generator) fleet() []byte {
+	t := reflect.TypeFor[export.FleetAnswer]()
+	g.answered(t)
+	g.defs[t.String()].(schema)["properties"].(schema)["schema"].(schema)["const"] = export.FleetSchema
+	return g.file(t, "An answer of Tare over many hosts: tare summary FLEET --format json")
+}
+
 // generate makes the schemas, by name.
 func generate(t *testing.T) map[string][]byte {
 	start := func() *generator {
@@ -293,6 +301,7 @@ func generate(t *testing.T) map[string][]byte {
 		"claims":   start().file(reflect.TypeFor[claims.File](), "Published findings that Tare tests"),
 	}
 	all["summary"] = (&generator{t, schema{}, map[string]string{}}).summary()
+	all["fleet"] = (&generator{t, schema{}, map[string]string{}}).fleet()
 	g := start()
 	spec := g.defs[g.define(reflect.TypeFor[studyfile.Spec]())].(schema)["properties"].(schema)
 	for _, k := range session.Known.Kinds {

@@ -33,7 +33,9 @@ best configuration that the format can express, or for number N of the ranking (
 
 With --objective 'p99<50ms' and --prices FILE, Tare ranks the choices of a capacity study by what it costs to keep the
 objective. With --demand 2000/s, that is the price of the instances that the demand needs; otherwise, that of a million
-requests.`,
+requests.
+
+For the folder of a fleet, or a folder of results folders, it counts on how many hosts each choice is the best.`,
 		Example: `  tare advise R
   tare advise R --prefer cost --exclude bm
   tare advise R --workload wordpress --metric p99 --instance large
@@ -61,7 +63,13 @@ requests.`,
 			if err := offered(&o, objective, demand, prices); err != nil {
 				return err
 			}
-			s, err := data.Read(dirs, data.Options{Kinds: kinds.All, Baseline: bareMetal})
+			opt := data.Options{Kinds: kinds.All, Baseline: bareMetal}
+			if many, err := manyFolders(dirs); err != nil {
+				return err
+			} else if many != nil {
+				return adviseFleet(many, o, opt, format)
+			}
+			s, err := data.Read(dirs, opt)
 			if err != nil {
 				return err
 			}

@@ -14,6 +14,7 @@ import (
 	"tare/desk/claims"
 	"tare/desk/data"
 	"tare/desk/export"
+	"tare/desk/fleet"
 	"tare/desk/show/kinds"
 	"tare/desk/terminal"
 	"tare/studies"
@@ -23,12 +24,14 @@ import (
 func claimsCommand() *cobra.Command {
 	var format, study, file string
 	c := &cobra.Command{
-		Use:   "claims DIR…",
+		Use:   "claims DIR… | FLEET",
 		Short: "Test whether published findings hold on this host",
 		Long: `Gives each published finding a verdict with its evidence: "holds here", "does not hold here", "not decided" (the
 interval is too wide; about how many more rounds would be enough), or "not testable here" (what is missing, and why). Emulated
 runs and runs with a failed A/A check decide nothing. Where no claim is about the results, the answer names the studies that
-have claims. All verdicts of one call are corrected together for multiple comparisons, so name only the claims to test.`,
+have claims. All verdicts of one call are corrected together for multiple comparisons, so name only the claims to test.
+
+For the folder of a fleet it tests the claims on each host, says on how many each holds, and names the hosts that refute it.`,
 		Example: `  tare claims R
   tare claims R S --study pinning
   tare claims R --format json | jq '.[] | select(.verdict == "does not hold here")'
@@ -49,7 +52,19 @@ have claims. All verdicts of one call are corrected together for multiple compar
 					return err
 				}
 			}
-			s, err := data.Read(dirs, data.Options{Kinds: kinds.All, Baseline: bareMetal})
+			opt := data.Options{Kinds: kinds.All, Baseline: bareMetal}
+			many, err := manyFolders(dirs)
+			if err != nil {
+				return err
+			}
+			var f *fleet.Fleet
+			if many != nil {
+				if f, err = fleet.Read(many, opt); err != nil {
+					return err
+				}
+				dirs = f.Hosts[0].Folders // its study names the claims, as those of the others do
+			}
+			s, err := data.Read(dirs, opt)
 			if err != nil {
 				return err
 			}
@@ -65,6 +80,9 @@ have claims. All verdicts of one call are corrected together for multiple compar
 				}
 			}
 			all = append(shipped, all...)
+			if f != nil {
+				return judgeFleet(f, all, opt, format, study != "" || file != "" || nameClaims(s))
+			}
 			verdicts := claims.Judge(s, all)
 			if format == "json" {
 				return export.Verdicts(os.Stdout, verdicts)

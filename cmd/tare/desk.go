@@ -38,20 +38,24 @@ func summaryCommand() *cobra.Command {
 	var against reference
 	var shown details
 	c := &cobra.Command{
-		Use:   "summary DIR…",
+		Use:   "summary DIR… | FLEET",
 		Short: "Print the answer: how much slower each environment is than bare metal",
 		Long: `Prints the finding first. A table follows, with a line for each environment: its mean, its change from bare metal with a
 95 % interval, and a verdict. The verdict is slower, faster, equivalent or inconclusive. It depends on whether the change is
 beyond the margin or within it. The last part says what the result does not show, how far to trust it, and what to do next.
 
 The command pools several folders. Runs on the same host count as more rounds. Each other host has its own lines.
-docs/results.md explains the keys of the JSON and the columns of the CSV, and docs/regular.md the metrics for Prometheus.`,
+
+For the folder of a fleet, or a folder of results folders, it prints what all hosts say together: means over hosts, what to
+expect on the next host, classes of hosts that differ, and hosts unlike the others. docs/fleet.md explains these. docs/results.md
+explains the keys of the JSON and the columns of the CSV, and docs/regular.md the metrics for Prometheus.`,
 		Example: `  tare summary R
   tare summary R --verbose
   tare summary R --format json | jq '.rows[] | {name, verdict, change}'
   tare summary R --format csv >table.csv
   tare summary R --against cn:docker:quota
-  tare summary R --against cn:docker:quota,instance=1/1GB`,
+  tare summary R --against cn:docker:quota,instance=1/1GB
+  tare summary FLEET`,
 		Args: folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
 			matters, err := marginOf(margin)
@@ -62,7 +66,13 @@ docs/results.md explains the keys of the JSON and the columns of the CSV, and do
 			if err != nil {
 				return err
 			}
-			s, err := data.Read(dirs, data.Options{Kinds: kinds.All, Baseline: reference, Margin: matters})
+			opt := data.Options{Kinds: kinds.All, Baseline: reference, Margin: matters}
+			if many, err := manyFolders(dirs); err != nil {
+				return err
+			} else if many != nil {
+				return summarizeFleet(many, opt, format, shown)
+			}
+			s, err := data.Read(dirs, opt)
 			if err != nil {
 				return err
 			}
@@ -145,7 +155,7 @@ func reportCommand() *cobra.Command {
 		Short: "Write one self-contained HTML page, and its figures as SVG and PDF",
 		Long: `Writes the report of a folder. For two folders of one study it writes a comparison of the second folder with the first, into
 a new folder. With --pool it pools the two folders, as more rounds. It always pools three or more folders, and folders of
-different studies.`,
+different studies. For the folder of a fleet, or a folder of results folders, it writes what all hosts say together.`,
 		Example: "  tare report R\n  tare report before after --out changes\n  tare report R R-2 --pool\n  tare report R --out paper --tolerance 5%",
 		Args:    folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
@@ -161,7 +171,13 @@ different studies.`,
 			if err != nil {
 				return err
 			}
-			files, err := reportOf(dirs, out, pool, bearable, data.Options{Kinds: kinds.All, Baseline: reference, Margin: matters})
+			opt := data.Options{Kinds: kinds.All, Baseline: reference, Margin: matters}
+			if many, err := manyFolders(dirs); err != nil {
+				return err
+			} else if many != nil {
+				return reportFleet(many, cmp.Or(out, dirs[0]), opt)
+			}
+			files, err := reportOf(dirs, out, pool, bearable, opt)
 			if err != nil {
 				return err
 			}
@@ -240,10 +256,12 @@ func reportOf(dirs []string, out string, pool bool, bearable float64, opt data.O
 func exportCommand() *cobra.Command {
 	var format, out string
 	c := &cobra.Command{
-		Use:   "export DIR…",
+		Use:   "export DIR… | FLEET",
 		Short: "Write the raw data: one row per run, for pandas, DuckDB or R",
 		Long: `Writes a row for each run of the folders, with its configuration, command, image, host and time. Cells are as Tare
-recorded them. A spreadsheet may take a cell that begins with = for a formula, so open strangers' folders as text.`,
+recorded them. A spreadsheet may take a cell that begins with = for a formula, so open strangers' folders as text.
+
+For the folder of a fleet it writes the runs of all nodes. Standard error names the folders that it cannot read.`,
 		Example: "  tare export R --format csv >trials.csv\n  tare export R --format parquet --out trials.parquet",
 		Args:    folders,
 		RunE: func(c *cobra.Command, dirs []string) (err error) {
@@ -256,9 +274,18 @@ recorded them. A spreadsheet may take a cell that begins with = for a formula, s
 			if err != nil {
 				return fmt.Errorf("--format: %w", err)
 			}
+			many, err := manyFolders(dirs)
+			if err != nil {
+				return err
+			}
 			write := func(w io.Writer) error {
 				b := bufio.NewWriterSize(w, 1<<20)
-				if err := export.Write(b, dirs, f); err != nil {
+				if many != nil {
+					err = export.WriteMany(b, many, f, skipped)
+				} else {
+					err = export.Write(b, dirs, f)
+				}
+				if err != nil {
 					return err
 				}
 				return b.Flush()

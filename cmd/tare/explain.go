@@ -25,6 +25,9 @@ differ significantly from zero count as causes.`,
   tare explain R --format json | jq '.accounts[] | {name, gap_s, parts}'`,
 		Args: folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
+			if err := oneHost("explain", dirs); err != nil {
+				return err
+			}
 			s, err := data.Read(dirs, data.Options{Kinds: kinds.All, Baseline: bareMetal})
 			if err != nil {
 				return err

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -191,14 +192,14 @@ func TestFleetRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{"run"}, "name one study"},
-		{[]string{"run", "quick"}, "--slurm or --hosts"},
+		{[]string{"run", "quick"}, "--slurm, --kubernetes or --hosts"},
 		{[]string{"run", "quick", "--hosts", "nosuch"}, "nosuch: no such file"},
 		{[]string{"run", "quick", "--hosts", "bad.txt"}, `line 2: "a b" is not a machine`},
 		{[]string{"run", "quikc", "--slurm"}, "did you mean quick"},
 		{[]string{"run", "quick", "--slurm", "--max-hosts", "0"}, "--max-hosts 0: must be at least 1"},
 		{[]string{"run", "quick", "--slurm", "--compare", "R"}, "--compare: this flag of tare run is not allowed for a fleet"},
-		{[]string{"run", "quick", "--slurm", "--", "-wn1"}, "Tare sets this option"},
-		{[]string{"run", "quick", "--slurm", "--", "n1"}, "must be an option of sbatch"},
+		{[]string{"run", "quick", "--slurm", "--", "-wn1"}, "-- -wn1: must be one of --account"},
+		{[]string{"run", "quick", "--slurm", "--", "n1"}, "-- n1: must be one of --account"},
 		{[]string{"run", "quick", "--slurm", "--out", "a%j"}, "without %"},
 		{[]string{"run", "quick", "--slurm", "--out", "F"}, "scontrol is not installed here"},
 		{[]string{"run", "quick", "--slurm", "--out", "broken"}, `"../n1" is not the name of a node`},
@@ -231,53 +232,70 @@ platforms:
 instances: [1/512MB]
 design: {rounds: {floor: 8, cap: 8}, trials: 2, warmups: 0, timeout: 1m}
 `, h.image))
-	h.write("hosts.txt", "# one machine\nroot@"+m.Address+" # and nobody else\n\n")
+	h.write("hosts.txt", "# one machine, twice\nroot@"+m.Address+" # and again\n\nroot@"+m.Address+":22\n")
+	nodes := []string{m.Address, m.Address + "-22"}
 	args := []string{"fleet", "run", "./spin.yaml", "--hosts", "hosts.txt", "--out", "F"}
-	if said := h.must(append(args, "--plan")...); !strings.Contains(said, "ssh://root@"+m.Address) || !strings.Contains(said, "study.yaml") {
+	if said := h.must(append(args, "--plan")...); !strings.Contains(said, "\n  "+nodes[1]+"\n") || !strings.Contains(said, "study.yaml") {
 		t.Errorf("the plan: %s", said)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	cmd := h.command(ctx, args...)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	log := filepath.Join(h.dir, "F", "logs", m.Address+".txt")
-	for text := ""; !strings.Contains(text, "round 2"); { // the machine gives no other notice
-		if ctx.Err() != nil {
-			t.Fatalf("no second round within five minutes: %s\n%s", said.String(), text)
-		}
-		time.Sleep(20 * time.Millisecond)
-		all, err := os.ReadFile(log)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// until starts the command, does something when a round has begun there, and returns the status and what was said.
+	until := func(round string, do func(cmd *exec.Cmd)) (status int, text string) {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		cmd := h.command(ctx, args...)
+		var said bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &said, &said
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		text = string(all)
+		for text := ""; !strings.Contains(text, round); { // the machine gives no other notice
+			if ctx.Err() != nil {
+				t.Fatalf("%s has not begun within five minutes: %s\n%s", round, said.String(), text)
+			}
+			time.Sleep(20 * time.Millisecond)
+			text = ""
+			for _, node := range nodes {
+				all, err := os.ReadFile(filepath.Join(h.dir, "F", "logs", node+".txt"))
+				if err != nil && !errors.Is(err, fs.ErrNotExist) {
+					t.Fatal(err)
+				}
+				text += string(all)
+			}
+		}
+		do(cmd)
+		cmd.Wait() // the status says how it ended
+		return cmd.ProcessState.ExitCode(), said.String()
 	}
-	if _, other, status := h.run(args...); status == 0 || !strings.Contains(other, "another tare fleet run works with") {
-		t.Errorf("a second one at the same time: %d: %s", status, other)
+	if status, said := until("round 2", func(*exec.Cmd) { m.Kill() }); status != 1 || !strings.Contains(said, "the results are still in /var/lib/tare-fleet/") {
+		t.Errorf("with a broken connection: %d: %s", status, said)
 	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
+	m.Serve()
+	status, said := until("round 4", func(cmd *exec.Cmd) {
+		if _, other, status := h.run(args...); status == 0 || !strings.Contains(other, "another tare fleet run works with") {
+			t.Errorf("a second one at the same time: %d: %s", status, other)
+		}
+		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil { // as a terminal does it: to all processes
+			t.Error(err)
+		}
+	})
+	if status != interrupted {
+		t.Fatalf("status %d after an interrupt: %s", status, said)
 	}
-	cmd.Wait() // it was interrupted
-	if status := cmd.ProcessState.ExitCode(); status != interrupted {
-		t.Fatalf("status %d after an interrupt: %s", status, said.String())
-	}
-	if s := h.status("F")[m.Address]; s.State != "stopped" || s.Runs == 0 {
+	if s := h.status("F"); s[nodes[0]].State != "stopped" || s[nodes[1]].State != "stopped" || s[nodes[0]].Runs+s[nodes[1]].Runs == 0 {
 		t.Errorf("after an interrupt: %+v", s)
 	}
 	h.must(args...)
-	if s := h.status("F")[m.Address]; s.State != "done" {
-		t.Errorf("at the end: %+v", s)
+	for _, node := range nodes {
+		if s := h.status("F")[node]; s.State != "done" {
+			t.Errorf("at the end: %+v", s)
+		}
+		h.whole(notebook.NodeResults(filepath.Join(h.dir, "F"), node))
 	}
-	h.whole(notebook.NodeResults(filepath.Join(h.dir, "F"), m.Address))
 	if left := m.Processes(); len(left) > 0 {
 		t.Errorf("left running there: %q", left)
 	}
-	if left := m.Must("sh", "-c", `ls "$1"`, "ls", m.Lib()+"/tare-fleet"); left != "" {
-		t.Errorf("left there: %s", left)
+	if _, err := os.Stat(m.Lib() + "/tare-fleet"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("left there: %v, %s", err, m.Must("ls", "-R", m.Lib()+"/tare-fleet"))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,7 +92,7 @@ func (s bySlurm) show(w io.Writer, dir string, f *notebook.Fleet) error {
 	const most = 3
 	fmt.Fprintf(w, "%s in %s, one job each. The script of a job:\n\n%s\n", words.Count(len(f.Nodes), "node"), dir, s.cluster.Script())
 	for _, node := range f.Nodes[:min(most, len(f.Nodes))] {
-		fmt.Fprintln(w, s.cluster.Plan(dir, f, node))
+		fmt.Fprintln(w, words.Shell(s.cluster.Plan(dir, f, node)...))
 	}
 	if more := len(f.Nodes) - most; more > 0 {
 		fmt.Fprintf(w, "… and %d more, for %s\n", more, strings.Join(f.Nodes[most:min(most+10, len(f.Nodes))], ", ")+map[bool]string{true: ", …"}[more > 10])
@@ -101,11 +102,14 @@ func (s bySlurm) show(w io.Writer, dir string, f *notebook.Fleet) error {
 
 // onEach prints what each node runs.
 func onEach(w io.Writer, dir string, f *notebook.Fleet) error {
-	_, err := fmt.Fprintf(w, "\nOn each node: tare run %s\n", strings.Join(runArgs(dir, "NODE", f), " "))
+	_, err := fmt.Fprintf(w, "\nOn each node: %s\n", words.Shell(append([]string{"tare", "run"}, runArgs(dir, "NODE", f)...)...))
 	return err
 }
 
 func (s bySlurm) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []string) error {
+	if err := s.cluster.CheckOptions(f.With); err != nil {
+		return fmt.Errorf(`%s: "with": %w`, notebook.FleetFile, err)
+	}
 	started := 0
 	for _, node := range nodes {
 		if ctx.Err() != nil {
@@ -200,10 +204,10 @@ func (s *bySSH) prepare(_ context.Context, f *notebook.Fleet) error {
 
 func (*bySSH) show(w io.Writer, dir string, f *notebook.Fleet) error {
 	fmt.Fprintf(w, "%s by ssh, at the same time; the results come to %s:\n", words.Count(len(f.Nodes), "machine"), dir)
-	for _, address := range f.With {
-		fmt.Fprintf(w, "  ssh://%s\n", address)
+	for _, node := range f.Nodes {
+		fmt.Fprintf(w, "  %s\n", node)
 	}
-	return onEach(w, fleet.There(f), f)
+	return onEach(w, filepath.Join(fleet.There(f), "NODE"), f)
 }
 
 func (*bySSH) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []string) error {
@@ -212,16 +216,21 @@ func (*bySSH) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []
 		return err
 	}
 	defer lock.Close()
-	if len(f.With) != len(f.Nodes) {
-		return fmt.Errorf(`%s: "with" must have an address for each node`, notebook.FleetFile)
+	machines, names, err := fleet.Hosts(strings.NewReader(strings.Join(f.With, "\n")))
+	if err != nil || !slices.Equal(names, f.Nodes) {
+		return errors.Join(fmt.Errorf(`%s: "with" must have the address of each node`, notebook.FleetFile), err)
 	}
+	defer context.AfterFunc(ctx, func() {
+		fmt.Fprintln(os.Stderr, "tare: stopping the runs and bringing their results back; Ctrl-C again leaves them there, and the same command fetches them")
+		signal.Reset(ending...)
+	})()
 	fmt.Fprintf(os.Stderr, "Runs on %s. In another terminal: tare fleet status %s\n", words.Count(len(nodes), "machine"), words.Shell(dir))
 	var say sync.Mutex
 	var all sync.WaitGroup
 	failed := 0
 	for _, node := range nodes {
 		all.Go(func() {
-			err := fleet.Carry(ctx, fleet.SSH(f.With[slices.Index(f.Nodes, node)]), dir, f, node)
+			err := fleet.Carry(ctx, machines[slices.Index(names, node)], dir, f, node)
 			say.Lock()
 			defer say.Unlock()
 			switch {
@@ -248,14 +257,11 @@ func (*bySSH) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []
 }
 
 func (*bySSH) jobs(_ context.Context, dir string, _ *notebook.Fleet) (map[string]fleet.Job, error) {
-	lock, err := fleet.Claim(dir)
-	if errors.As(err, new(*durable.HeldError)) {
-		return nil, nil
-	}
-	if err != nil {
+	held, err := fleet.Held(dir)
+	if held || err != nil {
 		return nil, err
 	}
-	return map[string]fleet.Job{}, lock.Close()
+	return map[string]fleet.Job{}, nil
 }
 
 func (*bySSH) cancel(context.Context, string, *notebook.Fleet) error {

@@ -253,7 +253,8 @@ func (l *launching) run(ctx context.Context, study string) error {
 	return l.by.begin(ctx, dir, f, f.Nodes)
 }
 
-// source is the text of a user's study file; nil: the study ships with Tare. It fails where the file names files beside it, which the nodes lack.
+// source is the text of a user's study file; nil: the study ships with Tare. It fails if the file names other files by relative paths,
+// because the nodes do not get them.
 func (l *launching) source(spec *studyfile.Spec, study string) ([]byte, error) {
 	if slices.Contains(studyfile.Shipped(studies.FS), study) {
 		return nil, nil
@@ -263,7 +264,7 @@ func (l *launching) source(spec *studyfile.Spec, study string) ([]byte, error) {
 		return nil, err
 	}
 	if _, err := checkStudy(alone); err != nil {
-		return nil, fmt.Errorf("a fleet gets only the study file, not the files beside it; write absolute paths that all nodes have: %w", err)
+		return nil, fmt.Errorf("the nodes get the study file and no other file: name others by absolute paths that all nodes have: %w", err)
 	}
 	return []byte(spec.Source), nil
 }

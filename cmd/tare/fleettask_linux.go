@@ -130,7 +130,7 @@ func (t task) run(ctx context.Context) error {
 		if errors.As(err, new(*session.BusyError)) && until.Err() == nil { // another one was faster
 			continue
 		}
-		return errors.Join(err, t.ended(ctx, err))
+		return t.ended(ctx, err)
 	}
 }
 
@@ -145,19 +145,22 @@ func (t task) measure(ctx context.Context) error {
 	return c.ExecuteContext(ctx)
 }
 
-// ended writes how the run ended; err is what it returned. A run with failed runs has ended nevertheless.
+// ended writes how the run ended, and returns what the task fails with; err is what the run returned. A run with failed runs has ended nevertheless.
 func (t task) ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.Is(err, exit(interrupted)) {
-		return t.says(notebook.TaskStopped, "")
+		return errors.Join(err, t.says(notebook.TaskStopped, ""))
 	}
 	said := ""
 	if err != nil {
 		said = words.Error(err)
 	}
-	if err == nil || t.complete() {
-		return t.says(notebook.TaskDone, said)
+	if err != nil && !t.complete() {
+		return errors.Join(err, t.says(notebook.TaskFailed, said))
 	}
-	return t.says(notebook.TaskFailed, said)
+	if said != "" {
+		fmt.Fprintln(os.Stderr, "tare:", plain(said))
+	}
+	return t.says(notebook.TaskDone, said)
 }
 
 // complete says whether the last session of the node's results ended as planned.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -81,17 +83,12 @@ func writeHistory(w io.Writer, h *history.History, format string, on terminal.Sc
 // before it measured.
 func eachRun(dirs []string) (all []string, err error) {
 	for _, dir := range dirs {
-		var held []string
-		if !notebook.Exists(dir) {
-			entries, _ := os.ReadDir(dir) // reading the folder itself says what is wrong
-			for _, e := range entries {
-				if run := filepath.Join(dir, e.Name()); notebook.Exists(run) {
-					held = append(held, run)
-				}
-			}
-			if entries != nil && held == nil {
-				return nil, fmt.Errorf("%s holds no results; name results folders, or a folder that holds some", dir)
-			}
+		held, err := notebook.Folders(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) { // reading the folder itself says what is wrong
+			return nil, err
+		}
+		if err == nil && held == nil && !notebook.Exists(dir) {
+			return nil, fmt.Errorf("%s holds no results; name results folders, or a folder that holds some", dir)
 		}
 		if held == nil {
 			held = []string{dir}

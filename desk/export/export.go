@@ -136,6 +136,29 @@ func Write(w io.Writer, dirs []string, f Format) error {
 	return end()
 }
 
+// WriteMany is Write for the folders of a fleet. A folder that cannot be read, or not to its end, is passed to skipped with the number of
+// its rows that were written, and the rest goes on. An error of
+// writing ends it.
+func WriteMany(w io.Writer, dirs []string, f Format, skipped func(rows int, err error)) error {
+	var failed error // of writing
+	put, end := f.open(w)
+	for _, dir := range dirs {
+		n := 0
+		err := rows(dir, func(r *Row) error {
+			failed = put(r)
+			n++
+			return failed
+		})
+		if failed != nil {
+			return failed
+		}
+		if err != nil {
+			skipped(n, err)
+		}
+	}
+	return end()
+}
+
 // rows gives each trial of a folder. The row is only lent.
 func rows(dir string, put func(*Row) error) error {
 	f, err := notebook.Read(dir)

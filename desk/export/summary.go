@@ -158,7 +158,7 @@ func inCells(row reflect.Value, do func(name string, v reflect.Value)) {
 		switch v := row.Field(i); {
 		case t.Field(i).Anonymous:
 			inCells(v, do)
-		case name == "" || v.Type() == reflect.TypeFor[stats.Quotient]() || v.Type() == reflect.TypeFor[[]SecondaryMetric]():
+		case name == "" || v.Type() == reflect.TypeFor[stats.Quotient]() || v.Type() == reflect.TypeFor[[]SecondaryMetric]() || v.Type() == reflect.TypeFor[[]FleetResult]():
 		default:
 			do(name, v)
 		}

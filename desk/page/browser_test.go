@@ -265,6 +265,7 @@ func pages(t *testing.T) map[string]string {
 	files["comparison"], _ = compared(t)
 	few, many := figure7Hosts()
 	files["hosts"] = samplePage(t, readFolders(t, few, many))
+	files["fleet"] = fleetReport(t, 40)
 	for name, s := range map[string]*data.Summary{
 		"one": sample("large"), "three": sample("large", "xlarge", "2xlarge"), "cluster": cluster(), "trouble": troubled(), "hostile": hostile(),
 		"small": readPinning(t, small()), "networks": readPinning(t, networks()), "sizes": readPinning(t, fewer, chr(16), chr(112, 56, 0)), "ladder": readLadder(t, false),

@@ -58,7 +58,9 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"versions":     words.Versions,
 	})
 	template.Must(page.New("texts").Parse(words.Report))
-	return template.Must(page.Parse(pageSource))
+	template.Must(page.Parse(pageSource))
+	template.Must(page.New("fleet").Parse(fleetSource))
+	return page
 })
 
 // ratioMeans says what a ratio of 1.20 means; its number and its unit stay on one line.

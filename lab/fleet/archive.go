@@ -74,7 +74,13 @@ func Unpack(r io.Reader, dir, node string) (err error) {
 		return err
 	}
 	at := notebook.NodeDir(dir, node)
-	part, old := at+durable.PartSuffix, at+".old"
+	hidden := filepath.Join(filepath.Dir(at), "."+node) // no node has such a name
+	part, old := hidden+durable.PartSuffix, hidden+".old"
+	if _, err := os.Lstat(at); errors.Is(err, fs.ErrNotExist) { // an earlier Unpack was killed between its two renames
+		if err := os.Rename(old, at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	if err := errors.Join(os.RemoveAll(part), os.RemoveAll(old), os.MkdirAll(part, 0o755)); err != nil {
 		return err
 	}
@@ -93,7 +99,10 @@ func Unpack(r io.Reader, dir, node string) (err error) {
 	if err := os.Rename(at, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return errors.Join(os.Rename(part, at), durable.SyncDir(filepath.Dir(at)))
+	if err := os.Rename(part, at); err != nil {
+		return errors.Join(err, os.Rename(old, at))
+	}
+	return durable.SyncDir(filepath.Dir(at))
 }
 
 func unpack(t *tar.Reader, root *os.Root) error {
@@ -149,8 +158,28 @@ func sameWork(old, new string) error {
 		return fmt.Errorf("they are of the study %q, those before of %q", is.Study.Name, was.Study.Name)
 	case is.Host.ID != was.Host.ID:
 		return fmt.Errorf("they are of the host %s (%s), those before of the host %s (%s): another machine has taken the node's name", is.Host.ID, is.Host.Hostname, was.Host.ID, was.Host.Hostname)
-	case len(is.Guests) < len(was.Guests):
-		return fmt.Errorf("they have %d guests, those before %d", len(is.Guests), len(was.Guests))
+	}
+	return grown(old, new)
+}
+
+// grown says why a results folder is not a later state of another: its records are only ever appended to.
+func grown(old, new string) error {
+	records, err := filepath.Glob(filepath.Join(old, "*.jsonl"))
+	if err != nil {
+		return err
+	}
+	for _, name := range records {
+		was, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		is, err := os.Stat(filepath.Join(new, filepath.Base(name)))
+		if err != nil {
+			return err
+		}
+		if is.Size() < was.Size() {
+			return fmt.Errorf("their %s has %d bytes, the one before %d: they are older", filepath.Base(name), is.Size(), was.Size())
+		}
 	}
 	return nil
 }

@@ -73,6 +73,26 @@ func TestPacked(t *testing.T) {
 		t.Errorf("results of another host: %v", err)
 	}
 	kept("another host's results")
+	if err := os.Rename(filepath.Join(to, "nodes", "n1"), filepath.Join(to, "nodes", ".n1.old")); err != nil { // killed between the renames
+		t.Fatal(err)
+	}
+	if err := Unpack(bytes.NewReader(whole[:100]), to, "n1"); err == nil {
+		t.Error("a cut archive is taken")
+	}
+	kept("a kill between the renames")
+	night.Host, night.Rounds = want.Host, 2
+	older := t.TempDir()
+	if err := night.WriteTo(notebook.NodeResults(older, "n1")); err != nil {
+		t.Fatal(err)
+	}
+	b.Reset()
+	if err := Pack(&b, older, "n1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Unpack(&b, to, "n1"); err == nil || !strings.Contains(err.Error(), "they are older") {
+		t.Errorf("older results: %v", err)
+	}
+	kept("older results")
 }
 
 func TestHostileArchive(t *testing.T) {

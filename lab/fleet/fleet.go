@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/proc"
 	"tare/notebook"
 	"tare/notebook/durable"
 )
@@ -36,7 +37,8 @@ type Node struct {
 // Job is a task as a scheduler has it.
 type Job struct {
 	ID      string
-	Running bool   // or ending; otherwise it is still to begin
+	Running bool   // otherwise it is still to begin
+	Ending  bool   // its task has ended, and the scheduler tidies up
 	Ended   bool   // what it has measured is still on the node
 	Why     string // why it has not begun, in the scheduler's words
 }
@@ -78,6 +80,7 @@ const (
 	program    = "tare"
 	logsFolder = "logs"
 	taskScript = "task.sh"
+	lockName   = "lock"
 )
 
 // Log is the file with what the task of a node prints.
@@ -93,7 +96,7 @@ func Make(dir string, f *notebook.Fleet, source []byte) error {
 		return err
 	}
 	for _, e := range found {
-		if !slices.Contains([]string{logsFolder, program, taskScript, StudyFile, "lock"}, e.Name()) && !strings.HasSuffix(e.Name(), durable.PartSuffix) {
+		if !slices.Contains([]string{logsFolder, program, taskScript, StudyFile, lockName}, e.Name()) && !strings.HasSuffix(e.Name(), durable.PartSuffix) {
 			return fmt.Errorf("%s holds %q, and a fleet needs a new or an empty folder: name another with --out", dir, e.Name())
 		}
 	}
@@ -139,8 +142,25 @@ func Claim(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := durable.Claim(root, "lock")
+	f, err := durable.Claim(root, lockName)
 	return f, errors.Join(err, root.Close())
+}
+
+// Held says whether a process has the lock that Claim takes. It changes nothing in the folder.
+func Held(dir string) (bool, error) {
+	f, err := durable.OpenToRead(filepath.Join(dir, lockName))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close() // which ends the lock
+	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return true, nil
+	}
+	return false, err
 }
 
 // commandTime bounds each of the scheduler's commands, and mostSaid what it may print, in bytes.
@@ -166,6 +186,7 @@ func call(ctx context.Context, limit time.Duration, in io.Reader, name string, a
 	printed, errs := &bounded{}, &bounded{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, printed, errs
 	cmd.WaitDelay = time.Second
+	defer proc.Tie(cmd)() // a terminal's interrupt reaches only Tare
 	err = cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):

@@ -71,19 +71,20 @@ func TestChooseSamples(t *testing.T) {
 
 func TestJobsOfSlurm(t *testing.T) {
 	got := parseJobs("1|RUNNING|n1|None\n2|PENDING|n2|Resources\n3|COMPLETING|n3|None\n4|PENDING|n3|BeginTime\ndamaged\n5|PENDING|n4|a | b\n")
-	want := map[string]Job{"n1": {ID: "1", Running: true}, "n2": {ID: "2", Why: "Resources"}, "n3": {ID: "3", Running: true}, "n4": {ID: "5", Why: "a | b"}}
+	want := map[string]Job{"n1": {ID: "1", Running: true}, "n2": {ID: "2", Why: "Resources"}, "n3": {ID: "4", Why: "BeginTime"}, "n4": {ID: "5", Why: "a | b"}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
 func TestOptionsOfSbatch(t *testing.T) {
-	for _, ok := range []string{"--account=x", "-Ax", "--time=10", "--qos=high"} {
+	for _, ok := range []string{"--account=x", "-Ax", "--time=10", "-t10", "--qos=high"} {
 		if err := (Slurm{}).CheckOptions([]string{ok}); err != nil {
 			t.Errorf("%s: %v", ok, err)
 		}
 	}
-	for _, bad := range []string{"--array=1-3", "-a1-3", "-w", "-wn1", "--nodelist=n1", "script.sh", "--output", "-N2"} {
+	for _, bad := range []string{"--array=1-3", "-a1-3", "-w", "-wn1", "--nodelist=n1", "script.sh", "--output", "-N2", "--nodel=n2", "-Hwn2", "-Fx", "--test-only", "-W", "--clusters=x", "--mem=1G", "--no-requeue",
+		"--account", "account=x", "-", "--", "", "-A", "Ax"} {
 		if err := (Slurm{}).CheckOptions([]string{bad}); err == nil {
 			t.Errorf("%s is allowed", bad)
 		}
@@ -134,9 +135,18 @@ func TestStatuses(t *testing.T) {
 			t.Errorf("%s has %d runs in %d rounds", s.Node, s.Runs, s.Rounds)
 		}
 	}
-	if got := Statuses(dir, f, nil)[4]; got.State != Measuring {
-		t.Errorf("without the scheduler a task that measures is %s", got.State)
+	want = []State{Starting, Starting, Waiting, Measuring, Measuring, Done, Failed, Failed}
+	for i, s := range Statuses(dir, f, nil) { // only the tasks themselves know
+		if s.State != want[i] {
+			t.Errorf("without the scheduler %s is %s, want %s", s.Node, s.State, want[i])
+		}
 	}
+	jobs["f"], jobs["e"] = Job{ID: "6", Running: true, Ending: true}, Job{ID: "5", Running: true, Ending: true}
+	if got := Statuses(dir, f, jobs); got[5].State != Done || got[4].State != Stopped {
+		t.Errorf("while the scheduler tidies up: %s and %s", got[5].State, got[4].State)
+	}
+	delete(jobs, "f")
+	delete(jobs, "e")
 	if err := os.WriteFile(filepath.Join(notebook.NodeDir(dir, "c"), "task.json"), []byte(`{"state":"\u001b[2J"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}

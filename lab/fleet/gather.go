@@ -350,7 +350,11 @@ func (g *gathering) meet(ctx context.Context, n kubeNode, p kubePod) error {
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, transferTime, fmt.Errorf("the transfer took more than %v", transferTime))
 	defer cancel()
-	if err := c.fetch(bounded); err != nil {
+	measured, err := c.has(bounded, notebook.NodeDir(c.there, n.Name))
+	if err == nil && measured {
+		err = c.fetch(bounded)
+	}
+	if err != nil {
 		return fmt.Errorf("the results did not come back: %w", err)
 	}
 	if err := g.log(ctx, c, p); err != nil {
@@ -384,7 +388,11 @@ func (g *gathering) meet(ctx context.Context, n kubeNode, p kubePod) error {
 // greet sends Tare and the study unless they are there, and compares the clocks.
 func (g *gathering) greet(ctx context.Context, c carrier) error {
 	ready := path.Join(kube.Mount, kube.Ready)
-	if _, err := c.ask(ctx, "test", "-e", ready); err != nil {
+	there, err := c.has(ctx, ready)
+	if err != nil {
+		return err
+	}
+	if !there {
 		if err := c.send(ctx, g.f); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
@@ -32,18 +33,22 @@ const (
 	answerTime   = time.Minute // for a node to say what it is, or to remove its folder
 	transferTime = 30 * time.Minute
 	stopTime     = 3 * time.Minute // for a run that was told to stop
+	lastTransfer = 5 * time.Minute // after an interrupt
 	firstFetch   = 20 * time.Second
 	fetchEvery   = 10 * time.Minute // it takes time of the node's CPUs
 )
 
+// transfers bounds how many nodes send or bring back at the same time.
+var transfers = make(chan struct{}, 16)
+
 // There is the fleet's folder on a node that has its own.
 func There(f *notebook.Fleet) string { return path.Join(remoteFolder, f.ID) }
 
-// Carry runs the task of a node over a line: it sends the program and the results so far, lets the task measure, brings the results back meanwhile
-// and at the end, and removes what it sent. When ctx is done, the run there stops in order and its results still come back.
+// Carry runs the task of a node over a line: it sends the program and the results so far, lets the task measure, and brings back the
+// results every few minutes and at the end. Then it removes what it sent. When ctx is done, the run there stops in order and its results still come back.
 func Carry(ctx context.Context, line Line, dir string, f *notebook.Fleet, node string) (err error) {
-	c := carrier{line, dir, node, There(f)}
-	if err := c.send(ctx, f); err != nil {
+	c := carrier{line, dir, node, path.Join(There(f), node)} // two nodes may be one machine
+	if err := c.transfer(ctx, func() error { return c.send(ctx, f) }); err != nil {
 		return err
 	}
 	log, err := os.OpenFile(Log(dir, node), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
@@ -53,12 +58,44 @@ func Carry(ctx context.Context, line Line, dir string, f *notebook.Fleet, node s
 	defer func() { err = errors.Join(err, log.Close()) }()
 	ran := c.measure(ctx, log)
 	// What was measured comes back even after an interrupt.
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), transferTime)
-	defer cancel()
-	if err := c.fetch(bounded); err != nil {
-		return errors.Join(ran, fmt.Errorf("the results are still in %s there: %w", c.there, err))
+	limit := transferTime
+	if ctx.Err() != nil {
+		limit = lastTransfer
 	}
-	return errors.Join(ran, c.remove(bounded))
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	back := c.transfer(bounded, func() error {
+		if err := c.fetch(bounded); err != nil {
+			return err
+		}
+		// A task that has not said its last word may be at work still: the line broke, or it takes long to stop.
+		task, said, err := notebook.ReadTask(dir, node)
+		if err == nil && (!said || task.State == notebook.TaskWaits || task.State == notebook.TaskMeasures) {
+			err = errors.New("its task has not ended")
+		}
+		if err != nil {
+			return err
+		}
+		if ran != nil && task.State == notebook.TaskFailed {
+			ran = errors.New(task.Said)
+		}
+		return c.remove(bounded)
+	})
+	if back != nil {
+		return errors.Join(ran, fmt.Errorf("the results are still in %s there, and its log is %s: %w", c.there, Log(dir, node), back))
+	}
+	return ran
+}
+
+// transfer does something when few enough other nodes do the like.
+func (c carrier) transfer(ctx context.Context, do func() error) error {
+	select {
+	case transfers <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-transfers }()
+	return do()
 }
 
 // carrier is a node with its line.
@@ -87,7 +124,11 @@ func (c carrier) send(ctx context.Context, f *notebook.Fleet) error {
 		}
 	}
 	// An earlier line may have broken: what is there is as new as what is here, or newer.
-	if _, err := c.ask(ctx, "test", "-d", notebook.NodeDir(c.there, c.node)); err == nil {
+	found, err := c.has(ctx, notebook.NodeDir(c.there, c.node))
+	if err != nil {
+		return err
+	}
+	if found {
 		return c.fetch(ctx)
 	}
 	if _, err := os.Stat(notebook.NodeDir(c.dir, c.node)); errors.Is(err, os.ErrNotExist) {
@@ -97,6 +138,12 @@ func (c carrier) send(ctx context.Context, f *notebook.Fleet) error {
 	go func() { w.CloseWithError(Pack(w, c.dir, c.node)) }()
 	err = c.call(ctx, r, io.Discard, path.Join(c.there, program), "fleet", "unpack", c.there, c.node)
 	return errors.Join(err, r.Close())
+}
+
+// has says whether a file or folder is there.
+func (c carrier) has(ctx context.Context, name string) (bool, error) {
+	said, err := c.ask(ctx, "sh", "-c", `if [ -e "$1" ]; then echo yes; fi`, "sh", name)
+	return strings.TrimSpace(said) == "yes", err
 }
 
 // put sends a file of the fleet's folder. The folder there is only root's.
@@ -134,7 +181,7 @@ func (c carrier) measure(ctx context.Context, log io.Writer) error {
 	go func() {
 		ended <- c.line.Run(line, alive, log, log, path.Join(c.there, program), "fleet", "task", "--tied", c.there, c.node)
 	}()
-	tick := time.NewTimer(firstFetch)
+	tick := time.NewTimer(firstFetch + rand.N(firstFetch)) // many nodes begin at the same time
 	defer tick.Stop()
 	for {
 		select {
@@ -143,7 +190,7 @@ func (c carrier) measure(ctx context.Context, log io.Writer) error {
 		case <-tick.C:
 			tick.Reset(fetchEvery)
 			bounded, cancel := context.WithTimeout(ctx, transferTime)
-			err := c.fetch(bounded)
+			err := c.transfer(bounded, func() error { return c.fetch(bounded) })
 			cancel()
 			if err != nil && ctx.Err() == nil {
 				fmt.Fprintf(log, "tare: the results so far did not come back: %v\n", err)
@@ -162,6 +209,11 @@ func (c carrier) measure(ctx context.Context, log io.Writer) error {
 
 // fetch brings the node's folder back.
 func (c carrier) fetch(ctx context.Context) error {
+	if found, err := c.has(ctx, notebook.NodeDir(c.there, c.node)); err != nil {
+		return err
+	} else if !found {
+		return errors.New("the task there has made no folder")
+	}
 	r, w := io.Pipe()
 	said := &proc.Tail{}
 	go func() {
@@ -171,9 +223,9 @@ func (c carrier) fetch(ctx context.Context) error {
 	return errors.Join(Unpack(r, c.dir, c.node), r.Close())
 }
 
-// remove removes the fleet's folder there.
+// remove removes the node's folder there, and those above it if they are empty.
 func (c carrier) remove(ctx context.Context) error {
-	_, err := c.ask(ctx, "rm", "-rf", c.there)
+	_, err := c.ask(ctx, "sh", "-c", `rm -rf "$1" && { rmdir "$2" "$3" 2>/dev/null || true; }`, "sh", c.there, path.Dir(c.there), remoteFolder)
 	return err
 }
 

@@ -25,21 +25,22 @@ type Slurm struct {
 //go:embed slurm.sh
 var slurmScript []byte
 
-// ours are the options of sbatch that Tare sets itself.
-var ours = []string{"--array", "-a", "--nodelist", "-w", "--nodes", "-N", "--job-name", "-J", "--output", "-o", "--error", "-e", "--partition", "-p", "--wrap", "--constraint", "-C", "--exclude", "-x"}
+// options are those of sbatch that users may set. Others choose nodes or files, or change how a job begins.
+var options = []string{"account", "acctg-freq", "begin", "comment", "core-spec", "deadline", "dependency", "gres", "hint", "licenses", "mail-type", "mail-user", "nice",
+	"partition", "priority", "qos", "reservation", "signal", "time", "wckey"}
 
-// CheckOptions says which option of sbatch is not for users to set.
-func (Slurm) CheckOptions(options []string) error {
-	for _, o := range options {
-		name, _, _ := strings.Cut(o, "=")
-		if !strings.HasPrefix(name, "--") && len(name) > 2 {
-			name = name[:2]
+// short are their short forms.
+var short = map[string]string{"A": "account", "p": "partition", "q": "qos", "t": "time", "L": "licenses"}
+
+// CheckOptions says which option of sbatch is not for users to set. Each is one word: --NAME=VALUE, or a short form with its value.
+func (Slurm) CheckOptions(given []string) error {
+	for _, o := range given {
+		name, value, _ := strings.Cut(strings.TrimPrefix(o, "--"), "=")
+		if !strings.HasPrefix(o, "--") && len(o) > 2 && o[0] == '-' {
+			name, value = short[o[1:2]], o[2:]
 		}
-		if slices.Contains(ours, name) {
-			return fmt.Errorf("-- %s: Tare sets this option of sbatch itself; --partition, --constraint and --max-hosts of `tare fleet run` choose nodes", o)
-		}
-		if !strings.HasPrefix(o, "-") {
-			return fmt.Errorf("-- %s: must be an option of sbatch with its value after an equals sign, such as --account=physics", o)
+		if !strings.HasPrefix(o, "-") || value == "" || !slices.Contains(options, name) {
+			return fmt.Errorf("-- %s: must be one of --%s of sbatch, with its value after an equals sign; --constraint and --max-hosts of `tare fleet run` choose nodes", o, strings.Join(options, ", --"))
 		}
 	}
 	return nil
@@ -151,8 +152,8 @@ func (s Slurm) Start(ctx context.Context, dir string, f *notebook.Fleet, node st
 }
 
 // Plan is the command of Start, for people to read.
-func (s Slurm) Plan(dir string, f *notebook.Fleet, node string) string {
-	return "sbatch " + strings.Join(s.command(dir, f, node), " ")
+func (s Slurm) Plan(dir string, f *notebook.Fleet, node string) []string {
+	return append([]string{"sbatch"}, s.command(dir, f, node)...)
 }
 
 // Script is the batch script of each task.
@@ -175,11 +176,12 @@ func parseJobs(text string) map[string]Job {
 		if len(words) < 4 {
 			continue
 		}
-		j := Job{ID: words[0], Running: words[1] != "PENDING"}
+		j := Job{ID: words[0], Running: words[1] != "PENDING", Ending: words[1] == "COMPLETING"}
 		if !j.Running {
 			j.Why = words[3]
 		}
-		if other, is := all[words[2]]; !is || j.Running && !other.Running {
+		// A node may have a job that ends and its successor.
+		if other, is := all[words[2]]; !is || other.Ending || j.Running && !j.Ending && !other.Running {
 			all[words[2]] = j
 		}
 	}

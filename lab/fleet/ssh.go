@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/lab/proc"
 	"tare/lab/remote"
 )
 
@@ -61,6 +62,7 @@ func (s SSH) Run(ctx context.Context, in io.Reader, out, said io.Writer, args ..
 		"-o", "ClearAllForwardings=yes", "-o", "PermitLocalCommand=no", "-o", "EscapeChar=none", "--", "ssh://"+string(s), remote.Command(words...))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, said
 	cmd.WaitDelay = time.Second
+	defer proc.Tie(cmd)() // a terminal's interrupt reaches only Tare, which ends the run in order
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
 		return fmt.Errorf("%w: apt-get install openssh-client", err)

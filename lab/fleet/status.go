@@ -64,6 +64,7 @@ func statusOf(dir, node string, jobs map[string]Job) Status {
 	s := Status{Node: node, Ahead: readClock(dir, node)}
 	s.measured(notebook.NodeResults(dir, node))
 	job, active := jobs[node]
+	active = active && !job.Ending // its task has said its last word, or was killed
 	task, said, err := notebook.ReadTask(dir, node)
 	if err != nil {
 		s.State, s.Said = Failed, err.Error()
@@ -84,6 +85,8 @@ func statusOf(dir, node string, jobs map[string]Job) Status {
 		s.State = Ended
 	case active && (!said || task.Job != job.ID || ended):
 		s.State, s.Since = Starting, time.Time{}
+	case !said && jobs == nil: // only the task knows, and it has said nothing
+		s.State = Starting
 	case !said:
 		s.State = Lost
 	case task.State == notebook.TaskDone:

@@ -259,12 +259,12 @@ func add(dir string, records iter.Seq[any]) error {
 	files := map[string]*json.Encoder{}
 	var flush []func() error
 	for _, name := range []string{"guests", "trials", "sessions"} {
-		f, err := os.OpenFile(filepath.Join(dir, name+".jsonl"), os.O_WRONLY|os.O_APPEND, 0)
+		f, err := os.OpenFile(filepath.Join(dir, name+".jsonl"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		b := bufio.NewWriterSize(f, 1<<20)
+		b := bufio.NewWriterSize(f, 1<<16)
 		flush = append(flush, b.Flush)
 		files[name] = json.NewEncoder(b)
 	}
