@@ -69,7 +69,10 @@ design: {rounds: {floor: %d, cap: %[2]d}, trials: 4}
 func (c *cluster) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	if said, err := c.h.command(ctx, "fleet", "cancel", "F").CombinedOutput(); err != nil && !strings.Contains(string(said), "not the folder of a fleet") {
+	if _, err := os.Stat(filepath.Join(c.h.dir, "F")); err != nil {
+		return // there was none
+	}
+	if said, err := c.h.command(ctx, "fleet", "cancel", "F").CombinedOutput(); err != nil {
 		c.t.Errorf("tare fleet cancel: %v: %s", err, said)
 	}
 }
@@ -348,6 +351,78 @@ func TestKubernetesRefuses(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(c.h.dir, "F")); err == nil {
 		t.Error("a fleet that could not start left its folder")
 	}
+}
+
+// hollow adds nodes to the cluster on which pods run only in name: Kubernetes's own for tests of its scheduler.
+func (c *cluster) hollow(names ...string) {
+	c.t.Helper()
+	kubectl, err := filepath.EvalSymlinks(filepath.Join(c.dir, "kubectl"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	// kubemark's files are in /tmp, whatever TMPDIR says.
+	files := func() map[string]bool {
+		all := map[string]bool{}
+		for _, pattern := range []string{"/tmp/hollow-kubelet.*", "/tmp/kubelet_remote_*.sock"} {
+			found, err := filepath.Glob(pattern)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			for _, f := range found {
+				all[f] = true
+			}
+		}
+		return all
+	}
+	before := files()
+	c.t.Cleanup(func() {
+		for f := range files() {
+			if !before[f] {
+				os.RemoveAll(f)
+			}
+		}
+	})
+	for i, name := range names {
+		cmd := exec.Command(filepath.Join(filepath.Dir(kubectl), "kubemark"), "--morph=kubelet", "--use-host-image-service=false", "--name="+name, "--kubeconfig="+filepath.Join(c.dir, "kubeconfig"),
+			fmt.Sprintf("--kubelet-port=%d", 10261+i), fmt.Sprintf("--kubelet-read-only-port=%d", 10271+i))
+		if err := cmd.Start(); err != nil {
+			c.t.Fatal(err)
+		}
+		c.t.Cleanup(func() {
+			c.end() // while the node answers
+			cmd.Process.Kill()
+			cmd.Wait() // it was killed
+			c.must("delete", "--ignore-not-found", "node", name)
+		})
+	}
+	for _, name := range names {
+		c.until(name, func() bool {
+			return strings.Contains(c.must("get", "node", name, "--ignore-not-found", `--output=jsonpath={.status.conditions[?(@.type=="Ready")].status}`), "True")
+		})
+	}
+}
+
+// Each node gets one pod, and none of another fleet. A cancel gives back nodes that cannot be reached, and says so.
+func TestKubernetesSpread(t *testing.T) {
+	c := newCluster(t)
+	c.must("cordon", clusterNode)
+	nodes := []string{"hollow-1", "hollow-2"}
+	c.hollow(nodes...)
+	d := c.drive("--out", "F")
+	id := c.id("F")
+	c.until("a pod on each node", func() bool {
+		on := strings.Fields(c.must("get", "pods", "--namespace", id, "--field-selector", "status.phase=Running", "--output=jsonpath={.items[*].spec.nodeName}"))
+		slices.Sort(on)
+		return slices.Equal(on, nodes)
+	})
+	if _, said, status := c.h.run("fleet", "run", "./short.yaml", "--kubernetes", "--out", "F2"); status == 0 || !strings.Contains(said, "Left out: hollow-1, hollow-2: the fleet "+id+" measures on it") {
+		t.Errorf("another fleet: %d: %s", status, said)
+	}
+	c.interrupt(d)
+	if _, said, status := c.h.run("fleet", "cancel", "F"); status == 0 || !strings.Contains(said, "could not be reached") {
+		t.Errorf("cancel: %d: %s", status, said)
+	}
+	c.nothing()
 }
 
 // killLauncher kills the pod's process, as the kernel would.

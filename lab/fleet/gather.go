@@ -155,8 +155,26 @@ func (g *gathering) each(do func()) {
 	})
 }
 
-// errHeld says that nodes are still the fleet's.
+// errHeld is in the chain of an error that says that nodes are still the fleet's.
 var errHeld = errors.New("the same command goes on with them, and tare fleet cancel gives them back")
+
+func reserved(why string, nodes []kubeNode) error {
+	return fmt.Errorf("%sthe fleet still has %s: %w", why, names(nodes), errHeld)
+}
+
+// names are the first of the nodes' names.
+func names(nodes []kubeNode) string {
+	const most = 8
+	var all []string
+	for _, n := range nodes[:min(most, len(nodes))] {
+		all = append(all, n.Name)
+	}
+	text := strings.Join(all, ", ")
+	if more := len(nodes) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
 
 // run visits the nodes until the results of all are here, and removes the fleet's objects then.
 func (g *gathering) run(ctx context.Context) error {
@@ -185,7 +203,7 @@ func (g *gathering) run(ctx context.Context) error {
 				return g.force(ctx, s)
 			}
 			if left == 0 {
-				return fmt.Errorf("%d nodes are still reserved; %w", len(s.nodes), errHeld)
+				return reserved("", s.nodes)
 			}
 		}
 		select {
@@ -210,11 +228,7 @@ func stays(f *notebook.Fleet, nodes []kubeNode) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	names := make([]string, len(nodes))
-	for i, n := range nodes {
-		names[i] = n.Name
-	}
-	return fmt.Errorf("%s could not be reached; label and taint are removed there, but not %s", strings.Join(names, ", "), kube.Folder(f.ID))
+	return fmt.Errorf("%s could not be reached; label and taint are removed there, but not %s", names(nodes), kube.Folder(f.ID))
 }
 
 // once tells something that has not just been told.
@@ -295,10 +309,10 @@ func (g *gathering) step(ctx context.Context, s sight, began time.Time) (left in
 				g.once("", Waits, fmt.Sprintf("the cluster has made no pod; kubectl --namespace %s describe job %s says why", g.k.space(g.f), j.name))
 				return left, nil
 			}
-			err = fmt.Errorf("the job %s has ended: %s; %d nodes are still reserved; %w", j.name, j.over, len(s.nodes), errHeld)
+			err = reserved(fmt.Sprintf("the job %s has ended (%s), and ", j.name, j.over), s.nodes)
 		}
 		if err == nil {
-			err = fmt.Errorf("the cluster has no job of the fleet any more; %d nodes are still reserved; %w", len(s.nodes), errHeld)
+			err = reserved("the cluster has no job of the fleet any more, and ", s.nodes)
 		}
 	}
 	return left, err
