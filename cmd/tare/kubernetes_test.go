@@ -343,6 +343,16 @@ func TestKubernetesRefuses(t *testing.T) {
 	refused(`cannot create resource "namespaces"`)
 	c.must("delete", "clusterrolebinding", "tare-operator")
 	refused(`cannot list resource "nodes"`, "--namespace", "strict")
+	c.as("kubeconfig")
+	c.must("create", "quota", "none", "--namespace", "strict", "--hard=pods=0") // no label says so
+	c.must("label", "namespace", "strict", "--overwrite", "pod-security.kubernetes.io/enforce=privileged", "pod-security.kubernetes.io/warn=baseline")
+	if _, said, status := c.h.run("fleet", "run", "./short.yaml", "--kubernetes", "--out", "F", "--namespace", "strict"); status == 0 || !strings.Contains(said, "the cluster refuses to make the pods") {
+		t.Errorf("a namespace that may have no pods: %d: %s", status, said)
+	}
+	c.nothing()
+	if err := os.RemoveAll(filepath.Join(c.h.dir, "F")); err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("KUBECONFIG", nobody)
 	refused("the cluster does not answer")
 	t.Setenv("PATH", t.TempDir())

@@ -38,7 +38,7 @@ type Tell func(node string, step Step, said string)
 
 const (
 	mostTries   = 3 // for what can fail by chance: a transfer, a pod
-	noPodTime   = 30 * time.Second
+	noPodTime   = 15 * time.Second
 	blindTime   = 10 * time.Minute // without an answer of the API
 	awayTime    = 10 * time.Minute // for a node that is not ready to come back
 	cancelTime  = 20 * time.Minute
@@ -118,8 +118,15 @@ func (k Kubernetes) Run(ctx context.Context, dir string, f *notebook.Fleet, node
 			return errors.Join(err, k.undo(context.WithoutCancel(ctx), f, wanted))
 		}
 	}
-	return g.run(ctx)
+	err = g.run(ctx)
+	if errors.Is(err, errRefused) {
+		err = errors.Join(err, k.undo(context.WithoutCancel(ctx), f, wanted))
+	}
+	return err
 }
+
+// errRefused says that a rule of the cluster is against pods of the fleet.
+var errRefused = errors.New("the cluster refuses to make the pods")
 
 func (k Kubernetes) gathering(dir string, f *notebook.Fleet, tell Tell) *gathering {
 	return &gathering{k: k, dir: dir, f: f, tell: tell, again: againTime, slots: make(chan struct{}, podsAtOnce), nodes: map[string]*visit{}}
@@ -304,18 +311,25 @@ func (g *gathering) step(ctx context.Context, s sight, began time.Time) (left in
 		}
 	}
 	if left > 0 && pods == 0 && busy == 0 && time.Since(began) > noPodTime {
-		for _, j := range s.jobs {
-			if j.over == "" {
-				g.once("", Waits, fmt.Sprintf("the cluster has made no pod; kubectl --namespace %s describe job %s says why", g.k.space(g.f), j.name))
-				return left, nil
-			}
-			err = reserved(fmt.Sprintf("the job %s has ended (%s), and ", j.name, j.over), s.nodes)
-		}
-		if err == nil {
-			err = reserved("the cluster has no job of the fleet any more, and ", s.nodes)
-		}
+		err = g.podless(ctx, s)
 	}
 	return left, err
+}
+
+// podless says why the fleet has no pod: with an error if none will come.
+func (g *gathering) podless(ctx context.Context, s sight) error {
+	over := "the cluster has no job of the fleet any more, and "
+	for _, j := range s.jobs {
+		if j.over == "" {
+			if why := g.k.refusal(ctx, g.f, s.jobs); why != "" {
+				return fmt.Errorf("%w: %s", errRefused, why)
+			}
+			g.once("", Waits, fmt.Sprintf("the cluster has made no pod; kubectl --namespace %s describe job %s says why", g.k.space(g.f), j.name))
+			return nil
+		}
+		over = fmt.Sprintf("the job %s has ended (%s), and ", j.name, j.over)
+	}
+	return reserved(over, s.nodes)
 }
 
 // start visits a node. A visit that fails is repeated a few times.

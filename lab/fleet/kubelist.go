@@ -13,14 +13,18 @@ import (
 	"tare/lab/fleet/kube"
 )
 
-// kubeList is what kubectl prints of nodes, jobs and pods with --output=json.
+// kubeList is what kubectl prints of nodes, jobs, pods and events with --output=json.
 type kubeList struct {
 	Items []kubeObject `json:"items"`
 }
 
-// kubeObject is a node, a job or a pod.
+// kubeObject is a node, a job, a pod or an event.
 type kubeObject struct {
 	Kind     string `json:"kind"`
+	Message  string `json:"message"`
+	Involved struct {
+		Name string `json:"name"`
+	} `json:"involvedObject"`
 	Metadata struct {
 		Name     string            `json:"name"`
 		Labels   map[string]string `json:"labels"`

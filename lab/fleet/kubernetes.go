@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -216,13 +217,43 @@ func (k Kubernetes) apply(ctx context.Context, f *notebook.Fleet, nodes int, col
 	if err != nil {
 		return err
 	}
-	for line := range strings.Lines(said) { // of a job whose pods are forbidden the API only warns
-		if _, why, is := strings.Cut(line, `would violate PodSecurity `); is {
-			level, _, _ := strings.Cut(strings.TrimPrefix(why, `"`), ":")
-			return fmt.Errorf("the namespace %s forbids privileged pods (pod-security.kubernetes.io/enforce=%s), and bare metal needs them: name one that allows them, or leave --namespace out", k.space(f), level)
-		}
+	if strings.Contains(said, "would violate PodSecurity") { // of a job whose pods are forbidden the API only warns; it warns of others too
+		return k.forbidden(ctx, f)
 	}
 	return nil
+}
+
+// forbidden says that the namespace forbids privileged pods, if it does. Not all users may ask.
+func (k Kubernetes) forbidden(ctx context.Context, f *notebook.Fleet) error {
+	const label = "pod-security.kubernetes.io/enforce"
+	text, _, err := k.kubectl(ctx, commandTime, nil, nil, "get", "namespace", k.space(f), requestTime, "--output=json")
+	if err != nil {
+		return nil
+	}
+	var space kubeObject
+	if err := json.Unmarshal([]byte(text), &space); err != nil {
+		return fmt.Errorf("the namespace %s: kubectl printed something else than an object: %w", k.space(f), err)
+	}
+	if level := space.Metadata.Labels[label]; level != "" && level != "privileged" {
+		return fmt.Errorf("the namespace %s forbids privileged pods (%s=%s), and bare metal needs them: name one that allows them, or leave --namespace out", k.space(f), label, level)
+	}
+	return nil
+}
+
+// refusal is why the cluster makes no pods for the fleet's jobs, by its events; empty: it does not say.
+func (k Kubernetes) refusal(ctx context.Context, f *notebook.Fleet, jobs []kubeJob) string {
+	events, err := k.list(ctx, f, "events", "--field-selector=reason=FailedCreate")
+	if err != nil {
+		return ""
+	}
+	for _, e := range events {
+		for _, j := range jobs {
+			if e.Involved.Name == j.name {
+				return e.Message
+			}
+		}
+	}
+	return ""
 }
 
 // sight is what a cluster has of a fleet.
