@@ -86,6 +86,15 @@ func NodeDir(dir, node string) string { return filepath.Join(dir, nodesFolder, n
 // NodeResults is the results folder of a node.
 func NodeResults(dir, node string) string { return filepath.Join(NodeDir(dir, node), nodeResults) }
 
+// NodeOf is the node whose results folder, in the folder of a fleet, has this path; empty: it is not such a path.
+func NodeOf(results string) string {
+	at := filepath.Dir(filepath.Clean(results))
+	if filepath.Base(results) != nodeResults || filepath.Base(filepath.Dir(at)) != nodesFolder {
+		return ""
+	}
+	return filepath.Base(at)
+}
+
 // ReadFleet reads a fleet's folder. A folder without fleet.json gives an error with fs.ErrNotExist in its chain.
 func ReadFleet(dir string) (*Fleet, error) {
 	path := filepath.Join(dir, FleetFile)
@@ -102,6 +111,9 @@ func ReadFleet(dir string) (*Fleet, error) {
 	}
 	if len(f.Nodes) > MostNodes {
 		return nil, fmt.Errorf(`%s: it has %d "nodes"; a fleet may have at most %d`, path, len(f.Nodes), MostNodes)
+	}
+	if len(f.Nodes) == 0 {
+		return nil, fmt.Errorf(`%s: it has no "nodes"; a fleet has at least one`, path)
 	}
 	seen := make(map[string]bool, len(f.Nodes))
 	for _, n := range f.Nodes {

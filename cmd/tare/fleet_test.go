@@ -192,7 +192,7 @@ func TestFleetRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{"run"}, "name one study"},
-		{[]string{"run", "quick"}, "--slurm, --kubernetes or --hosts"},
+		{[]string{"run", "quick"}, "exactly one of them"},
 		{[]string{"run", "quick", "--hosts", "nosuch"}, "nosuch: no such file"},
 		{[]string{"run", "quick", "--hosts", "bad.txt"}, `line 2: "a b" is not a machine`},
 		{[]string{"run", "quikc", "--slurm"}, "did you mean quick"},

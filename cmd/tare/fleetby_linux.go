@@ -31,6 +31,8 @@ type reach interface {
 	show(w io.Writer, dir string, f *notebook.Fleet) error
 	// begin starts the tasks of nodes.
 	begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []string) error
+	// given are the options of the command, as notebook.Fleet.With has them; nil: none.
+	given() []string
 	// collects says whether begin has work with nodes that have a task already.
 	collects() bool
 	// jobs are the tasks that have not ended, by node; nil: a `tare fleet run` is at work, and only the tasks themselves know.
@@ -80,11 +82,15 @@ func (s bySlurm) nodes(ctx context.Context, dir string) ([]fleet.Node, error) {
 	return s.cluster.Nodes(ctx)
 }
 
-func (s bySlurm) prepare(_ context.Context, f *notebook.Fleet) error {
+func (s bySlurm) given() (all []string) {
 	if s.cluster.Partition != "" {
-		f.With = append(f.With, "--partition="+s.cluster.Partition)
+		all = append(all, "--partition="+s.cluster.Partition)
 	}
-	f.With = append(f.With, s.options...)
+	return append(all, s.options...)
+}
+
+func (s bySlurm) prepare(_ context.Context, f *notebook.Fleet) error {
+	f.With = s.given()
 	return nil
 }
 
@@ -178,6 +184,9 @@ type bySSH struct {
 func (*bySSH) name() string   { return "ssh" }
 func (*bySSH) collects() bool { return false }
 
+// given: a list that has become longer changes nothing in a fleet that exists.
+func (*bySSH) given() []string { return nil }
+
 func (s *bySSH) nodes(context.Context, string) (all []fleet.Node, err error) {
 	file, err := durable.OpenToRead(s.file)
 	if err != nil {
@@ -211,11 +220,6 @@ func (*bySSH) show(w io.Writer, dir string, f *notebook.Fleet) error {
 }
 
 func (*bySSH) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []string) error {
-	lock, err := claim(dir)
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
 	machines, names, err := fleet.Hosts(strings.NewReader(strings.Join(f.With, "\n")))
 	if err != nil || !slices.Equal(names, f.Nodes) {
 		return errors.Join(fmt.Errorf(`%s: "with" must have the address of each node`, notebook.FleetFile), err)
@@ -224,7 +228,7 @@ func (*bySSH) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []
 		fmt.Fprintln(os.Stderr, "tare: stopping the runs and bringing their results back; Ctrl-C again leaves them there, and the same command fetches them")
 		signal.Reset(ending...)
 	})()
-	fmt.Fprintf(os.Stderr, "%s measure. In another terminal: tare fleet status %s\n", words.Count(len(nodes), "machine"), words.Shell(dir))
+	fmt.Fprintf(os.Stderr, "Measuring on %s. In another terminal: tare fleet status %s\n", words.Count(len(nodes), "machine"), words.Shell(dir))
 	var say sync.Mutex
 	var all sync.WaitGroup
 	failed := 0
@@ -264,7 +268,13 @@ func (*bySSH) jobs(_ context.Context, dir string, _ *notebook.Fleet) (map[string
 	return map[string]fleet.Job{}, nil
 }
 
-func (*bySSH) cancel(context.Context, string, *notebook.Fleet) error {
+func (*bySSH) cancel(_ context.Context, dir string, _ *notebook.Fleet) error {
+	if held, err := fleet.Held(dir); err != nil {
+		return err
+	} else if !held {
+		fmt.Println("No tare fleet run works with the fleet now.")
+		return nil
+	}
 	return errors.New("the tasks of this fleet end with its `tare fleet run`: interrupt that with Ctrl-C")
 }
 
@@ -272,10 +282,18 @@ func (*bySSH) cancel(context.Context, string, *notebook.Fleet) error {
 type byKubernetes struct {
 	cluster fleet.Kubernetes
 	options []string // as notebook.Fleet.With has them
+	usual   bool     // none was given
 }
 
 func (byKubernetes) name() string   { return "kubernetes" }
 func (byKubernetes) collects() bool { return true }
+
+func (k byKubernetes) given() []string {
+	if k.usual {
+		return nil
+	}
+	return k.options
+}
 
 func (k byKubernetes) nodes(ctx context.Context, _ string) ([]fleet.Node, error) {
 	return k.cluster.Nodes(ctx)
@@ -301,15 +319,10 @@ func (k byKubernetes) show(w io.Writer, dir string, f *notebook.Fleet) error {
 }
 
 func (k byKubernetes) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []string) error {
-	lock, err := claim(dir)
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
 	if len(nodes) > 0 {
-		fmt.Fprintf(os.Stderr, "%s measure. In another terminal: tare fleet status %s\n", words.Count(len(nodes), "node"), words.Shell(dir))
+		fmt.Fprintf(os.Stderr, "Measuring on %s. In another terminal: tare fleet status %s\n", words.Count(len(nodes), "node"), words.Shell(dir))
 	}
-	err = k.cluster.Run(ctx, dir, f, nodes, tellStep)
+	err := k.cluster.Run(ctx, dir, f, nodes, tellStep)
 	if ctx.Err() != nil {
 		at := words.Shell(dir)
 		fmt.Fprintf(os.Stderr, "tare: interrupted; the tasks go on; the same command with --out %s collects their results, and tare fleet cancel %[1]s ends them\n", at)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
@@ -38,7 +39,6 @@ type launching struct {
 	most       int
 	given      []string // flags of tare run
 	options    []string // of sbatch
-	continues  bool     // flags were given that only a new fleet can have
 }
 
 // podFlags are those of --kubernetes.
@@ -137,7 +137,6 @@ func (l *launching) check(c *cobra.Command) error {
 		return err
 	}
 	c.Flags().Visit(func(f *pflag.Flag) {
-		l.continues = l.continues || !slices.Contains([]string{"out", "plan", "slurm", "kubernetes", "hosts"}, f.Name)
 		if slices.Contains(ownFlags, f.Name) {
 			return
 		}
@@ -152,7 +151,6 @@ func (l *launching) check(c *cobra.Command) error {
 			l.given = append(l.given, "--"+f.Name+"="+v)
 		}
 	})
-	l.continues = l.continues || len(l.options) > 0
 	return nil
 }
 
@@ -165,7 +163,7 @@ func (l *launching) reach(c *cobra.Command) error {
 		}
 	}
 	if named != 1 || !l.slurm && !l.kubernetes && l.hosts == "" {
-		return errors.New("--slurm, --kubernetes or --hosts: one of them must say what reaches the nodes")
+		return errors.New("--slurm, --kubernetes or --hosts: exactly one of them must say what reaches the nodes")
 	}
 	if !l.slurm && (l.cluster.Partition != "" || len(l.cluster.Features) > 0 || len(l.options) > 0) {
 		return errors.New("--partition, --constraint and options after -- are allowed only with --slurm")
@@ -177,9 +175,10 @@ func (l *launching) reach(c *cobra.Command) error {
 			return err
 		}
 	case l.kubernetes:
-		by := byKubernetes{}
+		by := byKubernetes{usual: true}
 		for _, name := range podFlagNames {
 			values := []string{c.Flag(name).Value.String()}
+			by.usual = by.usual && !c.Flags().Changed(name)
 			if name == "toleration" {
 				values = l.pods.tolerations
 			} else if !c.Flags().Changed(name) && name != "image" {
@@ -214,9 +213,20 @@ func (l *launching) run(ctx context.Context, study string) error {
 	if err != nil {
 		return err
 	}
+	if !l.plan { // two of them would start each task twice
+		release, err := hold(dir)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	source, err := l.source(spec, study)
+	if err != nil {
+		return err
+	}
 	f, err := notebook.ReadFleet(dir)
 	if err == nil {
-		return l.resume(ctx, dir, f, spec.Name)
+		return l.resume(ctx, dir, f, spec.Name, source)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -235,10 +245,6 @@ func (l *launching) run(ctx context.Context, study string) error {
 		f.Nodes = append(f.Nodes, n.Name)
 	}
 	if err := l.by.prepare(ctx, f); err != nil {
-		return err
-	}
-	source, err := l.source(spec, study)
-	if err != nil {
 		return err
 	}
 	if source != nil {
@@ -276,15 +282,9 @@ func randomID() string {
 }
 
 // resume starts tasks on the nodes whose run has not ended.
-func (l *launching) resume(ctx context.Context, dir string, f *notebook.Fleet, study string) error {
-	if f.Study != study {
-		return fmt.Errorf("%s is a fleet of the study %s, not %s: name another folder with --out", dir, f.Study, study)
-	}
-	if l.continues {
-		return fmt.Errorf("%s exists, and continues with the flags of its first command: leave them out, or name another folder with --out", dir)
-	}
-	if f.By != l.by.name() {
-		return fmt.Errorf("%s is a fleet by %s, not %s: name another folder with --out", dir, plain(f.By), l.by.name())
+func (l *launching) resume(ctx context.Context, dir string, f *notebook.Fleet, study string, source []byte) error {
+	if err := l.same(dir, f, study, source); err != nil {
+		return fmt.Errorf("%w; name another folder with --out", err)
 	}
 	var err error
 	if l.by, err = reachOf(f); err != nil {
@@ -294,8 +294,11 @@ func (l *launching) resume(ctx context.Context, dir string, f *notebook.Fleet, s
 	if err != nil {
 		return err
 	}
-	if jobs == nil {
+	if jobs == nil && l.plan {
 		return errAtWork(dir)
+	}
+	if jobs == nil { // this process has the lock: no other one is at work
+		jobs = map[string]fleet.Job{}
 	}
 	var open []string
 	for _, s := range fleet.Statuses(dir, f, jobs) {
@@ -304,7 +307,7 @@ func (l *launching) resume(ctx context.Context, dir string, f *notebook.Fleet, s
 		}
 	}
 	if len(open) == 0 && !l.by.collects() {
-		fmt.Printf("%s: each of the %s has finished, or has a task.\n", dir, words.Count(len(f.Nodes), "node"))
+		fmt.Printf("%s: every node has finished, or has a task (%s).\n", dir, words.Count(len(f.Nodes), "node"))
 		return nil
 	}
 	if l.plan {
@@ -312,6 +315,53 @@ func (l *launching) resume(ctx context.Context, dir string, f *notebook.Fleet, s
 		return l.by.show(os.Stdout, dir, f)
 	}
 	return l.by.begin(ctx, dir, f, open)
+}
+
+// same says why an existing fleet is not what the command asks for. The command may leave out the flags.
+func (l *launching) same(dir string, f *notebook.Fleet, study string, source []byte) error {
+	if f.Study != study {
+		return fmt.Errorf("%s is a fleet of the study %s, not %s", dir, plain(f.Study), study)
+	}
+	if f.By != l.by.name() {
+		return fmt.Errorf("%s is a fleet by %s, not %s", dir, plain(f.By), l.by.name())
+	}
+	var old []byte
+	if f.File != "" {
+		var err error
+		if old, err = os.ReadFile(filepath.Join(dir, f.File)); err != nil {
+			return err
+		}
+	}
+	if !bytes.Equal(old, source) {
+		return fmt.Errorf("the study file of %s is another one than yours", dir)
+	}
+	for _, both := range [][2][]string{{l.given, f.Run}, {l.by.given(), f.With}} {
+		given, was := both[0], both[1]
+		if len(given) > 0 && !slices.Equal(slices.Sorted(slices.Values(given)), slices.Sorted(slices.Values(was))) {
+			return fmt.Errorf("%s was made with other flags (%s): write these or none", dir, plain(cmp.Or(words.Shell(was...), "none")))
+		}
+	}
+	return nil
+}
+
+// hold takes the lock of a fleet's folder, which it makes if it is missing. release gives the lock back, and removes a folder that was made and has no fleet.
+func hold(dir string) (release func(), err error) {
+	_, err = os.Stat(dir)
+	made := errors.Is(err, fs.ErrNotExist)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make the fleet's folder: %w", err)
+	}
+	lock, err := claim(dir)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if _, err := os.Stat(filepath.Join(dir, notebook.FleetFile)); made && errors.Is(err, fs.ErrNotExist) {
+			os.Remove(lock.Name()) // what stays here is harmless
+			os.Remove(dir)
+		}
+		lock.Close() // which ends the lock
+	}, nil
 }
 
 // tellLeftOut says which nodes get no task, and why: one line for each reason.

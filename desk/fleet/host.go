@@ -16,10 +16,10 @@ import (
 
 // Host is what is kept of one host: its facts, and what it says of each configuration. All its folders were read together, so it counts once.
 type Host struct {
-	Name    string // hostname; with a part of the ID where two hosts of the fleet have the same one
+	Name    string // of its first node in the fleet's folder, or its hostname; with a part of the ID where two hosts have the same one
 	ID      string
 	Folders []string // results folders, of one node each
-	Nodes   []string // hostnames in them, each once; several: nodes that are one machine by its ID
+	Nodes   []string // names of the nodes with these folders, or hostnames in them, each once; several: nodes that are one machine by its ID
 
 	Virtual bool     // it is itself a VM
 	Facts   []fact   // by Factor

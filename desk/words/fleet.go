@@ -231,6 +231,13 @@ func fleetVerdicts(c *fleet.Configuration) string {
 			parts = append(parts, Thousands(n)+" "+string(v))
 		}
 	}
+	silent := len(c.Results)
+	for _, n := range c.Verdicts {
+		silent -= n
+	}
+	if silent > 0 {
+		parts = append(parts, Thousands(silent)+" without a verdict")
+	}
 	if c.Unreliable > 0 {
 		parts = append(parts, Thousands(c.Unreliable)+" failed")
 	}

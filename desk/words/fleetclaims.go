@@ -32,13 +32,18 @@ func FleetClaims(f *fleet.Fleet, all []fleet.Claimed) []string {
 	return []string{
 		fmt.Sprintf("%s over %s. Holds, and is refuted nowhere: %d. Refuted on some host: %d. Decided on no host: %d. Testable on no host: %d.",
 			Count(len(all), "claim"), Count(len(f.Hosts), "host"), holds, refuted, open, not),
-		fmt.Sprintf("Verdicts are corrected on each host, and not over hosts: at most %.0f %% of hosts have any wrong one, about %d of %d.",
-			100*stats.Alpha, expectedWrong(len(f.Hosts)), len(f.Hosts)),
+		corrected(len(f.Hosts)),
 	}
 }
 
-// expectedWrong is how many of so many hosts may have a wrong verdict, rounded up.
-func expectedWrong(hosts int) int { return (hosts + 19) / 20 }
+// corrected says how sure the verdicts of so many hosts are.
+func corrected(hosts int) string {
+	said := fmt.Sprintf("Verdicts are corrected on each host, and not over hosts: at most %.0f %% of hosts have any wrong one", 100*stats.Alpha)
+	if hosts >= 20 {
+		said += fmt.Sprintf(", about %d of %d", (hosts+19)/20, hosts)
+	}
+	return said + "."
+}
 
 // FleetClaim is a line of a claim: on how many hosts it holds, and the hosts that refute it.
 func FleetClaim(f *fleet.Fleet, c fleet.Claimed) (counts, said string) {

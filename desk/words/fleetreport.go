@@ -2,6 +2,7 @@ package words
 
 import (
 	"fmt"
+	"strings"
 
 	"tare/desk/fleet"
 )
@@ -24,6 +25,15 @@ func FleetAxis(f *fleet.Fleet) string {
 	return "change of the cost against " + fleetReference(f) + ", %"
 }
 func FleetRatioAxis(f *fleet.Fleet) string { return "cost over that of " + fleetReference(f) }
+
+// FleetAlt is the picture of all configurations in words.
+func FleetAlt(f *fleet.Fleet, shown []*fleet.Configuration) string {
+	var all []string
+	for _, c := range shown {
+		all = append(all, FleetName(f, shown, c)+": "+fleetChange(c.Ratio))
+	}
+	return FleetTitle + ". " + strings.Join(all, "; ") + "."
+}
 
 // FleetMark is what stands beside a configuration's mark.
 func FleetMark(c *fleet.Configuration) string { return fleetChange(c.Ratio) }
