@@ -159,12 +159,18 @@ func remark(dir string, s fleet.Status) string {
 	switch {
 	case s.Said != "":
 		all = append(all, s.Said)
-	case s.State == fleet.Queued:
+	case s.State == fleet.Queued && s.Job.Why != "" && s.Job.Why != "None":
 		all = append(all, "the scheduler says: "+s.Job.Why)
 	case s.State == fleet.Waiting:
 		all = append(all, "another Tare measures on the same host")
-	case s.State == fleet.Lost:
-		all = append(all, "its log: "+fleet.Log(dir, s.Node))
+	case s.State == fleet.Lost || s.Killed:
+		said := "its log: " + fleet.Log(dir, s.Node)
+		if _, err := os.Stat(fleet.Log(dir, s.Node)); errors.Is(err, fs.ErrNotExist) {
+			said = "its task never began"
+		} else if s.Killed {
+			said = "its task was killed; " + said
+		}
+		all = append(all, said)
 	}
 	if s.Ahead != 0 {
 		all = append(all, fmt.Sprintf("its clock is %v %s", s.Ahead.Abs(), map[bool]string{true: "ahead", false: "behind"}[s.Ahead > 0]))

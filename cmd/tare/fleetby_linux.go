@@ -368,7 +368,7 @@ func (k byKubernetes) cancel(ctx context.Context, dir string, f *notebook.Fleet)
 	defer lock.Close()
 	held, err := k.cluster.Cancel(ctx, dir, f, tellStep)
 	if err != nil {
-		return fmt.Errorf("%w; cancel again", err)
+		return err
 	}
 	if held == 0 {
 		fmt.Println("The fleet has no job now.")

@@ -125,6 +125,14 @@ func (l *launching) check(c *cobra.Command) error {
 	if err := notEmpty(c, append(podFlagNames, "hosts", "partition", "constraint")...); err != nil {
 		return err
 	}
+	if c.Flags().Changed("constraint") && len(l.cluster.Features) == 0 {
+		return errors.New("--constraint is empty: is a variable unset?")
+	}
+	for _, name := range l.cluster.Features {
+		if strings.ContainsAny(name, "&|*[]()!,") {
+			return fmt.Errorf("--constraint %s: must be a LIST of features, all of which a node must have; the operators of sbatch are not allowed", name)
+		}
+	}
 	for _, name := range notOnNodes {
 		if c.Flags().Changed(name) {
 			return fmt.Errorf("--%s: this flag of tare run is not allowed for a fleet", name)

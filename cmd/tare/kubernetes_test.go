@@ -44,19 +44,34 @@ func newCluster(t *testing.T) *cluster {
 	t.Setenv("KUBECACHEDIR", filepath.Join(dir, "cache"))
 	c := &cluster{t, newHost(t), dir}
 	c.as("kubeconfig")
+	c.study(12)
+	t.Cleanup(func() {
+		c.as("kubeconfig")
+		c.end()
+		c.nothing()
+		c.must("uncordon", clusterNode)
+	})
+	return c
+}
+
+// study writes short.yaml, a study with so many rounds.
+func (c *cluster) study(rounds int) {
 	c.h.write("short.yaml", fmt.Sprintf(`name: short
 title: A short study
 workloads: [{name: nap, image: %s, command: [sh, -c, "sleep 0.05"]}]
 platforms: [{platform: bm}, {platform: cn, engines: [containerd], provisioning: [vanilla]}]
 instances: [1/512MB]
-design: {rounds: {floor: 12, cap: 12}, trials: 4}
-`, c.h.image))
-	t.Cleanup(func() {
-		c.as("kubeconfig")
-		c.nothing()
-		c.must("uncordon", clusterNode)
-	})
-	return c
+design: {rounds: {floor: %d, cap: %[2]d}, trials: 4}
+`, c.h.image, rounds))
+}
+
+// end ends the fleet of a test that failed.
+func (c *cluster) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	if said, err := c.h.command(ctx, "fleet", "cancel", "F").CombinedOutput(); err != nil && !strings.Contains(string(said), "not the folder of a fleet") {
+		c.t.Errorf("tare fleet cancel: %v: %s", err, said)
+	}
 }
 
 // as chooses the user by the kubeconfig in the folder of the cluster.
@@ -75,8 +90,10 @@ func (c *cluster) nothing() {
 	if _, err := os.Stat(filepath.Dir(kube.Folder("x"))); !errors.Is(err, fs.ErrNotExist) {
 		c.t.Errorf("left on the node: %s, %v", filepath.Dir(kube.Folder("x")), err)
 	}
-	if said := c.h.must("clean"); said != "Nothing to do.\n" {
-		c.t.Errorf("tare clean: %s", said)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if said, err := c.h.command(ctx, "clean").CombinedOutput(); err != nil || string(said) != "Nothing to do.\n" {
+		c.t.Errorf("tare clean: %v: %s", err, said)
 	}
 }
 
@@ -206,6 +223,7 @@ func (c *cluster) operators(namespace string, labels ...string) {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() {
+		c.end()
 		c.give(roles, "delete", "--ignore-not-found", "-f", "-")
 		c.must("delete", "--ignore-not-found", "namespace", namespace)
 	})
@@ -221,6 +239,7 @@ func TestKubernetesFleet(t *testing.T) {
 	c := newCluster(t)
 	const namespace = "fleets"
 	c.operators(namespace)
+	c.study(40)
 	c.as("operator")
 	d := c.drive("--namespace", namespace, "--out", "F")
 	id := c.id("F")

@@ -4,15 +4,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"text/template"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"tare/internal/require"
+	"tare/lab/fleet/kube"
 )
 
 const (
@@ -123,12 +127,61 @@ func TestCronJob(t *testing.T) {
 	for line := range strings.Lines(script) {
 		line, _, _ = strings.Cut(strings.TrimSuffix(strings.TrimSpace(line), "&"), " ||")
 		if words := strings.Fields(line); len(words) > 0 && words[0] == "tare" {
-			if words[1] == "node" { // a folder of the node, and then a program there
-				words = words[3:]
+			if words[1] == "on-node" { // a folder of the node, as the pod sees it, and then a program there
+				words = words[4:]
 			}
 			if err := parsed(words[1:]); err != nil {
 				t.Errorf("%s: %v", line, err)
 			}
 		}
+	}
+}
+
+// The chart's templates, filled with its values, and the plain manifest are the rights of kube.Operator and the CronJob of the examples.
+func TestHelmChart(t *testing.T) {
+	const chart = "../../examples/helm"
+	var values map[string]any
+	if err := yaml.Unmarshal([]byte(readFile(t, chart+"/values.yaml")), &values); err != nil {
+		t.Fatal(err)
+	}
+	filled := func(name string) string {
+		t.Helper()
+		parsed, err := template.New(name).Funcs(template.FuncMap{"quote": strconv.Quote}).Option("missingkey=error").Parse(readFile(t, chart+"/templates/"+name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		if err := parsed.Execute(&b, map[string]any{"Values": values}); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	roles, err := kube.Operator("tare", "tare-operators")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := filled("operator.yaml"); got != roles {
+		t.Errorf("the rights are\n%s\nwant\n%s", got, roles)
+	}
+	if got, want := readFile(t, "../../examples/operator.yaml"), filled("namespace.yaml")+"---\n"+roles; got != want {
+		t.Errorf("examples/operator.yaml is\n%s\nwant\n%s", got, want)
+	}
+	var space corev1.Namespace
+	if err := yaml.UnmarshalStrict([]byte(filled("namespace.yaml")), &space); err != nil || space.Name != "tare" || space.Labels["pod-security.kubernetes.io/enforce"] != "privileged" {
+		t.Errorf("%+v, %v", space, err)
+	}
+	if got := filled("regular.yaml"); strings.TrimSpace(got) != "" {
+		t.Errorf("without a node there is a CronJob:\n%s", got)
+	}
+	values["regular"].(map[string]any)["node"] = "worker-1"
+	var got, want batchv1.CronJob
+	if err := yaml.UnmarshalStrict([]byte(filled("regular.yaml")), &got); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict([]byte(strings.Split(readFile(t, cronJob), "\n---\n")[1]), &want); err != nil {
+		t.Fatal(err)
+	}
+	if want.Namespace = "tare"; !reflect.DeepEqual(got, want) {
+		t.Errorf("the CronJob is\n%+v\nwant\n%+v", got, want)
 	}
 }

@@ -173,7 +173,7 @@ const (
 func ask(ctx context.Context, name string, args ...string) (string, error) {
 	out, said, err := call(ctx, commandTime, nil, name, args...)
 	if said = strings.TrimSpace(said); said != "" && errors.As(err, new(*exec.ExitError)) {
-		err = fmt.Errorf("%s: %s", name, said)
+		err = fmt.Errorf("%s: %s", name, strings.TrimPrefix(said, name+": "))
 	}
 	return out, err
 }

@@ -37,15 +37,18 @@ const (
 type Tell func(node string, step Step, said string)
 
 const (
-	lookEvery  = 3 * time.Second
-	mostTries  = 3 // for what can fail by chance: a transfer, a pod
-	noPodTime  = 30 * time.Second
-	blindTime  = 10 * time.Minute // without an answer of the API
-	awayTime   = 10 * time.Minute // for a node that is not ready to come back
-	cancelTime = 20 * time.Minute
-	clockMost  = 2 * time.Minute // what two clocks may differ
-	mostLog    = 16 << 20        // bytes of a task's log
+	mostTries   = 3 // for what can fail by chance: a transfer, a pod
+	noPodTime   = 30 * time.Second
+	blindTime   = 10 * time.Minute // without an answer of the API
+	awayTime    = 10 * time.Minute // for a node that is not ready to come back
+	cancelTime  = 20 * time.Minute
+	collectTime = 2 * time.Minute // for a pod that only brings results back to begin
+	clockMost   = 2 * time.Minute // what two clocks may differ
+	mostLog     = 16 << 20        // bytes of a task's log
 )
+
+// How often the API is asked, and how long after a visit that failed the next one begins.
+var lookEvery, againTime = 3 * time.Second, 10 * time.Second
 
 // gathering carries a study to the nodes of a cluster, and their results back. It keeps what it has to know in the cluster: a node has the
 // fleet's label until its results are here, and then that of caught until its folder there is gone.
@@ -56,6 +59,7 @@ type gathering struct {
 	collect bool // nothing is measured
 	tell    Tell
 
+	again time.Duration // after a visit that failed
 	slots chan struct{} // for transfers
 	work  sync.WaitGroup
 	mu    sync.Mutex
@@ -118,7 +122,7 @@ func (k Kubernetes) Run(ctx context.Context, dir string, f *notebook.Fleet, node
 }
 
 func (k Kubernetes) gathering(dir string, f *notebook.Fleet, tell Tell) *gathering {
-	return &gathering{k: k, dir: dir, f: f, tell: tell, slots: make(chan struct{}, podsAtOnce), nodes: map[string]*visit{}}
+	return &gathering{k: k, dir: dir, f: f, tell: tell, again: againTime, slots: make(chan struct{}, podsAtOnce), nodes: map[string]*visit{}}
 }
 
 // undo gives nodes back after a start that failed, and removes the objects unless tasks of other nodes go on.
@@ -177,6 +181,9 @@ func (g *gathering) run(ctx context.Context) error {
 			if len(s.nodes) == 0 && left == 0 {
 				return g.k.remove(ctx, g.f)
 			}
+			if left == 0 && g.collect {
+				return g.force(ctx, s)
+			}
 			if left == 0 {
 				return fmt.Errorf("%d nodes are still reserved; %w", len(s.nodes), errHeld)
 			}
@@ -187,6 +194,27 @@ func (g *gathering) run(ctx context.Context) error {
 		case <-time.After(max(lookEvery, time.Duration(len(g.nodes))*20*time.Millisecond)): // the API would tell, for the price of a connection that can be lost
 		}
 	}
+}
+
+// force gives nodes back that cannot be collected.
+func (g *gathering) force(ctx context.Context, s sight) error {
+	err := g.k.end(ctx, g.f)
+	for _, n := range s.nodes {
+		err = errors.Join(err, g.k.free(ctx, n))
+	}
+	return errors.Join(err, g.k.remove(ctx, g.f), stays(g.f, s.nodes))
+}
+
+// stays says what nodes keep that could not be reached.
+func stays(f *notebook.Fleet, nodes []kubeNode) error {
+	if len(nodes) == 0 {
+		return nil
+	}
+	names := make([]string, len(nodes))
+	for i, n := range nodes {
+		names[i] = n.Name
+	}
+	return fmt.Errorf("%s could not be reached; label and taint are removed there, but not %s", strings.Join(names, ", "), kube.Folder(f.ID))
 }
 
 // once tells something that has not just been told.
@@ -215,12 +243,14 @@ func (g *gathering) visit(node string) *visit {
 // step does what each node needs next, and returns how many still need something.
 func (g *gathering) step(ctx context.Context, s sight, began time.Time) (left int, err error) {
 	pods, busy := 0, 0
+	for _, p := range s.pods {
+		if !p.over {
+			pods++
+		}
+	}
 	for _, n := range s.nodes {
 		p, is := s.on(n.Name)
 		is = is && !p.over
-		if is {
-			pods++
-		}
 		g.mu.Lock()
 		v := g.visit(n.Name)
 		if v.busy {
@@ -236,7 +266,11 @@ func (g *gathering) step(ctx context.Context, s sight, began time.Time) (left in
 		if given {
 			continue
 		}
-		if left++; skip {
+		left++
+		if is && n.ready && p.begun && !p.ended && met {
+			g.once(n.Name, Measures, "")
+		}
+		if skip {
 			continue
 		}
 		switch {
@@ -246,10 +280,12 @@ func (g *gathering) step(ctx context.Context, s sight, began time.Time) (left in
 			if why := firstOf(n.against, p.why, s.unplaced()); why != "" && time.Since(began) > 2*lookEvery {
 				g.once(n.Name, Waits, why)
 			}
-		default:
-			if p.begun && !p.ended && met {
-				g.once(n.Name, Measures, "")
+			if g.collect && time.Since(began) > collectTime {
+				g.mu.Lock()
+				v.given = true
+				g.mu.Unlock()
 			}
+		default:
 			g.start(n.Name, func() error { return g.meet(ctx, n, p) })
 		}
 	}
@@ -282,7 +318,7 @@ func (g *gathering) start(node string, do func() error) {
 		if err == nil {
 			v.failed = 0
 		} else {
-			v.next = time.Now().Add(firstFetch)
+			v.next = time.Now().Add(g.again)
 		}
 		v.given = v.failed >= mostTries
 		said := err != nil && v.given
@@ -314,7 +350,11 @@ func (g *gathering) meet(ctx context.Context, n kubeNode, p kubePod) error {
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, transferTime, fmt.Errorf("the transfer took more than %v", transferTime))
 	defer cancel()
-	if err := c.fetch(bounded); err != nil {
+	measured, err := c.has(bounded, notebook.NodeDir(c.there, n.Name))
+	if err == nil && measured {
+		err = c.fetch(bounded)
+	}
+	if err != nil {
 		return fmt.Errorf("the results did not come back: %w", err)
 	}
 	if err := g.log(ctx, c, p); err != nil {
@@ -348,7 +388,11 @@ func (g *gathering) meet(ctx context.Context, n kubeNode, p kubePod) error {
 // greet sends Tare and the study unless they are there, and compares the clocks.
 func (g *gathering) greet(ctx context.Context, c carrier) error {
 	ready := path.Join(kube.Mount, kube.Ready)
-	if _, err := c.ask(ctx, "test", "-e", ready); err != nil {
+	there, err := c.has(ctx, ready)
+	if err != nil {
+		return err
+	}
+	if !there {
 		if err := c.send(ctx, g.f); err != nil {
 			return err
 		}
@@ -427,28 +471,28 @@ func (k Kubernetes) Cancel(ctx context.Context, dir string, f *notebook.Fleet, t
 	if err := k.end(ctx, f); err != nil {
 		return held, err
 	}
-	ready := 0
+	var ready, away []kubeNode
 	for _, n := range s.nodes {
 		if n.ready {
-			ready++
+			ready = append(ready, n)
 			err = errors.Join(err, k.do(ctx, nil, "label", "node", n.Name, mine(f), "--overwrite"))
 			continue
 		}
+		away = append(away, n)
 		err = errors.Join(err, k.free(ctx, n))
-		tell(n.Name, Trouble, n.against+"; its label and taint are removed, but not "+kube.Folder(f.ID)+" there")
 	}
 	if err != nil {
 		return held, err
 	}
-	if ready == 0 {
-		return held, k.remove(ctx, f)
+	if len(ready) == 0 {
+		return held, errors.Join(k.remove(ctx, f), stays(f, away))
 	}
-	if err := k.apply(ctx, f, ready, true); err != nil {
+	if err := k.apply(ctx, f, len(ready), true); err != nil {
 		return held, err
 	}
 	g := k.gathering(dir, f, tell)
-	g.collect = true
-	return held, g.run(ctx)
+	g.collect, g.again = true, lookEvery
+	return held, errors.Join(g.run(ctx), stays(f, away))
 }
 
 // end ends the fleet's pods. Those on nodes that are not ready only lose their objects.

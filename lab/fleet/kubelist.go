@@ -192,7 +192,7 @@ func (o kubeObject) pod() kubePod {
 		p.why = c.Message
 	}
 	for _, c := range o.Status.Containers {
-		if w := c.State.Waiting; w != nil && p.why == "" {
+		if w := c.State.Waiting; w != nil && p.why == "" && w.Reason != "ContainerCreating" {
 			p.why = strings.TrimSuffix(w.Reason+": "+w.Message, ": ")
 		}
 		switch c.Name {

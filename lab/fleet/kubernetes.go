@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tare/lab/fleet/kube"
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -369,5 +370,6 @@ func (p podLine) Run(ctx context.Context, in io.Reader, out, said io.Writer, arg
 	cmd := exec.CommandContext(ctx, "kubectl", p.k.words(p.f, append(append(words, "--"), args...)...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, said
 	cmd.WaitDelay = time.Second
+	defer proc.Tie(cmd)() // a terminal's interrupt reaches only Tare
 	return cmd.Run()
 }

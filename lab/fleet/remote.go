@@ -48,14 +48,15 @@ func There(f *notebook.Fleet) string { return path.Join(remoteFolder, f.ID) }
 // results every few minutes and at the end. Then it removes what it sent. When ctx is done, the run there stops in order and its results still come back.
 func Carry(ctx context.Context, line Line, dir string, f *notebook.Fleet, node string) (err error) {
 	c := carrier{line, dir, node, path.Join(There(f), node)} // two nodes may be one machine
-	if err := c.transfer(ctx, func() error { return c.send(ctx, f) }); err != nil {
-		return err
-	}
 	log, err := os.OpenFile(Log(dir, node), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
+	if err := c.transfer(ctx, func() error { return c.send(ctx, f) }); err != nil {
+		fmt.Fprintf(log, "tare: %v\n", err)
+		return err
+	}
 	ran := c.measure(ctx, log)
 	// What was measured comes back even after an interrupt.
 	limit := transferTime
@@ -140,9 +141,9 @@ func (c carrier) send(ctx context.Context, f *notebook.Fleet) error {
 	return errors.Join(err, r.Close())
 }
 
-// has says whether the folder is there.
-func (c carrier) has(ctx context.Context, folder string) (bool, error) {
-	said, err := c.ask(ctx, "sh", "-c", `if [ -d "$1" ]; then echo yes; fi`, "sh", folder)
+// has says whether a file or folder is there.
+func (c carrier) has(ctx context.Context, name string) (bool, error) {
+	said, err := c.ask(ctx, "sh", "-c", `if [ -e "$1" ]; then echo yes; fi`, "sh", name)
 	return strings.TrimSpace(said) == "yes", err
 }
 
