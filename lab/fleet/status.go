@@ -38,7 +38,7 @@ type Status struct {
 	Rounds int       // with a run
 	Most   int       // rounds that the study may have
 	Runs   int
-	Killed bool   // Stopped: without a last word
+	Killed bool          // Stopped: without a last word
 	SameAs string        // an earlier node on the same host; empty: none
 	Ahead  time.Duration // what its clock is ahead of this machine's, if that is minutes
 }
