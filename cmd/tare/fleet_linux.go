@@ -19,9 +19,9 @@ import (
 	"tare/notebook"
 )
 
-// fleetCommand has many nodes measure one study.
+// fleetCommand runs one study on many nodes.
 func fleetCommand() *cobra.Command {
-	c := &cobra.Command{Use: "fleet", Short: "Run a study on many hosts, by Slurm or ssh",
+	c := &cobra.Command{Use: "fleet", Short: "Run a study on many hosts, through Slurm or ssh",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("unknown command %q for %q; must be run, status or cancel", args[0], c.CommandPath())
@@ -37,7 +37,7 @@ func fleetCommand() *cobra.Command {
 // readFleet reads the fleet of a command's only argument.
 func readFleet(c *cobra.Command, args []string) (dir string, f *notebook.Fleet, err error) {
 	if len(args) != 1 {
-		return "", nil, asUse(fmt.Errorf("fleet %s: name one fleet's folder", c.Name()))
+		return "", nil, asUse(fmt.Errorf("fleet %s: name the folder of one fleet", c.Name()))
 	}
 	if dir, err = filepath.Abs(args[0]); err != nil {
 		return "", nil, err
@@ -50,8 +50,8 @@ func readFleet(c *cobra.Command, args []string) (dir string, f *notebook.Fleet, 
 }
 
 func fleetCancelCommand() *cobra.Command {
-	return &cobra.Command{Use: "cancel FLEET", Short: "End the tasks of a fleet; their results stay",
-		Long:    "Cancels the jobs of a fleet and waits up to two minutes until they have ended. A run that is cancelled removes its guests and restores its\nhost. The results so far stay, and tare fleet run with the same --out continues.",
+	return &cobra.Command{Use: "cancel FLEET", Short: "Cancel the jobs of a fleet and keep their results",
+		Long:    "Cancels the jobs of a fleet and waits up to two minutes until they have ended. A cancelled run removes its containers and VMs, and\nrestores its host. The results so far stay. tare fleet run with the same --out continues.",
 		Example: "  tare fleet cancel F",
 		RunE: func(c *cobra.Command, args []string) error {
 			_, f, err := readFleet(c, args)
@@ -74,7 +74,7 @@ func cancelFleet(ctx context.Context, with fleet.Scheduler, f *notebook.Fleet) e
 	}
 	all := len(jobs)
 	if all == 0 {
-		fmt.Println("The fleet has no job now.")
+		fmt.Println("The fleet has no jobs.")
 		return nil
 	}
 	if err := with.Cancel(ctx, f); err != nil {
@@ -85,8 +85,8 @@ func cancelFleet(ctx context.Context, with fleet.Scheduler, f *notebook.Fleet) e
 	for len(jobs) > 0 {
 		select {
 		case <-bounded.Done():
-			return fmt.Errorf("%s cancelled, but %d of them still end; tare fleet status shows them", words.Count(all, "job"), len(jobs))
-		case <-time.After(time.Second): // the scheduler tells nobody
+			return fmt.Errorf("%s cancelled, but %d of them have not ended yet; tare fleet status shows them", words.Count(all, "job"), len(jobs))
+		case <-time.After(time.Second): // the scheduler sends no notice
 		}
 		if jobs, err = with.Jobs(bounded, f); err != nil {
 			return err
@@ -113,9 +113,9 @@ type nodeStatus struct {
 
 func fleetStatusCommand() *cobra.Command {
 	var format string
-	c := &cobra.Command{Use: "status FLEET", Short: "Show how far each node of a fleet is",
-		Long: `Shows a line for each node. Its task can be queued, starting, waiting (another Tare measures on the same host), measuring,
-done, stopped, failed or lost (it ended before it could say why; the last column names its log).`,
+	c := &cobra.Command{Use: "status FLEET", Short: "Show the progress of each node of a fleet",
+		Long: `Shows a line for each node, with the state of its task: queued, starting, waiting (another Tare is measuring on the same host),
+measuring, done, stopped, failed or lost. A lost task ended before it could say why; the last column names its log.`,
 		Example: "  tare fleet status F\n  tare fleet status F --format json | jq '.[] | select(.state == \"failed\")'",
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, f, err := readFleet(c, args)
@@ -124,7 +124,7 @@ done, stopped, failed or lost (it ended before it could say why; the last column
 			}
 			jobs, err := jobsOf(c.Context(), dir, f)
 			if err != nil {
-				fmt.Fprintf(os.Stderr, "tare: the scheduler does not say which tasks run: %s\n", plain(short(err.Error())))
+				fmt.Fprintf(os.Stderr, "tare: cannot ask the scheduler which tasks run: %s\n", plain(short(err.Error())))
 				jobs = nil
 			}
 			all := fleet.Statuses(dir, f, jobs)
@@ -177,7 +177,7 @@ func printStatus(w io.Writer, dir string, all []fleet.Status) error {
 	return t.Flush()
 }
 
-// remark is what a node's line says besides.
+// remark is the last column of a node's line.
 func remark(dir string, s fleet.Status) string {
 	var all []string
 	switch {
@@ -186,7 +186,7 @@ func remark(dir string, s fleet.Status) string {
 	case s.State == fleet.Queued:
 		all = append(all, "the scheduler says: "+s.Job.Why)
 	case s.State == fleet.Waiting:
-		all = append(all, "another Tare measures on the same host")
+		all = append(all, "another Tare is measuring on the same host")
 	case s.State == fleet.Lost:
 		all = append(all, "its log: "+fleet.Log(dir, s.Node))
 	}

@@ -128,7 +128,7 @@ func TestFleetOnSlurm(t *testing.T) {
 	if said := h.must("fleet", "run", "quick", "--slurm", "--out", "F"); !strings.Contains(said, "has finished") {
 		t.Errorf("a second fleet run: %s", said)
 	}
-	if said := h.must("fleet", "cancel", "F"); said != "The fleet has no job now.\n" {
+	if said := h.must("fleet", "cancel", "F"); said != "The fleet has no jobs.\n" {
 		t.Errorf("cancel: %s", said)
 	}
 }
@@ -191,7 +191,7 @@ func TestFleetRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{"run"}, "name one study"},
-		{[]string{"run", "quick"}, "--slurm or --hosts"},
+		{[]string{"run", "quick"}, "--slurm, --hosts"},
 		{[]string{"run", "quick", "--hosts", "nosuch"}, "nosuch: no such file"},
 		{[]string{"run", "quick", "--hosts", "bad.txt"}, `line 2: "a b" is not a machine`},
 		{[]string{"run", "quikc", "--slurm"}, "did you mean quick"},
@@ -204,7 +204,7 @@ func TestFleetRefuses(t *testing.T) {
 		{[]string{"run", "quick", "--slurm", "--out", "broken"}, `"../n1" is not the name of a node`},
 		{[]string{"status", "newer"}, `"version" is 2`},
 		{[]string{"status", "full"}, "is not the folder of a fleet"},
-		{[]string{"cancel"}, "name one fleet's folder"},
+		{[]string{"cancel"}, "name the folder of one fleet"},
 	} {
 		_, said, status := h.run(append([]string{"fleet"}, c.args...)...)
 		if status == 0 || !strings.Contains(said, c.want) || strings.Count(said, "\n") != 1 {
@@ -256,7 +256,7 @@ design: {rounds: {floor: 8, cap: 8}, trials: 2, warmups: 0, timeout: 1m}
 		}
 		text = string(all)
 	}
-	if _, other, status := h.run(args...); status == 0 || !strings.Contains(other, "another tare fleet run works with") {
+	if _, other, status := h.run(args...); status == 0 || !strings.Contains(other, "another tare fleet run is using") {
 		t.Errorf("a second one at the same time: %d: %s", status, other)
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {

@@ -44,19 +44,19 @@ func fleetRunCommand() *cobra.Command {
 	var l launching
 	c := &cobra.Command{
 		Use:   "run STUDY|FILE --slurm|--hosts FILE [flags] [-- OPTION…]",
-		Short: "Run a study on each node of a Slurm cluster, or on each machine of a list",
-		Long: `Runs the study on each node, and collects a results folder from each in the fleet's folder. The same command again continues on
-the nodes whose run is not complete. If another Tare measures on a node's host, the task waits for its end, for at most a day.
+		Short: "Run a study on each node of a Slurm cluster, or on each machine in a list",
+		Long: `Runs the study on each node, and collects a results folder from each in the fleet's folder. Repeat the command to continue on
+the nodes whose run is not complete. If another Tare is measuring on a node's host, the task waits for it, for at most a day.
 Tare needs root on the nodes: as another user it calls sudo -n there.
 
-With --slurm it submits a job for each node of a partition, which gets the whole node, and returns. All nodes must have the
-fleet's folder at the same path. A job that is requeued continues where it stopped. --partition and --constraint choose nodes.
-Options after -- go to sbatch.
+With --slurm it submits one job for each node of a partition, and returns. Each job gets a whole node. All nodes must have the
+fleet's folder at the same path. A requeued job continues where it stopped. --partition and --constraint choose nodes. Options
+after -- go to sbatch.
 
-With --hosts it reaches each machine of a list by ssh, with keys that need no questions, and returns when all have ended. It
-sends the program to /var/lib/tare-fleet there, and removes it at the end. After Ctrl-C the runs end in order.
+With --hosts it connects to each machine in a list by ssh, and returns when all runs have ended. The ssh keys must work without
+a prompt. It copies the program to /var/lib/tare-fleet on each machine, and removes it at the end. Ctrl-C stops the runs cleanly.
 
---max-hosts takes a random sample of the nodes. --plan prints what would be done. The other flags are those of tare run.`,
+--max-hosts takes a random sample of the nodes. --plan only prints what it would do. The other flags are those of tare run.`,
 		Example: `  tare fleet run quick --slurm --plan
   tare fleet run quick --slurm --out F
   tare fleet run ./mine.yaml --slurm --partition compute --constraint icelake --max-hosts 50 --time-budget 30m
@@ -78,16 +78,16 @@ sends the program to /var/lib/tare-fleet there, and removes it at the end. After
 	l.flags(c, "", "")
 	l.timing(c)
 	f := c.Flags()
-	f.Lookup("out").Usage = "folder of the fleet; continues the study on nodes that have not finished it (default tare-fleet-STUDY-TIME)"
+	f.Lookup("out").Usage = "folder of the fleet; if it exists, the nodes that have not finished continue (default tare-fleet-STUDY-TIME)"
 	f.Lookup("plan").Usage = "print the script and the jobs; submit nothing"
 	for _, name := range notOnNodes {
 		f.Lookup(name).Hidden = true
 	}
-	f.BoolVar(&l.slurm, "slurm", false, "submit to the Slurm cluster of this machine with sbatch")
-	f.StringVar(&l.hosts, "hosts", "", "reach the machines of this `FILE` by ssh: a line [USER@]HOST[:PORT] for each, and comments after #")
-	f.StringVar(&l.cluster.Partition, "partition", "", "Slurm partition whose nodes measure (default: the cluster's)")
+	f.BoolVar(&l.slurm, "slurm", false, "submit jobs with sbatch to the Slurm cluster that this machine is configured for")
+	f.StringVar(&l.hosts, "hosts", "", "connect by ssh to the machines in this `FILE`: one [USER@]HOST[:PORT] a line; # begins a comment")
+	f.StringVar(&l.cluster.Partition, "partition", "", "Slurm partition whose nodes run the study (default: the cluster's)")
 	f.StringSliceVar(&l.cluster.Features, "constraint", nil, "use only nodes with these Slurm features: `LIST`")
-	f.IntVar(&l.most, "max-hosts", 0, "use at most this many nodes, a random sample (default: all)")
+	f.IntVar(&l.most, "max-hosts", 0, "use a random sample of at most this many nodes (default: all)")
 	return c
 }
 
@@ -110,7 +110,7 @@ func (l *launching) check(c *cobra.Command) error {
 		}
 	}
 	if l.slurm == (l.hosts != "") {
-		return errors.New("--slurm or --hosts: one of them must say what reaches the nodes")
+		return errors.New("--slurm, --hosts: exactly one of them must be given")
 	}
 	if !l.slurm && (l.cluster.Partition != "" || len(l.cluster.Features) > 0 || len(l.options) > 0) {
 		return errors.New("--partition, --constraint and options after -- are allowed only with --slurm")
@@ -141,7 +141,7 @@ func (l *launching) check(c *cobra.Command) error {
 	return nil
 }
 
-// What reaches the nodes of a fleet (notebook.Fleet.By).
+// How Tare reaches the nodes of a fleet (notebook.Fleet.By).
 const (
 	bySlurm = "slurm"
 	bySSH   = "ssh"
@@ -238,7 +238,7 @@ func (l *launching) source(spec *studyfile.Spec, study string) ([]byte, error) {
 		return nil, err
 	}
 	if _, err := checkStudy(alone); err != nil {
-		return nil, fmt.Errorf("the nodes get the study file and no other file: name others by absolute paths that all nodes have: %w", err)
+		return nil, fmt.Errorf("the nodes get only the study file: name other files by absolute paths that exist on all nodes: %w", err)
 	}
 	return []byte(spec.Source), nil
 }
@@ -255,17 +255,17 @@ func (l *launching) resume(ctx context.Context, dir string, f *notebook.Fleet, s
 		return fmt.Errorf("%s is a fleet of the study %s, not %s: name another folder with --out", dir, f.Study, study)
 	}
 	if l.continues {
-		return fmt.Errorf("%s exists, and continues with the flags of its first command: leave them out, or name another folder with --out", dir)
+		return fmt.Errorf("%s exists and continues with the flags of its first command: leave out these flags, or name another folder with --out", dir)
 	}
 	if by := map[bool]string{true: bySlurm, false: bySSH}[l.slurm]; f.By != by {
-		return fmt.Errorf("%s is a fleet by %s, not %s: name another folder with --out", dir, plain(f.By), by)
+		return fmt.Errorf("%s is a fleet started with %s, not %s: name another folder with --out", dir, plain(f.By), by)
 	}
 	jobs, err := jobsOf(ctx, dir, f)
 	if err != nil {
 		return err
 	}
 	if jobs == nil {
-		return fmt.Errorf("another tare fleet run works with %s", dir)
+		return fmt.Errorf("another tare fleet run is using %s; wait for it or stop it", dir)
 	}
 	var open []string
 	for _, s := range fleet.Statuses(dir, f, jobs) {
@@ -274,7 +274,7 @@ func (l *launching) resume(ctx context.Context, dir string, f *notebook.Fleet, s
 		}
 	}
 	if len(open) == 0 {
-		fmt.Printf("%s: each of the %s has finished, or has a task.\n", dir, words.Count(len(f.Nodes), "node"))
+		fmt.Printf("%s: nothing to start on %s: each has finished or has a task.\n", dir, words.Count(len(f.Nodes), "node"))
 		return nil
 	}
 	if l.plan {
@@ -299,7 +299,7 @@ func jobsOf(ctx context.Context, dir string, f *notebook.Fleet) (map[string]flee
 	return map[string]fleet.Job{}, lock.Close()
 }
 
-// begin starts the tasks of nodes.
+// begin starts tasks on nodes.
 func (l *launching) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []string) error {
 	if f.By == bySSH {
 		return l.carry(ctx, dir, f, nodes)
@@ -310,13 +310,13 @@ func (l *launching) begin(ctx context.Context, dir string, f *notebook.Fleet, no
 		}
 	})
 	if err := ctx.Err(); err != nil {
-		fmt.Fprintf(os.Stderr, "tare: interrupted; %s submitted; the same command submits the others, and tare fleet cancel %s ends them\n", words.Count(started, "job"), dir)
+		fmt.Fprintf(os.Stderr, "tare: interrupted; %s submitted; the same command submits the rest, and tare fleet cancel %s cancels the submitted jobs\n", words.Count(started, "job"), dir)
 		return exit(interrupted)
 	}
 	if started == 0 {
 		return errors.New("no job was submitted")
 	}
-	fmt.Printf("%s submitted. How far they are: tare fleet status %s\nResults, also of unfinished runs: tare summary %[2]s\n", words.Count(started, "job"), words.Shell(dir))
+	fmt.Printf("%s submitted. Progress: tare fleet status %s\nResults, including unfinished runs: tare summary %[2]s\n", words.Count(started, "job"), words.Shell(dir))
 	if started < len(nodes) {
 		return fmt.Errorf("%s got no job", words.Count(len(nodes)-started, "node"))
 	}
@@ -330,7 +330,7 @@ func (l *launching) carry(ctx context.Context, dir string, f *notebook.Fleet, no
 		return err
 	}
 	defer lock.Close() // the lock ends with it
-	fmt.Fprintf(os.Stderr, "%s measure. In another terminal: tare fleet status %s\n", words.Count(len(nodes), "machine"), words.Shell(dir))
+	fmt.Fprintf(os.Stderr, "Measuring on %s. Progress, in another terminal: tare fleet status %s\n", words.Count(len(nodes), "machine"), words.Shell(dir))
 	var say sync.Mutex
 	var all sync.WaitGroup
 	failed := 0
@@ -357,7 +357,7 @@ func (l *launching) carry(ctx context.Context, dir string, f *notebook.Fleet, no
 		fmt.Fprintln(os.Stderr, "tare: interrupted; the same command continues")
 		return exit(interrupted)
 	case failed > 0:
-		return fmt.Errorf("%s failed; the same command continues with them, and %s says more", words.Count(failed, "machine"), filepath.Join(dir, "logs"))
+		return fmt.Errorf("%s failed; the same command continues with them; the logs are in %s", words.Count(failed, "machine"), filepath.Join(dir, "logs"))
 	}
 	return nil
 }
@@ -365,7 +365,7 @@ func (l *launching) carry(ctx context.Context, dir string, f *notebook.Fleet, no
 // show prints what would be submitted.
 func (l *launching) show(w io.Writer, dir string, f *notebook.Fleet) error {
 	if f.By == bySSH {
-		fmt.Fprintf(w, "%s by ssh, at the same time; the results come to %s:\n", words.Count(len(f.Nodes), "machine"), dir)
+		fmt.Fprintf(w, "%s by ssh, all at the same time; the results go to %s:\n", words.Count(len(f.Nodes), "machine"), dir)
 		for _, address := range f.With {
 			fmt.Fprintf(w, "  ssh://%s\n", address)
 		}

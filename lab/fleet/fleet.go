@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package fleet has many nodes measure one study, each into a results folder of its own (notebook.Fleet). It schedules nothing: it starts a task
-// for each node with the commands of the scheduler that people have, and says how far each one is.
+// for each node with the commands of the existing scheduler, and reports the progress of each.
 package fleet
 
 import (
@@ -25,7 +25,7 @@ import (
 
 // Scheduler starts tasks on nodes and ends them.
 type Scheduler interface {
-	// Nodes are all nodes that the scheduler has for the fleet, with what is against each.
+	// Nodes are all nodes that the scheduler has for the fleet, each with the reason if it cannot be used.
 	Nodes(ctx context.Context) ([]Node, error)
 	// Start starts the task of a node; dir is the fleet's folder, an absolute path.
 	Start(ctx context.Context, dir string, f *notebook.Fleet, node string) error
@@ -55,7 +55,7 @@ type Job struct {
 var arch = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 
 // Choose divides the nodes into those that get a task and those that get none, with the reason in Node.Why. Of more than most usable nodes, a random
-// sample is chosen, so that the fleet's results say something of the others too. 0: all.
+// sample is chosen, so that the results represent the other nodes too. 0: all.
 func Choose(nodes []Node, most int) (chosen, left []Node) {
 	for _, n := range nodes {
 		if err := notebook.CheckNode(n.Name); n.Why == "" && err != nil {
@@ -104,7 +104,7 @@ func Make(dir string, f *notebook.Fleet, source []byte) error {
 	}
 	for _, e := range found {
 		if !slices.Contains([]string{logsFolder, program, taskScript, StudyFile, "lock"}, e.Name()) && !strings.HasSuffix(e.Name(), durable.PartSuffix) {
-			return fmt.Errorf("%s holds %q, and a fleet needs a new or an empty folder: name another with --out", dir, e.Name())
+			return fmt.Errorf("%s holds %q, but a fleet needs a new or empty folder: name another with --out", dir, e.Name())
 		}
 	}
 	self, err := os.Open("/proc/self/exe")
@@ -122,7 +122,7 @@ func Make(dir string, f *notebook.Fleet, source []byte) error {
 	if err != nil {
 		return err
 	}
-	return f.Write(dir) // last: where it is, the folder is whole
+	return f.Write(dir) // last: if it exists, the folder is complete
 }
 
 // StudyFile is the name of the study's file in a fleet's folder.
@@ -156,7 +156,7 @@ func ask(ctx context.Context, name string, args ...string) (string, error) {
 	err := cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return "", fmt.Errorf("%s is not installed here: run this on a machine from which you can submit", name)
+		return "", fmt.Errorf("%s is not installed here: run this on a machine that can submit jobs", name)
 	case err != nil && ctx.Err() != nil:
 		return "", fmt.Errorf("%s: %w", name, context.Cause(ctx))
 	case err != nil:

@@ -21,8 +21,8 @@ import (
 
 // Line reaches a node that does not share the fleet's folder.
 type Line interface {
-	// Run runs a program there as root and returns when it has ended. When ctx is done, it ends the call; what runs there notices that its standard
-	// input has ended.
+	// Run runs a program there as root and returns when it has ended. When ctx is done, it ends the call; the program there notices the end of
+	// its standard input.
 	Run(ctx context.Context, in io.Reader, out, said io.Writer, args ...string) error
 }
 
@@ -32,7 +32,7 @@ const (
 	transferTime = 30 * time.Minute
 	stopTime     = 3 * time.Minute // for a run that was told to stop
 	firstFetch   = 20 * time.Second
-	fetchEvery   = 10 * time.Minute // it takes time of the node's CPUs
+	fetchEvery   = 10 * time.Minute // a transfer uses the node's CPUs
 )
 
 // There is the fleet's folder on a node that has its own.
@@ -85,7 +85,7 @@ func (c carrier) send(ctx context.Context, f *notebook.Fleet) error {
 			return err
 		}
 	}
-	// An earlier line may have broken: what is there is as new as what is here, or newer.
+	// An earlier connection may have broken: the results there are at least as new as those here.
 	if _, err := c.ask(ctx, "test", "-d", notebook.NodeDir(c.there, c.node)); err == nil {
 		return c.fetch(ctx)
 	}
@@ -135,7 +135,7 @@ func (c carrier) measure(ctx context.Context, log io.Writer) error {
 			err := c.fetch(bounded)
 			cancel()
 			if err != nil && ctx.Err() == nil {
-				fmt.Fprintf(log, "tare: the results so far did not come back: %v\n", err)
+				fmt.Fprintf(log, "tare: cannot fetch the results so far: %v\n", err)
 			}
 		case <-ctx.Done():
 			hold.Close()

@@ -41,7 +41,7 @@ type Status struct {
 	SameAs string // an earlier node on the same host; empty: none
 }
 
-// Statuses are the nodes of a fleet. jobs are what the scheduler has; nil: it was not asked.
+// Statuses are the states of a fleet's nodes. jobs are the scheduler's jobs; nil: it was not asked.
 func Statuses(dir string, f *notebook.Fleet, jobs map[string]Job) []Status {
 	all := make([]Status, len(f.Nodes))
 	first := map[string]string{} // node, by host
@@ -118,7 +118,7 @@ func (s *Status) measured(dir string) {
 	s.Rounds = len(seen)
 }
 
-// Open says whether a node needs another task for its run to go on.
+// Open says whether a node needs another task to continue its run.
 func (s Status) Open() bool {
 	switch s.State {
 	case Stopped, Failed, Lost:
@@ -127,7 +127,7 @@ func (s Status) Open() bool {
 	return false
 }
 
-// Begin starts a task for each of the nodes, tells each, and returns how many it could start.
+// Begin starts a task for each of the nodes, calls tell for each, and returns how many it started.
 func Begin(ctx context.Context, with Scheduler, dir string, f *notebook.Fleet, nodes []string, tell func(node string, err error)) (started int) {
 	for _, node := range nodes {
 		err := ctx.Err()
