@@ -144,7 +144,7 @@ func TestClaimsOfAFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := string(printed(t, "claims "+dir+" --claims "+mine))
-	for _, want := range []string{"2 claims over 6 hosts. Holds, and is refuted nowhere: 0. Refuted on some host: 1. Decided on no host: 0. Testable on no host: 1.", "holds on 5 of 6 hosts: Something holds. cheap. Does not hold on node-2: ", "1 claim is testable on no host. `tare claims ", "! " + notebook.NodeResults(dir, "node-3")} {
+	for _, want := range []string{"2 claims on 6 hosts. Holds, and is refuted on no host: 0. Refuted on at least one host: 1. Decided on no host: 0. Testable on no host: 1.", "holds on 5 of 6 hosts: Something holds. cheap. Does not hold on node-2: ", "1 claim is testable on no host. `tare claims ", "! " + notebook.NodeResults(dir, "node-3")} {
 		if !strings.Contains(said, want) {
 			t.Errorf("no %q in\n%s", want, said)
 		}

@@ -55,7 +55,9 @@ func reachOf(f *notebook.Fleet) (reach, error) {
 	return nil, fmt.Errorf(`%s: "by" is %q; this Tare knows slurm, kubernetes and ssh`, notebook.FleetFile, f.By)
 }
 
-func errAtWork(dir string) error { return fmt.Errorf("another tare fleet run works with %s", dir) }
+func errAtWork(dir string) error {
+	return fmt.Errorf("another tare fleet run is using %s; wait for it or stop it", dir)
+}
 
 // claim takes the lock of a fleet's folder. The lock ends when the file is closed.
 func claim(dir string) (*os.File, error) {
@@ -128,13 +130,13 @@ func (s bySlurm) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes
 		started++
 	}
 	if ctx.Err() != nil {
-		fmt.Fprintf(os.Stderr, "tare: interrupted; %s submitted; the same command submits the others, and tare fleet cancel %s ends them\n", words.Count(started, "job"), dir)
+		fmt.Fprintf(os.Stderr, "tare: interrupted; %s submitted; the same command submits the rest, and tare fleet cancel %s cancels the submitted jobs\n", words.Count(started, "job"), dir)
 		return exit(interrupted)
 	}
 	if started == 0 {
 		return errors.New("no job was submitted")
 	}
-	fmt.Printf("%s submitted. How far they are: tare fleet status %s\nResults, also of unfinished runs: tare summary %[2]s\n", words.Count(started, "job"), words.Shell(dir))
+	fmt.Printf("%s submitted. Progress: tare fleet status %s\nResults, including unfinished runs: tare summary %[2]s\n", words.Count(started, "job"), words.Shell(dir))
 	if started < len(nodes) {
 		return fmt.Errorf("%s got no job", words.Count(len(nodes)-started, "node"))
 	}
@@ -153,7 +155,7 @@ func (s bySlurm) cancel(ctx context.Context, _ string, f *notebook.Fleet) error 
 	}
 	all := len(jobs)
 	if all == 0 {
-		fmt.Println("The fleet has no job now.")
+		fmt.Println("The fleet has no jobs.")
 		return nil
 	}
 	if err := s.cluster.Cancel(ctx, f); err != nil {
@@ -164,8 +166,8 @@ func (s bySlurm) cancel(ctx context.Context, _ string, f *notebook.Fleet) error 
 	for len(jobs) > 0 {
 		select {
 		case <-bounded.Done():
-			return fmt.Errorf("%s cancelled, but %d of them still end; tare fleet status shows them", words.Count(all, "job"), len(jobs))
-		case <-time.After(time.Second): // the scheduler tells nobody
+			return fmt.Errorf("%s cancelled, but %d of them have not ended yet; tare fleet status shows them", words.Count(all, "job"), len(jobs))
+		case <-time.After(time.Second): // the scheduler sends no notice
 		}
 		if jobs, err = s.cluster.Jobs(bounded, f); err != nil {
 			return err
@@ -212,7 +214,7 @@ func (s *bySSH) prepare(_ context.Context, f *notebook.Fleet) error {
 }
 
 func (*bySSH) show(w io.Writer, dir string, f *notebook.Fleet) error {
-	fmt.Fprintf(w, "%s by ssh, at the same time; the results come to %s:\n", words.Count(len(f.Nodes), "machine"), dir)
+	fmt.Fprintf(w, "%s by ssh, all at the same time; the results go to %s:\n", words.Count(len(f.Nodes), "machine"), dir)
 	for _, node := range f.Nodes {
 		fmt.Fprintf(w, "  %s\n", node)
 	}
@@ -228,7 +230,7 @@ func (*bySSH) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []
 		fmt.Fprintln(os.Stderr, "tare: stopping the runs and bringing their results back; Ctrl-C again leaves them there, and the same command fetches them")
 		signal.Reset(ending...)
 	})()
-	fmt.Fprintf(os.Stderr, "Measuring on %s. In another terminal: tare fleet status %s\n", words.Count(len(nodes), "machine"), words.Shell(dir))
+	fmt.Fprintf(os.Stderr, "Measuring on %s. Progress, in another terminal: tare fleet status %s\n", words.Count(len(nodes), "machine"), words.Shell(dir))
 	var say sync.Mutex
 	var all sync.WaitGroup
 	failed := 0
@@ -255,7 +257,7 @@ func (*bySSH) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []
 		fmt.Fprintln(os.Stderr, "tare: interrupted; the same command continues")
 		return exit(interrupted)
 	case failed > 0:
-		return fmt.Errorf("%s failed; the same command continues with them, and %s says more", words.Count(failed, "machine"), filepath.Join(dir, "logs"))
+		return fmt.Errorf("%s failed; the same command continues with them; the logs are in %s", words.Count(failed, "machine"), filepath.Join(dir, "logs"))
 	}
 	return nil
 }
@@ -320,7 +322,7 @@ func (k byKubernetes) show(w io.Writer, dir string, f *notebook.Fleet) error {
 
 func (k byKubernetes) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []string) error {
 	if len(nodes) > 0 {
-		fmt.Fprintf(os.Stderr, "Measuring on %s. In another terminal: tare fleet status %s\n", words.Count(len(nodes), "node"), words.Shell(dir))
+		fmt.Fprintf(os.Stderr, "Measuring on %s. Progress, in another terminal: tare fleet status %s\n", words.Count(len(nodes), "node"), words.Shell(dir))
 	}
 	err := k.cluster.Run(ctx, dir, f, nodes, tellStep)
 	if ctx.Err() != nil {
@@ -371,7 +373,7 @@ func (k byKubernetes) cancel(ctx context.Context, dir string, f *notebook.Fleet)
 		return err
 	}
 	if held == 0 {
-		fmt.Println("The fleet has no job now.")
+		fmt.Println("The fleet has no jobs.")
 		return nil
 	}
 	fmt.Printf("%s free again; the results so far are here.\n", words.Count(held, "node"))

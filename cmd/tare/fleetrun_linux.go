@@ -51,23 +51,24 @@ func fleetRunCommand() *cobra.Command {
 	var l launching
 	c := &cobra.Command{
 		Use:   "run STUDY|FILE --slurm|--kubernetes|--hosts FILE [flags] [-- OPTION…]",
-		Short: "Run a study on each node of a Slurm or Kubernetes cluster, or on each machine of a list",
-		Long: `Runs the study on each node, and collects a results folder from each in the fleet's folder. The same command again continues on
-the nodes whose run is not complete. If another Tare measures on a node's host, the task waits for its end, for at most a day.
+		Short: "Run a study on each node of a Slurm or Kubernetes cluster, or on each machine in a list",
+		Long: `Runs the study on each node, and collects a results folder from each in the fleet's folder. Repeat the command to continue on
+the nodes whose run is not complete. If another Tare is measuring on a node's host, the task waits for it, for at most a day.
 Tare needs root on the nodes: as another user it calls sudo -n there.
 
-With --slurm it submits a job for each node of a partition, which gets the whole node, and returns. All nodes must have the
-fleet's folder at the same path. A job that is requeued continues where it stopped. --partition and --constraint choose nodes.
-Options after -- go to sbatch.
+With --slurm it submits one job for each node of a partition, and returns. Each job gets a whole node. All nodes must have the
+fleet's folder at the same path. A requeued job continues where it stopped. --partition and --constraint choose nodes. Options
+after -- go to sbatch.
 
-With --kubernetes it starts a privileged pod on each node with your kubectl, and returns when all results are here. The pod
-enters its node: bare metal is the node, and the node's containerd is an engine. Each node gets a taint until its results are
-here. After Ctrl-C the tasks go on, and the same command collects them. --node-selector and --toleration choose nodes.
+With --kubernetes it starts a privileged pod on each node with your kubectl, and returns when it has fetched all results. The
+pod enters its node: bare metal is the node, and the node's containerd is an engine. Each node has a taint until its results
+are fetched. After Ctrl-C the tasks continue, and the same command fetches their results. --node-selector and --toleration
+choose nodes.
 
-With --hosts it reaches each machine of a list by ssh, with keys that need no questions, and returns when all have ended. It
-sends the program to /var/lib/tare-fleet there, and removes it at the end. After Ctrl-C the runs end in order.
+With --hosts it connects to each machine in a list by ssh, and returns when all runs have ended. The ssh keys must work without
+a prompt. It copies the program to /var/lib/tare-fleet on each machine, and removes it at the end. Ctrl-C stops the runs cleanly.
 
---max-hosts takes a random sample of the nodes. --plan prints what would be done. The other flags are those of tare run.`,
+--max-hosts takes a random sample of the nodes. --plan only prints what it would do. The other flags are those of tare run.`,
 		Example: `  tare fleet run quick --slurm --plan
   tare fleet run quick --slurm --out F
   tare fleet run ./mine.yaml --slurm --partition compute --constraint icelake --max-hosts 50 --time-budget 30m
@@ -91,22 +92,22 @@ sends the program to /var/lib/tare-fleet there, and removes it at the end. After
 	l.flags(c, "", "")
 	l.timing(c)
 	f := c.Flags()
-	f.Lookup("out").Usage = "folder of the fleet; continues the study on nodes that have not finished it (default tare-fleet-STUDY-TIME)"
+	f.Lookup("out").Usage = "folder of the fleet; if it exists, the nodes that have not finished continue (default tare-fleet-STUDY-TIME)"
 	f.Lookup("plan").Usage = "print the script and the jobs; submit nothing"
 	for _, name := range notOnNodes {
 		f.Lookup(name).Hidden = true
 	}
-	f.BoolVar(&l.slurm, "slurm", false, "submit to the Slurm cluster of this machine with sbatch")
+	f.BoolVar(&l.slurm, "slurm", false, "submit jobs with sbatch to the Slurm cluster that this machine is configured for")
 	f.BoolVar(&l.kubernetes, "kubernetes", false, "start a pod on each node of a Kubernetes cluster with kubectl")
 	f.StringVar(&l.pods.context, "context", "", "context of your kubeconfig (default: the current one)")
-	f.StringVar(&l.pods.namespace, "namespace", "", "namespace that exists and allows privileged pods (default: one for the fleet, deleted at its end)")
+	f.StringVar(&l.pods.namespace, "namespace", "", "existing namespace that allows privileged pods (default: a new one, deleted at the end)")
 	f.StringVar(&l.pods.image, "image", fleet.PodImage, "image of the pods, with a shell and the usual programs")
 	f.StringVar(&l.pods.selector, "node-selector", "", "use only nodes with these Kubernetes labels: `KEY=VALUE,…`")
 	f.StringSliceVar(&l.pods.tolerations, "toleration", nil, "use nodes with these taints too: `KEY[=VALUE][:EFFECT],…`")
-	f.StringVar(&l.hosts, "hosts", "", "reach the machines of this `FILE` by ssh: a line [USER@]HOST[:PORT] for each, and comments after #")
-	f.StringVar(&l.cluster.Partition, "partition", "", "Slurm partition whose nodes measure (default: the cluster's)")
+	f.StringVar(&l.hosts, "hosts", "", "connect by ssh to the machines in this `FILE`: one [USER@]HOST[:PORT] a line; # begins a comment")
+	f.StringVar(&l.cluster.Partition, "partition", "", "Slurm partition whose nodes run the study (default: the cluster's)")
 	f.StringSliceVar(&l.cluster.Features, "constraint", nil, "use only nodes with these Slurm features: `LIST`")
-	f.IntVar(&l.most, "max-hosts", 0, "use at most this many nodes, a random sample (default: all)")
+	f.IntVar(&l.most, "max-hosts", 0, "use a random sample of at most this many nodes (default: all)")
 	return c
 }
 
@@ -171,7 +172,7 @@ func (l *launching) reach(c *cobra.Command) error {
 		}
 	}
 	if named != 1 || !l.slurm && !l.kubernetes && l.hosts == "" {
-		return errors.New("--slurm, --kubernetes or --hosts: exactly one of them must say what reaches the nodes")
+		return errors.New("--slurm, --kubernetes or --hosts: exactly one of them must be given")
 	}
 	if !l.slurm && (l.cluster.Partition != "" || len(l.cluster.Features) > 0 || len(l.options) > 0) {
 		return errors.New("--partition, --constraint and options after -- are allowed only with --slurm")
@@ -278,7 +279,7 @@ func (l *launching) source(spec *studyfile.Spec, study string) ([]byte, error) {
 		return nil, err
 	}
 	if _, err := checkStudy(alone); err != nil {
-		return nil, fmt.Errorf("the nodes get the study file and no other file: name others by absolute paths that all nodes have: %w", err)
+		return nil, fmt.Errorf("the nodes get only the study file: name other files by absolute paths that exist on all nodes: %w", err)
 	}
 	return []byte(spec.Source), nil
 }
@@ -315,7 +316,7 @@ func (l *launching) resume(ctx context.Context, dir string, f *notebook.Fleet, s
 		}
 	}
 	if len(open) == 0 && !l.by.collects() {
-		fmt.Printf("%s: every node has finished, or has a task (%s).\n", dir, words.Count(len(f.Nodes), "node"))
+		fmt.Printf("%s: nothing to start on %s: each has finished or has a task.\n", dir, words.Count(len(f.Nodes), "node"))
 		return nil
 	}
 	if l.plan {

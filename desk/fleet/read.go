@@ -18,7 +18,7 @@ import (
 type Unread struct {
 	Dir string
 	Err error // it cannot be read
-	// Study is the study that it is of, where that is another one; Against is what its study compares with, where that is something else.
+	// Study is the folder's study, if most folders have another one. Against is the study's reference, if most folders have another one.
 	Study, Against string
 }
 
@@ -36,9 +36,9 @@ type omission struct {
 	code string
 }
 
-// Read reads the results folders, a host at a time on each CPU, and says what they say together. Folders of one host are read together. What cannot be
-// read and folders of another study than most are left out (Fleet.Unread). Memory grows with hosts and configurations, and not with trials. The error is
-// that of the first folder where none can be read.
+// Read reads the results folders, a host at a time on each CPU, and combines them. It reads the folders of one host together. It leaves out folders
+// that it cannot read, and folders of another study than most (Fleet.Unread). Memory grows with hosts and configurations, not with trials. If it can
+// read no folder, the error is that of the first one.
 func Read(dirs []string, opt data.Options) (*Fleet, error) {
 	r := &reader{opt: opt, subjects: map[data.Identity]*Subject{}, omitted: map[omission]*Omission{}}
 	hosts, errs := make([]*Host, len(dirs)), make([]error, len(dirs))
@@ -241,7 +241,7 @@ func (r *reader) results(h *Host, s *data.Summary) {
 	}
 }
 
-// resultOf is what a row says.
+// resultOf is the result of a row.
 func resultOf(s *data.Summary, row *data.Row) Result {
 	nan := math.NaN()
 	res := Result{
@@ -267,7 +267,7 @@ func (r *reader) subject(at int, id data.Identity, row *data.Row, asked notebook
 		s = &Subject{at: math.MaxInt}
 		r.subjects[id] = s
 	}
-	if row.Baseline == "" { // a host that compares it with something says more of it
+	if row.Baseline == "" { // prefer a host that compares it with something
 		at += math.MaxInt / 2
 	}
 	if at < s.at {
@@ -277,7 +277,7 @@ func (r *reader) subject(at int, id data.Identity, row *data.Row, asked notebook
 	return s
 }
 
-// omission is what of a treatment was left out, and why.
+// omission is the treatment that was left out, with the reason.
 func (r *reader) omission(at int, l data.LeftOut) *Omission {
 	r.mu.Lock()
 	defer r.mu.Unlock()

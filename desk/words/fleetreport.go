@@ -10,7 +10,7 @@ import (
 // Texts of the figures of a fleet.
 const (
 	FleetTitle      = "What each environment costs over all hosts"
-	FleetHow        = "A mark is the mean over hosts, with its 95 % interval. The pale bar is where the true cost on one more host like these lies, with a probability of 95 %."
+	FleetHow        = "A mark is the mean over hosts, with its 95 % interval. The pale bar contains the true cost on one more host like these with a probability of 95 %."
 	FleetHostsTitle = "Each host"
 	FleetHostsHow   = "Each host is a dot with its own 95 % interval, sorted. The dashed line is the mean over hosts, and the pale band the interval of the next host. Crosses are hosts unlike the others."
 )
@@ -35,12 +35,12 @@ func FleetAlt(f *fleet.Fleet, shown []*fleet.Configuration) string {
 	return FleetTitle + ". " + strings.Join(all, "; ") + "."
 }
 
-// FleetMark is what stands beside a configuration's mark.
+// FleetMark is the text next to a configuration's mark.
 func FleetMark(c *fleet.Configuration) string { return fleetChange(c.Ratio) }
 
-// FleetNotDrawn says how many configurations have no picture of their hosts.
+// FleetNotDrawn says for how many configurations the report draws no hosts.
 func FleetNotDrawn(n int) string {
-	return "The hosts of " + Count(n, "more configuration") + " are not drawn; the table has them."
+	return "The hosts of " + Count(n, "more configuration") + " are not drawn; the table lists them."
 }
 
 // FleetSorted is the text below sorted hosts: how many of them are drawn.
@@ -51,7 +51,7 @@ func FleetSorted(drawn, all int) string {
 	return Count(all, "host") + ", sorted"
 }
 
-// FleetHostsAlt is the picture of a configuration's hosts in words.
+// FleetHostsAlt is the text alternative of the figure of a configuration's hosts.
 func FleetHostsAlt(name string, c *fleet.Configuration, unlike int) string {
 	said := fmt.Sprintf("%s on %s: mean %s", name, Count(c.Across.N, "host"), fleetChange(c.Ratio))
 	if c.Next.HasInterval() {

@@ -23,8 +23,8 @@ import (
 
 // Line reaches a node that does not share the fleet's folder.
 type Line interface {
-	// Run runs a program there as root and returns when it has ended. When ctx is done, it ends the call; what runs there notices that its standard
-	// input has ended.
+	// Run runs a program there as root and returns when it has ended. When ctx is done, it ends the call; the program there notices the end of
+	// its standard input.
 	Run(ctx context.Context, in io.Reader, out, said io.Writer, args ...string) error
 }
 
@@ -35,7 +35,7 @@ const (
 	stopTime     = 3 * time.Minute // for a run that was told to stop
 	lastTransfer = 5 * time.Minute // after an interrupt
 	firstFetch   = 20 * time.Second
-	fetchEvery   = 10 * time.Minute // it takes time of the node's CPUs
+	fetchEvery   = 10 * time.Minute // a transfer uses the node's CPUs
 )
 
 // transfers bounds how many nodes send or bring back at the same time.
@@ -124,7 +124,7 @@ func (c carrier) send(ctx context.Context, f *notebook.Fleet) error {
 			return err
 		}
 	}
-	// An earlier line may have broken: what is there is as new as what is here, or newer.
+	// An earlier connection may have broken: the results there are at least as new as those here.
 	found, err := c.has(ctx, notebook.NodeDir(c.there, c.node))
 	if err != nil {
 		return err
@@ -194,7 +194,7 @@ func (c carrier) measure(ctx context.Context, log io.Writer) error {
 			err := c.transfer(bounded, func() error { return c.fetch(bounded) })
 			cancel()
 			if err != nil && ctx.Err() == nil {
-				fmt.Fprintf(log, "tare: the results so far did not come back: %v\n", err)
+				fmt.Fprintf(log, "tare: cannot fetch the results so far: %v\n", err)
 			}
 		case <-ctx.Done():
 			hold.Close()

@@ -39,7 +39,7 @@ func Hosts(list io.Reader) (machines []SSH, nodes []string, err error) {
 		}
 		node := m[2] + strings.ReplaceAll(m[3], ":", "-")
 		if seen[node] {
-			return nil, nil, fmt.Errorf("line %d: %s is there twice", n, line)
+			return nil, nil, fmt.Errorf("line %d: %s is listed twice", n, line)
 		}
 		seen[node] = true
 		machines, nodes = append(machines, SSH(line)), append(nodes, node)
@@ -48,7 +48,7 @@ func Hosts(list io.Reader) (machines []SSH, nodes []string, err error) {
 		return nil, nil, err
 	}
 	if len(machines) == 0 {
-		return nil, nil, errors.New("it names no machine")
+		return nil, nil, errors.New("it lists no machine")
 	}
 	return machines, nodes, nil
 }

@@ -43,7 +43,7 @@ type Status struct {
 	Ahead  time.Duration // what its clock is ahead of this machine's, if that is minutes
 }
 
-// Statuses are the nodes of a fleet. jobs are what the scheduler has; nil: it was not asked.
+// Statuses are the states of a fleet's nodes. jobs are the scheduler's jobs; nil: it was not asked.
 func Statuses(dir string, f *notebook.Fleet, jobs map[string]Job) []Status {
 	all := make([]Status, len(f.Nodes))
 	first := map[string]string{} // node, by host
@@ -130,7 +130,7 @@ func (s *Status) measured(dir string) {
 	s.Rounds = len(seen)
 }
 
-// Open says whether a node needs another task for its run to go on.
+// Open says whether a node needs another task to continue its run.
 func (s Status) Open() bool {
 	switch s.State {
 	case Stopped, Failed, Lost:
