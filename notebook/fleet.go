@@ -37,12 +37,12 @@ type Fleet struct {
 	Nodes   []string  `json:"nodes"`
 }
 
-// FleetTask is what the task of a node says of itself. It is the last word of a task that was killed, too.
+// FleetTask is the state that the task of a node last reported. A task that was killed leaves its last report.
 type FleetTask struct {
 	State string    `json:"state"` // one of the constants below
 	Since time.Time `json:"since"`
 	Job   string    `json:"job,omitempty"`  // the scheduler's name of it
-	Said  string    `json:"said,omitempty"` // failed: the error; done: what was not as it should be
+	Said  string    `json:"said,omitempty"` // failed: the error; done: what went wrong nevertheless
 }
 
 // States of a FleetTask.
@@ -86,6 +86,15 @@ func NodeDir(dir, node string) string { return filepath.Join(dir, nodesFolder, n
 // NodeResults is the results folder of a node.
 func NodeResults(dir, node string) string { return filepath.Join(NodeDir(dir, node), nodeResults) }
 
+// NodeOf is the node whose results folder, in the folder of a fleet, has this path; empty: it is not such a path.
+func NodeOf(results string) string {
+	at := filepath.Dir(filepath.Clean(results))
+	if filepath.Base(results) != nodeResults || filepath.Base(filepath.Dir(at)) != nodesFolder {
+		return ""
+	}
+	return filepath.Base(at)
+}
+
 // ReadFleet reads a fleet's folder. A folder without fleet.json gives an error with fs.ErrNotExist in its chain.
 func ReadFleet(dir string) (*Fleet, error) {
 	path := filepath.Join(dir, FleetFile)
@@ -103,13 +112,16 @@ func ReadFleet(dir string) (*Fleet, error) {
 	if len(f.Nodes) > MostNodes {
 		return nil, fmt.Errorf(`%s: it has %d "nodes"; a fleet may have at most %d`, path, len(f.Nodes), MostNodes)
 	}
+	if len(f.Nodes) == 0 {
+		return nil, fmt.Errorf(`%s: it has no "nodes"; a fleet has at least one`, path)
+	}
 	seen := make(map[string]bool, len(f.Nodes))
 	for _, n := range f.Nodes {
 		if err := CheckNode(n); err != nil {
 			return nil, fmt.Errorf(`%s: "nodes": %w`, path, err)
 		}
 		if seen[n] {
-			return nil, fmt.Errorf(`%s: "nodes": %s is there twice`, path, n)
+			return nil, fmt.Errorf(`%s: "nodes": %s is listed twice`, path, n)
 		}
 		seen[n] = true
 	}
@@ -132,7 +144,7 @@ func (f *Fleet) Write(dir string) error {
 	return durable.WriteFile(filepath.Join(dir, FleetFile), append(data, '\n'), 0o644)
 }
 
-// ReadTask reads what a node's task says of itself; false: it has said nothing yet.
+// ReadTask reads what a node's task reported last; false: it has reported nothing yet.
 func ReadTask(dir, node string) (t FleetTask, said bool, err error) {
 	path := filepath.Join(NodeDir(dir, node), taskFile)
 	data, err := readWhole(path)
@@ -168,7 +180,7 @@ func WriteTask(dir, node string, t FleetTask) error {
 }
 
 // Folders are the results folders in a folder of many: those of a fleet's nodes, or those that lie in the folder itself. They are sorted by name.
-// None: dir is a results folder, or holds none.
+// It returns none if dir is a results folder itself, or holds none.
 func Folders(dir string) (all []string, err error) {
 	if Exists(dir) {
 		return nil, nil

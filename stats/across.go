@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Effect is a quantity as one host measured it. Of a ratio it is the logarithm ([Pairs.Effect]).
+// Effect is a quantity as one host measured it. For a ratio it is the logarithm ([Pairs.Effect]).
 type Effect struct {
 	Value    float64
 	Variance float64 // of Value, from the host's own rounds
@@ -14,8 +14,8 @@ type Effect struct {
 }
 
 // Effect is the logarithm of the ratio of the pairs' means, as one host's effect. The delta method gives its variance: that of the rounds' differences
-// x/mean(x) − y/mean(y), over the number of rounds. It has no value where a mean is not positive, and no variance of fewer than two pairs: both are
-// NaN then. No rule of stopping widens it, unlike the intervals of [Ratio].
+// x/mean(x) − y/mean(y), over the number of rounds. Value is NaN if a mean is not positive, and Variance is NaN with fewer than two pairs. No
+// stopping rule widens it, unlike the intervals of [Ratio].
 func (p Pairs) Effect() Effect {
 	e := Effect{Value: math.NaN(), Variance: math.NaN(), Free: float64(len(p.X) - 1)}
 	if len(p.X) > 0 {
@@ -24,10 +24,10 @@ func (p Pairs) Effect() Effect {
 	return e
 }
 
-// Counts says whether the effect has a value and a variance: others do not count.
+// Counts says whether the effect has a value and a variance. Other effects do not count.
 func (e Effect) Counts() bool { return Finite(e.Value) && Finite(e.Variance) && e.Variance >= 0 }
 
-// Across is what several hosts say together of a quantity, each of which has a true value of its own (a model of random effects).
+// Across is the estimate of a quantity over several hosts. Each host has a true value of its own (a random-effects model).
 type Across struct {
 	N         int     // hosts that count
 	Mean      float64 // over hosts; NaN: of none
@@ -58,7 +58,7 @@ func (a Across) Ratio() Quotient {
 	return q
 }
 
-// AcrossOf estimates what hosts say together, with intervals of 1 − alpha. The variance between hosts is that of the largest restricted likelihood
+// AcrossOf combines the effects of hosts, with intervals of 1 − alpha. The variance between hosts is the restricted maximum likelihood estimate
 // (Viechtbauer, 2005). The interval of the mean is that of Hartung and Knapp (2001). It is at least as wide as one whose weights are certain
 // (Röver, Knapp and Friede, 2015). The work is bounded: usually 300 passes over the hosts, and at most 6300.
 func AcrossOf(effects []Effect, alpha float64) Across {
@@ -79,7 +79,7 @@ func AcrossOf(effects []Effect, alpha float64) Across {
 	a.Low, a.High = a.Mean-half, a.Mean+half
 	if a.N >= leastHosts {
 		low, high := r.next(alpha)
-		a.NextLow, a.NextHigh = min(low, a.Low), max(high, a.High) // nobody knows one host better than the mean of hosts
+		a.NextLow, a.NextHigh = min(low, a.Low), max(high, a.High) // one host is never known better than the mean of hosts
 	}
 	return a
 }
@@ -102,7 +102,7 @@ const (
 // randomEffects are hosts' values, with their variances.
 type randomEffects struct{ values, variances, weights []float64 }
 
-// randomOf keeps the effects that count. A variance far below the others is luck: such a host would outweigh all others.
+// randomOf keeps the effects that count. A variance far below the others is chance. It is raised, because such a host would outweigh all others.
 func randomOf(effects []Effect) randomEffects {
 	r := randomEffects{}
 	for _, e := range effects {
@@ -120,7 +120,7 @@ func randomOf(effects []Effect) randomEffects {
 	return r
 }
 
-// without are the effects without one of them, for which the last takes its place.
+// without are the effects except one. The last effect takes its place.
 func (r randomEffects) without(i int) randomEffects {
 	last := len(r.values) - 1
 	r.values[i], r.variances[i] = r.values[last], r.variances[last]
@@ -337,10 +337,10 @@ type Outlier struct {
 }
 
 // Outliers finds the hosts that are unlike the others, the most unlike first. Among so many hosts, or hosts and quantities, a share alpha of the
-// searches may find one where there is none (Bonferroni). The host that is farthest from the mean is compared with the others, then the farthest of
-// these with the rest, and so on: two outliers must not hide each other (Rosner, 1983). The degrees of freedom are those of Welch and Satterthwaite,
-// because a host with few rounds knows its own variance badly. Of fewer than five hosts none is called an outlier, and of more at most a fifth
-// and at most twenty.
+// searches may find one where there is none (Bonferroni). It compares the host that is farthest from the mean with the others, then the farthest
+// of these with the rest, and so on. So two outliers cannot hide each other (Rosner, 1983). The degrees of freedom are those of Welch and
+// Satterthwaite, because a host with few rounds knows its own variance badly. Of fewer than five hosts none is called an outlier, and of more at most a
+// fifth and at most twenty.
 func Outliers(effects []Effect, alpha float64, among int) (found []Outlier) {
 	r := randomOf(effects)
 	at := make([]int, 0, len(r.values)) // places of the values in effects

@@ -31,7 +31,8 @@ interval is too wide; about how many more rounds would be enough), or "not testa
 runs and runs with a failed A/A check decide nothing. Where no claim is about the results, the answer names the studies that
 have claims. All verdicts of one call are corrected together for multiple comparisons, so name only the claims to test.
 
-For the folder of a fleet it tests the claims on each host, says on how many each holds, and names the hosts that refute it.`,
+For the folder of a fleet it tests the claims on each host. It says on how many hosts each claim holds, and names the hosts that
+refute it.`,
 		Example: `  tare claims R
   tare claims R S --study pinning
   tare claims R --format json | jq '.[] | select(.verdict == "does not hold here")'

@@ -46,9 +46,9 @@ beyond the margin or within it. The last part says what the result does not show
 
 The command pools several folders. Runs on the same host count as more rounds. Each other host has its own lines.
 
-For the folder of a fleet, or a folder of results folders, it prints what all hosts say together: means over hosts, what to
-expect on the next host, classes of hosts that differ, and hosts unlike the others. docs/fleet.md explains these. docs/results.md
-explains the keys of the JSON and the columns of the CSV, and docs/regular.md the metrics for Prometheus.`,
+For the folder of a fleet, or a folder of results folders, it combines all hosts. It prints means over hosts, what to expect on
+the next host, classes of hosts that differ, and hosts unlike the others. docs/fleet.md explains these. docs/results.md explains
+the keys of the JSON and the columns of the CSV. docs/regular.md explains the metrics for Prometheus.`,
 		Example: `  tare summary R
   tare summary R --verbose
   tare summary R --format json | jq '.rows[] | {name, verdict, change}'
@@ -155,7 +155,7 @@ func reportCommand() *cobra.Command {
 		Short: "Write one self-contained HTML page, and its figures as SVG and PDF",
 		Long: `Writes the report of a folder. For two folders of one study it writes a comparison of the second folder with the first, into
 a new folder. With --pool it pools the two folders, as more rounds. It always pools three or more folders, and folders of
-different studies. For the folder of a fleet, or a folder of results folders, it writes what all hosts say together.`,
+different studies. For the folder of a fleet, or a folder of results folders, it combines all hosts.`,
 		Example: "  tare report R\n  tare report before after --out changes\n  tare report R R-2 --pool\n  tare report R --out paper --tolerance 5%",
 		Args:    folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
@@ -261,7 +261,7 @@ func exportCommand() *cobra.Command {
 		Long: `Writes a row for each run of the folders, with its configuration, command, image, host and time. Cells are as Tare
 recorded them. A spreadsheet may take a cell that begins with = for a formula, so open strangers' folders as text.
 
-For the folder of a fleet it writes the runs of all nodes. Standard error names the folders that it cannot read.`,
+For the folder of a fleet it writes the runs of all nodes. It names folders that it cannot read on standard error.`,
 		Example: "  tare export R --format csv >trials.csv\n  tare export R --format parquet --out trials.parquet",
 		Args:    folders,
 		RunE: func(c *cobra.Command, dirs []string) (err error) {

@@ -18,9 +18,9 @@ import (
 	"tare/notebook"
 )
 
-// fleetCommand has many nodes measure one study.
+// fleetCommand runs one study on many nodes.
 func fleetCommand() *cobra.Command {
-	c := &cobra.Command{Use: "fleet", Short: "Run a study on many hosts, by Slurm, Kubernetes or ssh",
+	c := &cobra.Command{Use: "fleet", Short: "Run a study on many hosts, through Slurm, Kubernetes or ssh",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("unknown command %q for %q; must be run, status or cancel", args[0], c.CommandPath())
@@ -36,7 +36,7 @@ func fleetCommand() *cobra.Command {
 // readFleet reads the fleet of a command's only argument.
 func readFleet(c *cobra.Command, args []string) (dir string, f *notebook.Fleet, err error) {
 	if len(args) != 1 {
-		return "", nil, asUse(fmt.Errorf("fleet %s: name one fleet's folder", c.Name()))
+		return "", nil, asUse(fmt.Errorf("fleet %s: name the folder of one fleet", c.Name()))
 	}
 	if dir, err = filepath.Abs(args[0]); err != nil {
 		return "", nil, err
@@ -49,10 +49,10 @@ func readFleet(c *cobra.Command, args []string) (dir string, f *notebook.Fleet, 
 }
 
 func fleetCancelCommand() *cobra.Command {
-	return &cobra.Command{Use: "cancel FLEET", Short: "End the tasks of a fleet; their results stay",
-		Long: `Cancels the jobs of a fleet and waits until they have ended. A run that is cancelled removes its guests and restores its host.
-The results so far stay, and tare fleet run with the same --out continues. On Kubernetes they come here first, and then cluster
-and nodes have nothing of the fleet.`,
+	return &cobra.Command{Use: "cancel FLEET", Short: "Cancel the jobs of a fleet and keep their results",
+		Long: `Cancels the jobs of a fleet and waits until they have ended. A cancelled run removes its containers and VMs, and restores its
+host. The results so far stay. tare fleet run with the same --out continues. On Kubernetes it first fetches the results, and
+then removes everything that the fleet has in the cluster and on its nodes.`,
 		Example: "  tare fleet cancel F",
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, f, err := readFleet(c, args)
@@ -84,10 +84,10 @@ type nodeStatus struct {
 
 func fleetStatusCommand() *cobra.Command {
 	var format string
-	c := &cobra.Command{Use: "status FLEET", Short: "Show how far each node of a fleet is",
-		Long: `Shows a line for each node. Its task can be queued, starting, waiting (another Tare measures on the same host), measuring,
-ended (its results are still on the node: tare fleet run brings them), done, stopped, failed or lost (it ended before it could
-say why; the last column names its log).`,
+	c := &cobra.Command{Use: "status FLEET", Short: "Show the progress of each node of a fleet",
+		Long: `Shows a line for each node, with the state of its task: queued, starting, waiting (another Tare is measuring on the same host),
+measuring, ended (its results are still on the node: tare fleet run fetches them), done, stopped, failed or lost. A lost task
+ended before it could say why; the last column names its log.`,
 		Example: "  tare fleet status F\n  tare fleet status F --format json | jq '.[] | select(.state == \"failed\")'",
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, f, err := readFleet(c, args)
@@ -100,7 +100,7 @@ say why; the last column names its log).`,
 			}
 			jobs, err := by.jobs(c.Context(), dir, f)
 			if err != nil {
-				fmt.Fprintf(os.Stderr, "tare: the scheduler does not say which tasks run: %s\n", plain(short(err.Error())))
+				fmt.Fprintf(os.Stderr, "tare: cannot ask the scheduler which tasks run: %s\n", plain(short(err.Error())))
 				jobs = nil
 			}
 			all := fleet.Statuses(dir, f, jobs)
@@ -153,18 +153,24 @@ func printStatus(w io.Writer, dir string, all []fleet.Status) error {
 	return t.Flush()
 }
 
-// remark is what a node's line says besides.
+// remark is the last column of a node's line.
 func remark(dir string, s fleet.Status) string {
 	var all []string
 	switch {
 	case s.Said != "":
 		all = append(all, s.Said)
-	case s.State == fleet.Queued:
+	case s.State == fleet.Queued && s.Job.Why != "" && s.Job.Why != "None":
 		all = append(all, "the scheduler says: "+s.Job.Why)
 	case s.State == fleet.Waiting:
-		all = append(all, "another Tare measures on the same host")
-	case s.State == fleet.Lost:
-		all = append(all, "its log: "+fleet.Log(dir, s.Node))
+		all = append(all, "another Tare is measuring on the same host")
+	case s.State == fleet.Lost || s.Killed:
+		said := "its log: " + fleet.Log(dir, s.Node)
+		if _, err := os.Stat(fleet.Log(dir, s.Node)); errors.Is(err, fs.ErrNotExist) {
+			said = "its task never began"
+		} else if s.Killed {
+			said = "its task was killed; " + said
+		}
+		all = append(all, said)
 	}
 	if s.Ahead != 0 {
 		all = append(all, fmt.Sprintf("its clock is %v %s", s.Ahead.Abs(), map[bool]string{true: "ahead", false: "behind"}[s.Ahead > 0]))

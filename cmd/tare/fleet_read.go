@@ -42,7 +42,7 @@ func manyFolders(dirs []string) ([]string, error) {
 	return nil, nil
 }
 
-// summarizeFleet reads the folders of many hosts, and prints what they say together.
+// summarizeFleet reads the folders of many hosts, and prints their combined answer.
 func summarizeFleet(dirs []string, opt data.Options, format string, shown details) error {
 	f, err := fleet.Read(dirs, opt)
 	if err != nil {
@@ -50,7 +50,7 @@ func summarizeFleet(dirs []string, opt data.Options, format string, shown detail
 	}
 	switch format {
 	case "openmetrics":
-		return errors.New("--format openmetrics is for one result or a history; tare summary of each node's folder gives its metrics")
+		return errors.New("--format openmetrics: not available for a fleet; use tare summary on the results folder of each node")
 	case "json":
 		return export.Fleet(os.Stdout, f)
 	case "csv":
@@ -95,8 +95,8 @@ func skipped(rows int, err error) {
 	fmt.Fprintf(os.Stderr, "tare: %s: %s\n", said, words.Plain(err.Error()))
 }
 
-// judgeFleet tests claims on each host of a fleet, and prints on how many each holds. Where nobody asked for claims and none is about the results, it says
-// which studies have claims.
+// judgeFleet tests claims on each host of a fleet, and prints on how many each holds. If the user named no claims and none is about the results, it
+// says which studies have claims.
 func judgeFleet(f *fleet.Fleet, all []claims.Claim, opt data.Options, format string, asked bool) error {
 	judged := f.Judge(all, opt)
 	if format == "json" {
@@ -127,12 +127,12 @@ func adviseFleet(dirs []string, o advise.Options, opt data.Options, format strin
 	return terminal.FleetAdvice(os.Stdout, all, screen(os.Stdout))
 }
 
-// oneHost refuses the folder of a fleet for a command that answers for one host.
+// oneHost refuses the folder of a fleet for a command that reads one host.
 func oneHost(command string, dirs []string) error {
 	many, err := manyFolders(dirs)
 	if err != nil || many == nil {
 		return err
 	}
-	return fmt.Errorf("%s: %s holds the results of %d nodes, and this command answers for one: name one of them, such as %s, or use `tare summary %s`",
+	return fmt.Errorf("%s: %s holds the results of %d nodes, but this command reads one host: name one results folder, such as %s, or use `tare summary %s`",
 		command, dirs[0], len(many), many[0], dirs[0])
 }

@@ -126,10 +126,10 @@ func TestFleetOnSlurm(t *testing.T) {
 	if err != nil || len(f.Sessions) < 4 {
 		t.Errorf("the killed task has the sessions %v, %v; want two", f.Sessions, err)
 	}
-	if said := h.must("fleet", "run", "quick", "--slurm", "--out", "F"); !strings.Contains(said, "has finished") {
+	if said := h.must("fleet", "run", "quick", "--slurm", "--out", "F"); !strings.Contains(said, "nothing to start") {
 		t.Errorf("a second fleet run: %s", said)
 	}
-	if said := h.must("fleet", "cancel", "F"); said != "The fleet has no job now.\n" {
+	if said := h.must("fleet", "cancel", "F"); said != "The fleet has no jobs.\n" {
 		t.Errorf("cancel: %s", said)
 	}
 }
@@ -192,7 +192,7 @@ func TestFleetRefuses(t *testing.T) {
 		want string
 	}{
 		{[]string{"run"}, "name one study"},
-		{[]string{"run", "quick"}, "--slurm, --kubernetes or --hosts"},
+		{[]string{"run", "quick"}, "exactly one of them must be given"},
 		{[]string{"run", "quick", "--hosts", "nosuch"}, "nosuch: no such file"},
 		{[]string{"run", "quick", "--hosts", "bad.txt"}, `line 2: "a b" is not a machine`},
 		{[]string{"run", "quikc", "--slurm"}, "did you mean quick"},
@@ -205,7 +205,7 @@ func TestFleetRefuses(t *testing.T) {
 		{[]string{"run", "quick", "--slurm", "--out", "broken"}, `"../n1" is not the name of a node`},
 		{[]string{"status", "newer"}, `"version" is 2`},
 		{[]string{"status", "full"}, "is not the folder of a fleet"},
-		{[]string{"cancel"}, "name one fleet's folder"},
+		{[]string{"cancel"}, "name the folder of one fleet"},
 	} {
 		_, said, status := h.run(append([]string{"fleet"}, c.args...)...)
 		if status == 0 || !strings.Contains(said, c.want) || strings.Count(said, "\n") != 1 {
@@ -272,7 +272,7 @@ design: {rounds: {floor: 8, cap: 8}, trials: 2, warmups: 0, timeout: 1m}
 	}
 	m.Serve()
 	status, said := until("round 4", func(cmd *exec.Cmd) {
-		if _, other, status := h.run(args...); status == 0 || !strings.Contains(other, "another tare fleet run works with") {
+		if _, other, status := h.run(args...); status == 0 || !strings.Contains(other, "another tare fleet run is using") {
 			t.Errorf("a second one at the same time: %d: %s", status, other)
 		}
 		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil { // as a terminal does it: to all processes

@@ -31,6 +31,8 @@ type reach interface {
 	show(w io.Writer, dir string, f *notebook.Fleet) error
 	// begin starts the tasks of nodes.
 	begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []string) error
+	// given are the options of the command, as notebook.Fleet.With has them; nil: none.
+	given() []string
 	// collects says whether begin has work with nodes that have a task already.
 	collects() bool
 	// jobs are the tasks that have not ended, by node; nil: a `tare fleet run` is at work, and only the tasks themselves know.
@@ -53,7 +55,9 @@ func reachOf(f *notebook.Fleet) (reach, error) {
 	return nil, fmt.Errorf(`%s: "by" is %q; this Tare knows slurm, kubernetes and ssh`, notebook.FleetFile, f.By)
 }
 
-func errAtWork(dir string) error { return fmt.Errorf("another tare fleet run works with %s", dir) }
+func errAtWork(dir string) error {
+	return fmt.Errorf("another tare fleet run is using %s; wait for it or stop it", dir)
+}
 
 // claim takes the lock of a fleet's folder. The lock ends when the file is closed.
 func claim(dir string) (*os.File, error) {
@@ -80,11 +84,15 @@ func (s bySlurm) nodes(ctx context.Context, dir string) ([]fleet.Node, error) {
 	return s.cluster.Nodes(ctx)
 }
 
-func (s bySlurm) prepare(_ context.Context, f *notebook.Fleet) error {
+func (s bySlurm) given() (all []string) {
 	if s.cluster.Partition != "" {
-		f.With = append(f.With, "--partition="+s.cluster.Partition)
+		all = append(all, "--partition="+s.cluster.Partition)
 	}
-	f.With = append(f.With, s.options...)
+	return append(all, s.options...)
+}
+
+func (s bySlurm) prepare(_ context.Context, f *notebook.Fleet) error {
+	f.With = s.given()
 	return nil
 }
 
@@ -122,13 +130,13 @@ func (s bySlurm) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes
 		started++
 	}
 	if ctx.Err() != nil {
-		fmt.Fprintf(os.Stderr, "tare: interrupted; %s submitted; the same command submits the others, and tare fleet cancel %s ends them\n", words.Count(started, "job"), dir)
+		fmt.Fprintf(os.Stderr, "tare: interrupted; %s submitted; the same command submits the rest, and tare fleet cancel %s cancels the submitted jobs\n", words.Count(started, "job"), dir)
 		return exit(interrupted)
 	}
 	if started == 0 {
 		return errors.New("no job was submitted")
 	}
-	fmt.Printf("%s submitted. How far they are: tare fleet status %s\nResults, also of unfinished runs: tare summary %[2]s\n", words.Count(started, "job"), words.Shell(dir))
+	fmt.Printf("%s submitted. Progress: tare fleet status %s\nResults, including unfinished runs: tare summary %[2]s\n", words.Count(started, "job"), words.Shell(dir))
 	if started < len(nodes) {
 		return fmt.Errorf("%s got no job", words.Count(len(nodes)-started, "node"))
 	}
@@ -147,7 +155,7 @@ func (s bySlurm) cancel(ctx context.Context, _ string, f *notebook.Fleet) error 
 	}
 	all := len(jobs)
 	if all == 0 {
-		fmt.Println("The fleet has no job now.")
+		fmt.Println("The fleet has no jobs.")
 		return nil
 	}
 	if err := s.cluster.Cancel(ctx, f); err != nil {
@@ -158,8 +166,8 @@ func (s bySlurm) cancel(ctx context.Context, _ string, f *notebook.Fleet) error 
 	for len(jobs) > 0 {
 		select {
 		case <-bounded.Done():
-			return fmt.Errorf("%s cancelled, but %d of them still end; tare fleet status shows them", words.Count(all, "job"), len(jobs))
-		case <-time.After(time.Second): // the scheduler tells nobody
+			return fmt.Errorf("%s cancelled, but %d of them have not ended yet; tare fleet status shows them", words.Count(all, "job"), len(jobs))
+		case <-time.After(time.Second): // the scheduler sends no notice
 		}
 		if jobs, err = s.cluster.Jobs(bounded, f); err != nil {
 			return err
@@ -177,6 +185,9 @@ type bySSH struct {
 
 func (*bySSH) name() string   { return "ssh" }
 func (*bySSH) collects() bool { return false }
+
+// given: a list that has become longer changes nothing in a fleet that exists.
+func (*bySSH) given() []string { return nil }
 
 func (s *bySSH) nodes(context.Context, string) (all []fleet.Node, err error) {
 	file, err := durable.OpenToRead(s.file)
@@ -203,7 +214,7 @@ func (s *bySSH) prepare(_ context.Context, f *notebook.Fleet) error {
 }
 
 func (*bySSH) show(w io.Writer, dir string, f *notebook.Fleet) error {
-	fmt.Fprintf(w, "%s by ssh, at the same time; the results come to %s:\n", words.Count(len(f.Nodes), "machine"), dir)
+	fmt.Fprintf(w, "%s by ssh, all at the same time; the results go to %s:\n", words.Count(len(f.Nodes), "machine"), dir)
 	for _, node := range f.Nodes {
 		fmt.Fprintf(w, "  %s\n", node)
 	}
@@ -211,11 +222,6 @@ func (*bySSH) show(w io.Writer, dir string, f *notebook.Fleet) error {
 }
 
 func (*bySSH) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []string) error {
-	lock, err := claim(dir)
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
 	machines, names, err := fleet.Hosts(strings.NewReader(strings.Join(f.With, "\n")))
 	if err != nil || !slices.Equal(names, f.Nodes) {
 		return errors.Join(fmt.Errorf(`%s: "with" must have the address of each node`, notebook.FleetFile), err)
@@ -224,7 +230,7 @@ func (*bySSH) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []
 		fmt.Fprintln(os.Stderr, "tare: stopping the runs and bringing their results back; Ctrl-C again leaves them there, and the same command fetches them")
 		signal.Reset(ending...)
 	})()
-	fmt.Fprintf(os.Stderr, "Runs on %s. In another terminal: tare fleet status %s\n", words.Count(len(nodes), "machine"), words.Shell(dir))
+	fmt.Fprintf(os.Stderr, "Measuring on %s. Progress, in another terminal: tare fleet status %s\n", words.Count(len(nodes), "machine"), words.Shell(dir))
 	var say sync.Mutex
 	var all sync.WaitGroup
 	failed := 0
@@ -251,7 +257,7 @@ func (*bySSH) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []
 		fmt.Fprintln(os.Stderr, "tare: interrupted; the same command continues")
 		return exit(interrupted)
 	case failed > 0:
-		return fmt.Errorf("%s failed; the same command continues with them, and %s says more", words.Count(failed, "machine"), filepath.Join(dir, "logs"))
+		return fmt.Errorf("%s failed; the same command continues with them; the logs are in %s", words.Count(failed, "machine"), filepath.Join(dir, "logs"))
 	}
 	return nil
 }
@@ -264,7 +270,13 @@ func (*bySSH) jobs(_ context.Context, dir string, _ *notebook.Fleet) (map[string
 	return map[string]fleet.Job{}, nil
 }
 
-func (*bySSH) cancel(context.Context, string, *notebook.Fleet) error {
+func (*bySSH) cancel(_ context.Context, dir string, _ *notebook.Fleet) error {
+	if held, err := fleet.Held(dir); err != nil {
+		return err
+	} else if !held {
+		fmt.Println("No tare fleet run works with the fleet now.")
+		return nil
+	}
 	return errors.New("the tasks of this fleet end with its `tare fleet run`: interrupt that with Ctrl-C")
 }
 
@@ -272,10 +284,18 @@ func (*bySSH) cancel(context.Context, string, *notebook.Fleet) error {
 type byKubernetes struct {
 	cluster fleet.Kubernetes
 	options []string // as notebook.Fleet.With has them
+	usual   bool     // none was given
 }
 
 func (byKubernetes) name() string   { return "kubernetes" }
 func (byKubernetes) collects() bool { return true }
+
+func (k byKubernetes) given() []string {
+	if k.usual {
+		return nil
+	}
+	return k.options
+}
 
 func (k byKubernetes) nodes(ctx context.Context, _ string) ([]fleet.Node, error) {
 	return k.cluster.Nodes(ctx)
@@ -301,15 +321,10 @@ func (k byKubernetes) show(w io.Writer, dir string, f *notebook.Fleet) error {
 }
 
 func (k byKubernetes) begin(ctx context.Context, dir string, f *notebook.Fleet, nodes []string) error {
-	lock, err := claim(dir)
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
 	if len(nodes) > 0 {
-		fmt.Fprintf(os.Stderr, "Runs on %s. In another terminal: tare fleet status %s\n", words.Count(len(nodes), "node"), words.Shell(dir))
+		fmt.Fprintf(os.Stderr, "Measuring on %s. Progress, in another terminal: tare fleet status %s\n", words.Count(len(nodes), "node"), words.Shell(dir))
 	}
-	err = k.cluster.Run(ctx, dir, f, nodes, tellStep)
+	err := k.cluster.Run(ctx, dir, f, nodes, tellStep)
 	if ctx.Err() != nil {
 		at := words.Shell(dir)
 		fmt.Fprintf(os.Stderr, "tare: interrupted; the tasks go on; the same command with --out %s collects their results, and tare fleet cancel %[1]s ends them\n", at)
@@ -358,7 +373,7 @@ func (k byKubernetes) cancel(ctx context.Context, dir string, f *notebook.Fleet)
 		return err
 	}
 	if held == 0 {
-		fmt.Println("The fleet has no job now.")
+		fmt.Println("The fleet has no jobs.")
 		return nil
 	}
 	fmt.Printf("%s free again; the results so far are here.\n", words.Count(held, "node"))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
@@ -38,7 +39,6 @@ type launching struct {
 	most       int
 	given      []string // flags of tare run
 	options    []string // of sbatch
-	continues  bool     // flags were given that only a new fleet can have
 }
 
 // podFlags are those of --kubernetes.
@@ -51,23 +51,24 @@ func fleetRunCommand() *cobra.Command {
 	var l launching
 	c := &cobra.Command{
 		Use:   "run STUDY|FILE --slurm|--kubernetes|--hosts FILE [flags] [-- OPTION…]",
-		Short: "Run a study on each node of a Slurm or Kubernetes cluster, or on each machine of a list",
-		Long: `Runs the study on each node, and collects a results folder from each in the fleet's folder. The same command again continues on
-the nodes whose run is not complete. If another Tare measures on a node's host, the task waits for its end, for at most a day.
+		Short: "Run a study on each node of a Slurm or Kubernetes cluster, or on each machine in a list",
+		Long: `Runs the study on each node, and collects a results folder from each in the fleet's folder. Repeat the command to continue on
+the nodes whose run is not complete. If another Tare is measuring on a node's host, the task waits for it, for at most a day.
 Tare needs root on the nodes: as another user it calls sudo -n there.
 
-With --slurm it submits a job for each node of a partition, which gets the whole node, and returns. All nodes must have the
-fleet's folder at the same path. A job that is requeued continues where it stopped. --partition and --constraint choose nodes.
-Options after -- go to sbatch.
+With --slurm it submits one job for each node of a partition, and returns. Each job gets a whole node. All nodes must have the
+fleet's folder at the same path. A requeued job continues where it stopped. --partition and --constraint choose nodes. Options
+after -- go to sbatch.
 
-With --kubernetes it starts a privileged pod on each node with your kubectl, and returns when all results are here. The pod
-enters its node: bare metal is the node, and the node's containerd is an engine. Each node gets a taint until its results are
-here. After Ctrl-C the tasks go on, and the same command collects them. --node-selector and --toleration choose nodes.
+With --kubernetes it starts a privileged pod on each node with your kubectl, and returns when it has fetched all results. The
+pod enters its node: bare metal is the node, and the node's containerd is an engine. Each node has a taint until its results
+are fetched. After Ctrl-C the tasks continue, and the same command fetches their results. --node-selector and --toleration
+choose nodes.
 
-With --hosts it reaches each machine of a list by ssh, with keys that need no questions, and returns when all have ended. It
-sends the program to /var/lib/tare-fleet there, and removes it at the end. After Ctrl-C the runs end in order.
+With --hosts it connects to each machine in a list by ssh, and returns when all runs have ended. The ssh keys must work without
+a prompt. It copies the program to /var/lib/tare-fleet on each machine, and removes it at the end. Ctrl-C stops the runs cleanly.
 
---max-hosts takes a random sample of the nodes. --plan prints what would be done. The other flags are those of tare run.`,
+--max-hosts takes a random sample of the nodes. --plan only prints what it would do. The other flags are those of tare run.`,
 		Example: `  tare fleet run quick --slurm --plan
   tare fleet run quick --slurm --out F
   tare fleet run ./mine.yaml --slurm --partition compute --constraint icelake --max-hosts 50 --time-budget 30m
@@ -91,22 +92,22 @@ sends the program to /var/lib/tare-fleet there, and removes it at the end. After
 	l.flags(c, "", "")
 	l.timing(c)
 	f := c.Flags()
-	f.Lookup("out").Usage = "folder of the fleet; continues the study on nodes that have not finished it (default tare-fleet-STUDY-TIME)"
+	f.Lookup("out").Usage = "folder of the fleet; if it exists, the nodes that have not finished continue (default tare-fleet-STUDY-TIME)"
 	f.Lookup("plan").Usage = "print the script and the jobs; submit nothing"
 	for _, name := range notOnNodes {
 		f.Lookup(name).Hidden = true
 	}
-	f.BoolVar(&l.slurm, "slurm", false, "submit to the Slurm cluster of this machine with sbatch")
+	f.BoolVar(&l.slurm, "slurm", false, "submit jobs with sbatch to the Slurm cluster that this machine is configured for")
 	f.BoolVar(&l.kubernetes, "kubernetes", false, "start a pod on each node of a Kubernetes cluster with kubectl")
 	f.StringVar(&l.pods.context, "context", "", "context of your kubeconfig (default: the current one)")
-	f.StringVar(&l.pods.namespace, "namespace", "", "namespace that exists and allows privileged pods (default: one for the fleet, deleted at its end)")
+	f.StringVar(&l.pods.namespace, "namespace", "", "existing namespace that allows privileged pods (default: a new one, deleted at the end)")
 	f.StringVar(&l.pods.image, "image", fleet.PodImage, "image of the pods, with a shell and the usual programs")
 	f.StringVar(&l.pods.selector, "node-selector", "", "use only nodes with these Kubernetes labels: `KEY=VALUE,…`")
 	f.StringSliceVar(&l.pods.tolerations, "toleration", nil, "use nodes with these taints too: `KEY[=VALUE][:EFFECT],…`")
-	f.StringVar(&l.hosts, "hosts", "", "reach the machines of this `FILE` by ssh: a line [USER@]HOST[:PORT] for each, and comments after #")
-	f.StringVar(&l.cluster.Partition, "partition", "", "Slurm partition whose nodes measure (default: the cluster's)")
+	f.StringVar(&l.hosts, "hosts", "", "connect by ssh to the machines in this `FILE`: one [USER@]HOST[:PORT] a line; # begins a comment")
+	f.StringVar(&l.cluster.Partition, "partition", "", "Slurm partition whose nodes run the study (default: the cluster's)")
 	f.StringSliceVar(&l.cluster.Features, "constraint", nil, "use only nodes with these Slurm features: `LIST`")
-	f.IntVar(&l.most, "max-hosts", 0, "use at most this many nodes, a random sample (default: all)")
+	f.IntVar(&l.most, "max-hosts", 0, "use a random sample of at most this many nodes (default: all)")
 	return c
 }
 
@@ -125,6 +126,14 @@ func (l *launching) check(c *cobra.Command) error {
 	if err := notEmpty(c, append(podFlagNames, "hosts", "partition", "constraint")...); err != nil {
 		return err
 	}
+	if c.Flags().Changed("constraint") && len(l.cluster.Features) == 0 {
+		return errors.New("--constraint is empty: is a variable unset?")
+	}
+	for _, name := range l.cluster.Features {
+		if strings.ContainsAny(name, "&|*[]()!,") {
+			return fmt.Errorf("--constraint %s: must be a LIST of features, all of which a node must have; the operators of sbatch are not allowed", name)
+		}
+	}
 	for _, name := range notOnNodes {
 		if c.Flags().Changed(name) {
 			return fmt.Errorf("--%s: this flag of tare run is not allowed for a fleet", name)
@@ -137,7 +146,6 @@ func (l *launching) check(c *cobra.Command) error {
 		return err
 	}
 	c.Flags().Visit(func(f *pflag.Flag) {
-		l.continues = l.continues || !slices.Contains([]string{"out", "plan", "slurm", "kubernetes", "hosts"}, f.Name)
 		if slices.Contains(ownFlags, f.Name) {
 			return
 		}
@@ -152,7 +160,6 @@ func (l *launching) check(c *cobra.Command) error {
 			l.given = append(l.given, "--"+f.Name+"="+v)
 		}
 	})
-	l.continues = l.continues || len(l.options) > 0
 	return nil
 }
 
@@ -165,7 +172,7 @@ func (l *launching) reach(c *cobra.Command) error {
 		}
 	}
 	if named != 1 || !l.slurm && !l.kubernetes && l.hosts == "" {
-		return errors.New("--slurm, --kubernetes or --hosts: one of them must say what reaches the nodes")
+		return errors.New("--slurm, --kubernetes or --hosts: exactly one of them must be given")
 	}
 	if !l.slurm && (l.cluster.Partition != "" || len(l.cluster.Features) > 0 || len(l.options) > 0) {
 		return errors.New("--partition, --constraint and options after -- are allowed only with --slurm")
@@ -177,9 +184,10 @@ func (l *launching) reach(c *cobra.Command) error {
 			return err
 		}
 	case l.kubernetes:
-		by := byKubernetes{}
+		by := byKubernetes{usual: true}
 		for _, name := range podFlagNames {
 			values := []string{c.Flag(name).Value.String()}
+			by.usual = by.usual && !c.Flags().Changed(name)
 			if name == "toleration" {
 				values = l.pods.tolerations
 			} else if !c.Flags().Changed(name) && name != "image" {
@@ -214,9 +222,20 @@ func (l *launching) run(ctx context.Context, study string) error {
 	if err != nil {
 		return err
 	}
+	if !l.plan { // two of them would start each task twice
+		release, err := hold(dir)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	source, err := l.source(spec, study)
+	if err != nil {
+		return err
+	}
 	f, err := notebook.ReadFleet(dir)
 	if err == nil {
-		return l.resume(ctx, dir, f, spec.Name)
+		return l.resume(ctx, dir, f, spec.Name, source)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -235,10 +254,6 @@ func (l *launching) run(ctx context.Context, study string) error {
 		f.Nodes = append(f.Nodes, n.Name)
 	}
 	if err := l.by.prepare(ctx, f); err != nil {
-		return err
-	}
-	source, err := l.source(spec, study)
-	if err != nil {
 		return err
 	}
 	if source != nil {
@@ -264,7 +279,7 @@ func (l *launching) source(spec *studyfile.Spec, study string) ([]byte, error) {
 		return nil, err
 	}
 	if _, err := checkStudy(alone); err != nil {
-		return nil, fmt.Errorf("the nodes get the study file and no other file: name others by absolute paths that all nodes have: %w", err)
+		return nil, fmt.Errorf("the nodes get only the study file: name other files by absolute paths that exist on all nodes: %w", err)
 	}
 	return []byte(spec.Source), nil
 }
@@ -276,15 +291,9 @@ func randomID() string {
 }
 
 // resume starts tasks on the nodes whose run has not ended.
-func (l *launching) resume(ctx context.Context, dir string, f *notebook.Fleet, study string) error {
-	if f.Study != study {
-		return fmt.Errorf("%s is a fleet of the study %s, not %s: name another folder with --out", dir, f.Study, study)
-	}
-	if l.continues {
-		return fmt.Errorf("%s exists, and continues with the flags of its first command: leave them out, or name another folder with --out", dir)
-	}
-	if f.By != l.by.name() {
-		return fmt.Errorf("%s is a fleet by %s, not %s: name another folder with --out", dir, plain(f.By), l.by.name())
+func (l *launching) resume(ctx context.Context, dir string, f *notebook.Fleet, study string, source []byte) error {
+	if err := l.same(dir, f, study, source); err != nil {
+		return fmt.Errorf("%w; name another folder with --out", err)
 	}
 	var err error
 	if l.by, err = reachOf(f); err != nil {
@@ -294,8 +303,11 @@ func (l *launching) resume(ctx context.Context, dir string, f *notebook.Fleet, s
 	if err != nil {
 		return err
 	}
-	if jobs == nil {
+	if jobs == nil && l.plan {
 		return errAtWork(dir)
+	}
+	if jobs == nil { // this process has the lock: no other one is at work
+		jobs = map[string]fleet.Job{}
 	}
 	var open []string
 	for _, s := range fleet.Statuses(dir, f, jobs) {
@@ -304,7 +316,7 @@ func (l *launching) resume(ctx context.Context, dir string, f *notebook.Fleet, s
 		}
 	}
 	if len(open) == 0 && !l.by.collects() {
-		fmt.Printf("%s: each of the %s has finished, or has a task.\n", dir, words.Count(len(f.Nodes), "node"))
+		fmt.Printf("%s: nothing to start on %s: each has finished or has a task.\n", dir, words.Count(len(f.Nodes), "node"))
 		return nil
 	}
 	if l.plan {
@@ -312,6 +324,53 @@ func (l *launching) resume(ctx context.Context, dir string, f *notebook.Fleet, s
 		return l.by.show(os.Stdout, dir, f)
 	}
 	return l.by.begin(ctx, dir, f, open)
+}
+
+// same says why an existing fleet is not what the command asks for. The command may leave out the flags.
+func (l *launching) same(dir string, f *notebook.Fleet, study string, source []byte) error {
+	if f.Study != study {
+		return fmt.Errorf("%s is a fleet of the study %s, not %s", dir, plain(f.Study), study)
+	}
+	if f.By != l.by.name() {
+		return fmt.Errorf("%s is a fleet by %s, not %s", dir, plain(f.By), l.by.name())
+	}
+	var old []byte
+	if f.File != "" {
+		var err error
+		if old, err = os.ReadFile(filepath.Join(dir, f.File)); err != nil {
+			return err
+		}
+	}
+	if !bytes.Equal(old, source) {
+		return fmt.Errorf("the study file of %s is another one than yours", dir)
+	}
+	for _, both := range [][2][]string{{l.given, f.Run}, {l.by.given(), f.With}} {
+		given, was := both[0], both[1]
+		if len(given) > 0 && !slices.Equal(slices.Sorted(slices.Values(given)), slices.Sorted(slices.Values(was))) {
+			return fmt.Errorf("%s was made with other flags (%s): write these or none", dir, plain(cmp.Or(words.Shell(was...), "none")))
+		}
+	}
+	return nil
+}
+
+// hold takes the lock of a fleet's folder, which it makes if it is missing. release gives the lock back, and removes a folder that was made and has no fleet.
+func hold(dir string) (release func(), err error) {
+	_, err = os.Stat(dir)
+	made := errors.Is(err, fs.ErrNotExist)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make the fleet's folder: %w", err)
+	}
+	lock, err := claim(dir)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if _, err := os.Stat(filepath.Join(dir, notebook.FleetFile)); made && errors.Is(err, fs.ErrNotExist) {
+			os.Remove(lock.Name()) // what stays here is harmless
+			os.Remove(dir)
+		}
+		lock.Close() // which ends the lock
+	}, nil
 }
 
 // tellLeftOut says which nodes get no task, and why: one line for each reason.

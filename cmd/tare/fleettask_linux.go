@@ -47,8 +47,8 @@ func fleetTaskCommand() *cobra.Command {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithCancel(ctx)
 				defer cancel()
-				go func() { // until this process ends
-					io.Copy(io.Discard, os.Stdin) // its end is what counts, with or without an error
+				go func() { // runs until this process ends
+					io.Copy(io.Discard, os.Stdin) // only the end matters, with or without an error
 					cancel()
 				}()
 			}
@@ -127,7 +127,7 @@ func (t task) run(ctx context.Context) error {
 			}
 			err = t.measure(ctx)
 		}
-		if errors.As(err, new(*session.BusyError)) && until.Err() == nil { // another one was faster
+		if errors.As(err, new(*session.BusyError)) && until.Err() == nil { // another Tare was faster
 			continue
 		}
 		return t.ended(ctx, err)

@@ -25,8 +25,8 @@ func historyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "history DIR…",
 		Short: "Find when the results of a repeated study changed",
-		Long: `Reads one results folder for each run of a study, and sorts the runs by the time at which they ended. A DIR may also hold the
-results folders of all runs. For each configuration the command shows the latest result, how much results vary from run to
+		Long: `Reads one results folder for each run of a study, and sorts the runs by the time at which they ended. A DIR may also hold
+several results folders. For each configuration the command shows the latest result, how much results vary from run to
 run, and each change of their level. For each change it lists what else changed: the kernel, a version, a setting of the host.
 
 It compares the ratios to bare metal, so a change in the speed of the whole host does not affect them. It looks for changes in
@@ -65,7 +65,7 @@ without a change, all these looks together report a change in at most 5 of 100 h
 	}
 	formatFlag(c, &format, "table", "json", "openmetrics")
 	against.flag(c)
-	c.Flags().StringVar(&out, "out", "", "file to write, which is replaced as a whole (default: standard output)")
+	c.Flags().StringVar(&out, "out", "", "file to write, replaced as a whole (default: standard output)")
 	return c
 }
 
@@ -79,8 +79,8 @@ func writeHistory(w io.Writer, h *history.History, format string, on terminal.Sc
 	return terminal.History(w, h, on)
 }
 
-// eachRun puts the results folders that a folder holds in its place. Whatever else lies there does not count, such as the folder of a run that failed
-// before it measured.
+// eachRun replaces a folder of results folders with these. It ignores everything else in it, such as the folder of a run that failed before it
+// measured.
 func eachRun(dirs []string) (all []string, err error) {
 	for _, dir := range dirs {
 		held, err := notebook.Folders(dir)

@@ -301,7 +301,7 @@ func TestKubernetesCancel(t *testing.T) {
 	if s := c.h.status("F")[clusterNode]; s.State != "stopped" || s.Runs == 0 {
 		t.Errorf("after a cancel: %+v", s)
 	}
-	if said := c.h.must("fleet", "cancel", "F"); said != "The fleet has no job now.\n" {
+	if said := c.h.must("fleet", "cancel", "F"); said != "The fleet has no jobs.\n" {
 		t.Errorf("a second cancel: %s", said)
 	}
 	c.ends(c.drive("--out", "F"), 0)

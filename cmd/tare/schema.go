@@ -16,7 +16,7 @@ func schemaCommand() *cobra.Command {
 	names := []string{"study", "workload", "claims", "summary", "fleet"}
 	return &cobra.Command{Use: "schema study|workload|claims|summary|fleet", Short: "Print the JSON schema of a file format, for editors and programs",
 		Long: `Prints a JSON schema (draft 2020-12) of study files, workload.yaml or claims files, as this version of Tare reads them, or
-of the output of summary --format json. The output for a fleet has a schema of its own, fleet.
+of the output of summary --format json. For a fleet, this output has the schema fleet.
 
 With the schema, an editor completes keys and values, explains them, and marks mistakes. Editors with the YAML language server
 find the schema by a line in the file: # yaml-language-server: $schema=study.json`,

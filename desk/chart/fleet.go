@@ -84,7 +84,7 @@ func (s fleetScale) overview(f *fleet.Fleet, shown []*fleet.Configuration) Figur
 		}
 	}
 	d.intervals(marks)
-	return Figure{File: "fleet", Title: words.FleetTitle, How: words.FleetHow, Alt: InWords(words.FleetTitle+". ", marks), Picture: d.Picture}
+	return Figure{File: "fleet", Title: words.FleetTitle, How: words.FleetHow, Alt: words.FleetAlt(f, shown), Picture: d.Picture}
 }
 
 // hosts draws the hosts of a configuration, sorted by what it costs there.
@@ -110,6 +110,12 @@ func (s fleetScale) hosts(f *fleet.Fleet, shown []*fleet.Configuration, c *fleet
 	low, high := s.of(1), s.of(1)
 	for _, i := range sorted {
 		low, high = min(low, s.of(cost(i))), max(high, s.of(cost(i)))
+	}
+	least, most := low-(high-low)/2, high+(high-low)/2 // intervals are shown as far as they do not squash the dots
+	for _, i := range sorted {
+		if q := c.Results[i].Cost; q.HasInterval() {
+			low, high = min(low, max(s.of(q.Low), least)), max(high, min(s.of(q.High), most))
+		}
 	}
 	if c.Next.HasInterval() {
 		low, high = min(low, s.of(c.Next.Low)), max(high, s.of(c.Next.High))

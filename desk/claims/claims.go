@@ -116,7 +116,7 @@ type Comparison struct {
 	Below  *Term          // nil: the comparison is of Over only
 	Whole  *data.Quantity // what Below is of; nil: of What, too
 	Failed []Failed
-	Unlike []data.HostTrait // if Over and Below are of two hosts: in what these differ in addition to their cores
+	Unlike []data.HostTrait // if Over and Below are of two hosts: how these differ in addition to their cores
 }
 
 // AcrossHosts says whether a term on one host is compared with one on another.
@@ -193,8 +193,8 @@ type (
 	NotStudied struct{ Of Selector }
 	// NotTogether: no study has these on one host, at one size and otherwise alike.
 	NotTogether struct{ Of []Selector }
-	// NeedsTwo: a trend needs two places on its axis; Here is the one that there is. Over hosts, Cores are those of the treatment, and CPU is the
-	// model of the host that there is.
+	// NeedsTwo: a trend needs two places on its axis; Here is the only one. Over hosts, Cores are those of the treatment, and CPU is the model of the
+	// only host.
 	NeedsTwo struct {
 		Of    Selector
 		Over  string

@@ -447,8 +447,8 @@ func (j *judge) trend(of, to Selector, what data.Quantity, t *Trend) *node {
 	return t.Sizes.over(parts)
 }
 
-// mostPairs is how many comparisons of hosts with hosts a step of a trend has. Where there would be more, each host is compared with one other, so
-// that thousands of hosts can be read.
+// mostPairs is the largest number of pairs of hosts that a step of a trend compares. If there are more, each host takes part in at least one pair, so
+// that Tare can read thousands of hosts.
 const mostPairs = 100
 
 // steps are the comparisons that a trend along a line makes.
@@ -494,8 +494,8 @@ func (j *judge) steps(line []pair, by By, what data.Quantity, t *Trend) *node {
 	return steps
 }
 
-// atEachPlace divides a line by the places on its axis. Several hosts may have the same number of cores: they are not compared with each other.
-// Elsewhere each pair has a place of its own, because sizes may differ in their memory only.
+// atEachPlace divides a line by the places on its axis. Hosts with the same number of cores are not compared with each other. On other axes each
+// pair has a place of its own, because sizes may differ only in their memory.
 func atEachPlace(line []pair, over string) (places [][]pair) {
 	for i, p := range line {
 		if over == OverHostCores && i > 0 && p.x.HostCores == line[i-1].x.HostCores {
@@ -538,16 +538,16 @@ func (j *judge) noTrend(pairs []pair, of Selector, over string) data.Doubt {
 	return d
 }
 
-// oneHost leaves lines to one host each.
+// oneHost keeps each line on one host.
 func oneHost(*data.Identity) {}
 
-// alike lets a line go over hosts with one model of CPU.
+// alike lets a line include all hosts with the same CPU model.
 func (j *judge) alike(id *data.Identity) {
 	id.HostID = cmp.Or(j.sum.HostOf(id.HostID).CPUModel, id.HostID)
 }
 
 // lines groups pairs that differ only in their place on the axis, and sorts them by it. Those with fewer than two places are not lines. The
-// function widen removes from an identity what may differ within a line.
+// function widen removes what may differ within a line from an identity.
 func (j *judge) lines(pairs []pair, over string, widen func(*data.Identity)) [][]pair {
 	key := func(r *data.Row) data.Identity {
 		t := r.Treatment.Without(over)

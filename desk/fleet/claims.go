@@ -7,18 +7,18 @@ import (
 	"tare/desk/data"
 )
 
-// Claimed is what hosts say of a claim, each by its own results.
+// Claimed holds the verdicts of all hosts on a claim, each from its own results.
 type Claimed struct {
 	Claim    claims.Claim
 	Hosts    map[claims.Answer]int
 	Refuted  []*Host         // on which it does not hold, in the order of the hosts
 	Concerns bool            // it is about something that a host's study has (claims.Verdict.Concerns)
-	First    *claims.Verdict // of the first host that refutes it, else of the first host: says why
+	First    *claims.Verdict // of the first host that refutes it, else of the first host
 	first    int             // that host's place
 }
 
-// Judge tests the claims on each host, a host at a time on each CPU. The verdicts of a host are corrected together, as `tare claims` does it for a
-// folder; nothing corrects them over hosts. A host that cannot be read any more is added to Fleet.Unread, and has no verdict.
+// Judge tests the claims on each host, a host at a time on each CPU. The verdicts of a host are corrected together, as `tare claims` does for a
+// folder. They are not corrected across hosts. A host that cannot be read any more is added to Fleet.Unread, and has no verdict.
 func (f *Fleet) Judge(all []claims.Claim, opt data.Options) []Claimed {
 	judged := make([]Claimed, len(all))
 	for i, c := range all {

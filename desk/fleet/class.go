@@ -38,8 +38,8 @@ type division struct {
 	others  int
 }
 
-// compare looks for classes of hosts that differ, in each configuration by each factor that has two classes or more. Bonferroni's correction is for all
-// comparisons.
+// compare looks for classes of hosts that differ, for each configuration and each factor with two classes or more. Bonferroni's correction covers
+// all comparisons.
 func (f *Fleet) compare() {
 	var all []Class
 	for _, c := range f.Primary() {
@@ -73,7 +73,7 @@ func (f *Fleet) compare() {
 	slices.SortStableFunc(f.Classes, func(a, b Class) int { return cmp.Compare(a.P, b.P) })
 }
 
-// divisions are the ways in which factors divide the hosts of a configuration. Factors that divide them alike are one.
+// divisions are the ways in which factors divide the hosts of a configuration. Factors that divide the hosts alike make one division.
 func (f *Fleet) divisions(c *Configuration) (all []*division) {
 	known := map[string]*division{}
 	seen := map[Factor]bool{}
@@ -196,8 +196,8 @@ func (f *Fleet) outliers() {
 	})
 }
 
-// rare are the facts that at most a tenth of the hosts share, or one host, with the number of hosts. Where many hosts have a rare value of a factor,
-// such as a serial number, it says nothing.
+// rare are the facts that at most a tenth of the hosts share, or one host, with the number of hosts. A factor of which many hosts
+// have a rare value, such as a serial number, is left out.
 func (f *Fleet) rare() map[fact]int {
 	count := map[fact]int{}
 	for _, h := range f.Hosts {

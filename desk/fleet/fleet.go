@@ -1,8 +1,8 @@
-// Package fleet reads the results of many hosts together. It says what a configuration costs over hosts, how much that differs from host to host, and what to
-// expect on the next host. It compares classes of hosts, and finds hosts that are unlike the others.
+// Package fleet combines the results of many hosts. It estimates what a configuration costs over hosts, how much the cost differs from host to host,
+// and what to expect on the next host. It compares classes of hosts, and finds hosts that are unlike the others.
 //
-// Each folder is read once and dropped. What is kept of a host is its facts and, for each configuration, the logarithm of its cost with a variance. The
-// variance is that of the host's own rounds (stats.Pairs.Effect). From these, [Fleet] is a pure function.
+// The package reads each folder once. It keeps only the host's facts and, for each configuration, the logarithm of its cost with a variance. The
+// variance is that of the host's own rounds (stats.Pairs.Effect). [Fleet] is a pure function of these.
 package fleet
 
 import (
@@ -15,7 +15,7 @@ import (
 	"tare/stats"
 )
 
-// Fleet is what many hosts say together.
+// Fleet is the combined result of many hosts.
 type Fleet struct {
 	Study   string
 	Margin  float64
@@ -62,7 +62,7 @@ func (f *Fleet) Primary() (all []*Configuration) {
 	return all
 }
 
-// LeftOut is what so many hosts left out for one reason.
+// LeftOut is a configuration that hosts left out for one reason.
 type LeftOut struct {
 	*Omission
 	Hosts int
@@ -116,7 +116,7 @@ func valuesOf(hosts []*Host, of Factor) (all []Value) {
 	return all
 }
 
-// from says what hosts say together. margin 0: the one of most hosts.
+// from combines hosts. margin 0: the margin of most hosts.
 func from(hosts []*Host, margin float64) *Fleet {
 	f := &Fleet{Study: hosts[0].study.name, Hosts: hosts, Margin: margin}
 	if margin == 0 {
@@ -143,7 +143,7 @@ func (f *Fleet) name() {
 	}
 }
 
-// configurations collects what the hosts say of each, and summarises it.
+// configurations collects the hosts' results of each configuration, and summarises them.
 func (f *Fleet) configurations() {
 	of := map[*Subject]*Configuration{}
 	var rows []*data.Row
@@ -184,7 +184,7 @@ func (f *Fleet) configurations() {
 	}
 }
 
-// effects are what the hosts that count say.
+// effects are the effects of the hosts that count.
 func (c *Configuration) effects() []stats.Effect {
 	all := make([]stats.Effect, len(c.Results))
 	for i, r := range c.Results {
@@ -193,7 +193,7 @@ func (c *Configuration) effects() []stats.Effect {
 	return all
 }
 
-// summarise works out what the hosts say together.
+// summarise combines the hosts' results.
 func (c *Configuration) summarise(margin float64) {
 	c.Across = stats.AcrossOf(c.effects(), stats.Alpha)
 	c.Ratio = c.Across.Ratio()
@@ -217,7 +217,7 @@ func (c *Configuration) summarise(margin float64) {
 	}
 }
 
-// omissions counts what hosts left out. What a host measured after all, in another folder, counts as measured.
+// omissions counts what hosts left out. A configuration that a host measured in another folder counts as measured.
 func (f *Fleet) omissions() {
 	at := map[*Omission]int{}
 	for _, h := range f.Hosts {

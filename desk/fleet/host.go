@@ -14,12 +14,12 @@ import (
 	"tare/stats"
 )
 
-// Host is what is kept of one host: its facts, and what it says of each configuration. All its folders were read together, so it counts once.
+// Host is what is kept of one host: its facts, and its result for each configuration. All its folders are read together, so it counts once.
 type Host struct {
-	Name    string // hostname; with a part of the ID where two hosts of the fleet have the same one
+	Name    string // of its first node in the fleet's folder, or its hostname; with a part of the ID where two hosts have the same one
 	ID      string
 	Folders []string // results folders, of one node each
-	Nodes   []string // hostnames in them, each once; several: nodes that are one machine by its ID
+	Nodes   []string // names of the nodes with these folders, or hostnames in them, each once; several: nodes that are one machine by its ID
 
 	Virtual bool     // it is itself a VM
 	Facts   []fact   // by Factor
@@ -38,7 +38,7 @@ type Host struct {
 // study is what the folders of a fleet have in common.
 type study struct{ name, kind string }
 
-// Result is what a host says of a configuration.
+// Result is a host's result for a configuration.
 type Result struct {
 	Of         *Subject
 	Effect     stats.Effect   // logarithm of the cost relative to the baseline
@@ -74,7 +74,7 @@ type Omission struct {
 	at        int
 }
 
-// Factor is something in which hosts may differ.
+// Factor is a property in which hosts may differ.
 type Factor struct {
 	Kind FactorKind
 	Of   string // program, setting, vulnerability or workload; empty: there is one of its kind
@@ -111,7 +111,7 @@ type Fact struct {
 	Value string
 }
 
-// fact is a Fact that hosts share: there are few different ones.
+// fact is a Fact whose memory hosts share, because there are few different ones.
 type fact = unique.Handle[Fact]
 
 // add adds a fact. Later values of a factor join the first one.

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"math"
 	"runtime"
 	"slices"
@@ -17,7 +18,7 @@ import (
 type Unread struct {
 	Dir string
 	Err error // it cannot be read
-	// Study is the study that it is of, where that is another one; Against is what its study compares with, where that is something else.
+	// Study is the folder's study, if most folders have another one. Against is the study's reference, if most folders have another one.
 	Study, Against string
 }
 
@@ -35,9 +36,9 @@ type omission struct {
 	code string
 }
 
-// Read reads the results folders, a host at a time on each CPU, and says what they say together. Folders of one host are read together. What cannot be
-// read and folders of another study than most are left out (Fleet.Unread). Memory grows with hosts and configurations, and not with trials. The error is
-// that of the first folder where none can be read.
+// Read reads the results folders, a host at a time on each CPU, and combines them. It reads the folders of one host together. It leaves out folders
+// that it cannot read, and folders of another study than most (Fleet.Unread). Memory grows with hosts and configurations, not with trials. If it can
+// read no folder, the error is that of the first one.
 func Read(dirs []string, opt data.Options) (*Fleet, error) {
 	r := &reader{opt: opt, subjects: map[data.Identity]*Subject{}, omitted: map[omission]*Omission{}}
 	hosts, errs := make([]*Host, len(dirs)), make([]error, len(dirs))
@@ -119,7 +120,7 @@ func commonest[V comparable](hosts []*Host, of func(*Host) V) (most V) {
 	return most
 }
 
-// together reads the folders of one host together. Where one is a copy of another, only the first counts.
+// together reads the folders of one host together. A folder that is a copy of an earlier one does not count.
 func (r *reader) together(hosts []*Host) (once []*Host, copies []Unread) {
 	groups := map[string][]*Host{}
 	for _, h := range hosts {
@@ -128,35 +129,42 @@ func (r *reader) together(hosts []*Host) (once []*Host, copies []Unread) {
 		}
 		groups[h.ID] = append(groups[h.ID], h)
 	}
-	errs := make([]error, len(once))
+	unread := make([][]Unread, len(once))
 	each(len(once), func(i int) {
-		group := groups[once[i].ID]
-		if len(group) == 1 {
-			return
+		if group := groups[once[i].ID]; len(group) > 1 {
+			once[i], unread[i] = r.grouped(group)
 		}
-		var dirs, nodes []string
-		for _, h := range group {
-			dirs = append(dirs, h.Folders...)
-			if !slices.Contains(nodes, h.Name) {
-				nodes = append(nodes, h.Name)
-			}
-		}
-		h, err := r.digest(once[i].at, dirs)
-		if err != nil {
-			errs[i] = err
-			return
-		}
-		h.Nodes = nodes
-		once[i] = h
 	})
-	for i, err := range errs {
-		if err != nil {
-			for _, h := range groups[once[i].ID][1:] {
-				copies = append(copies, Unread{Dir: h.Folders[0], Err: err})
-			}
-		}
+	return once, slices.Concat(unread...)
+}
+
+// grouped reads the folders of one host together, as far as they can be.
+func (r *reader) grouped(group []*Host) (*Host, []Unread) {
+	var every, nodes []string
+	for _, h := range group {
+		every, nodes = append(every, h.Folders...), append(nodes, h.Nodes...)
 	}
-	return once, copies
+	if all, err := r.digest(group[0].at, every); err == nil { // the usual case
+		all.Nodes = distinct(nodes)
+		return all, nil
+	}
+	all := group[0]
+	var unread []Unread
+	for _, h := range group[1:] {
+		both, err := r.digest(group[0].at, slices.Concat(all.Folders, h.Folders))
+		if err != nil {
+			unread = append(unread, Unread{Dir: h.Folders[0], Err: err})
+			continue
+		}
+		both.Nodes = distinct(slices.Concat(all.Nodes, h.Nodes))
+		all = both
+	}
+	return all, unread
+}
+
+// distinct are the names, each once.
+func distinct(names []string) []string {
+	return data.Distinct(names, func(name string) string { return name })
 }
 
 // digest reads the folders of one host, and keeps little of them. at is the place of the first.
@@ -167,7 +175,7 @@ func (r *reader) digest(at int, dirs []string) (*Host, error) {
 	}
 	first := s.Folders[0].Study
 	h := &Host{
-		Name: strings.Clone(s.Hosts[0].Hostname), ID: strings.Clone(s.Hosts[0].ID), Folders: dirs, at: at, Virtual: s.Hosts[0].Virtualization != "",
+		Name: cmp.Or(notebook.NodeOf(dirs[0]), strings.Clone(s.Hosts[0].Hostname)), ID: strings.Clone(s.Hosts[0].ID), Folders: dirs, at: at, Virtual: s.Hosts[0].Virtualization != "",
 		study: study{strings.Clone(first.Name), strings.Clone(first.Kind)}, margin: s.Margin(), reference: s.Baseline,
 	}
 	h.Nodes = []string{h.Name}
@@ -233,7 +241,7 @@ func (r *reader) results(h *Host, s *data.Summary) {
 	}
 }
 
-// resultOf is what a row says.
+// resultOf is the result of a row.
 func resultOf(s *data.Summary, row *data.Row) Result {
 	nan := math.NaN()
 	res := Result{
@@ -259,7 +267,7 @@ func (r *reader) subject(at int, id data.Identity, row *data.Row, asked notebook
 		s = &Subject{at: math.MaxInt}
 		r.subjects[id] = s
 	}
-	if row.Baseline == "" { // a host that compares it with something says more of it
+	if row.Baseline == "" { // prefer a host that compares it with something
 		at += math.MaxInt / 2
 	}
 	if at < s.at {
@@ -269,7 +277,7 @@ func (r *reader) subject(at int, id data.Identity, row *data.Row, asked notebook
 	return s
 }
 
-// omission is what of a treatment was left out, and why.
+// omission is the treatment that was left out, with the reason.
 func (r *reader) omission(at int, l data.LeftOut) *Omission {
 	r.mu.Lock()
 	defer r.mu.Unlock()

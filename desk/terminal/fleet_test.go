@@ -82,19 +82,19 @@ func TestFleet(t *testing.T) {
 	})
 	said := says(t, f, 200,
 		"Over 22 hosts, Docker with --cpus is slower than bare metal: +",
-		". On the next host expect ",
+		" on the next host.",
 		"Over 21 hosts, Docker with --cpuset-cpus ",
 		"node-00006 is unlike the other hosts.",
-		"quick, 22 hosts. A change is that of the cost against bare metal; more is worse. All lines are of ffmpeg, 2 CPUs, 4 GB, execution time.",
+		"quick, 22 hosts. Changes are of costs relative to bare metal; higher is worse. All lines are of ffmpeg, 2 CPUs, 4 GB, execution time.",
 		"configuration", "mean over hosts", "host to host", "at ±1 %",
 		"21 of 22", "1 failed",
 		"CPU model  AMD EPYC 7713 (12), AMD EPYC 9354 (10)",
 		"Classes of hosts that differ", "Docker, CPU quota (--cpus), by CPU model: AMD EPYC 9354: +", "12 hosts (p ", "of the variance between hosts).",
-		"! node-00006: Docker, CPU set (--cpuset-cpus) +2", "where the others have ", "Different there: kernel 5.10 (1 of 22 hosts)",
+		"! node-00006: Docker, CPU set (--cpuset-cpus) +2", "; the other hosts ", "Unusual there: kernel 5.10 (1 of 22 hosts)",
 		"node-00008 and node-00010 are one machine.",
-		"it holds the study other, not the one of most folders.",
-		"VM, CPU set, 2 CPUs, 4 GB: on 1 host. On node-00004: no KVM",
-		"1 of the hosts is a virtual machine", "1 host has fewer rounds than the study asks for.", "1 result is left out: more than a tenth of the runs failed, or a whole round.",
+		"it holds the study other; most folders hold another study.",
+		"VM, CPU set, 2 CPUs, 4 GB: missing on 1 host. On node-00004: no KVM",
+		"1 of the hosts is a virtual machine", "1 host has fewer rounds than the study asks for.", "1 result is left out: more than a tenth of the runs failed, or a whole round failed.",
 	)
 	if strings.ContainsRune(said, '\x1b') {
 		t.Error("a control character reached the terminal")
@@ -110,11 +110,11 @@ func TestFleet(t *testing.T) {
 func TestFleetOfFewHosts(t *testing.T) {
 	nothing := func(int, *notebooktest.Folder) {}
 	says(t, fleetOf(t, 1, nothing), 0, "On node-00000, the only host, Docker with --cpus ", "One host does not show how much hosts differ.")
-	said := says(t, fleetOf(t, 2, nothing), 0, "Over 2 hosts, Docker with --cpus ", "nothing of the next one.")
-	if strings.Contains(said, "On the next host expect") {
+	said := says(t, fleetOf(t, 2, nothing), 0, "Over 2 hosts, Docker with --cpus ", "nothing about the next host.")
+	if strings.Contains(said, "on the next host.") {
 		t.Error(said)
 	}
-	says(t, fleetOf(t, 5, nothing), 0, "On the next host expect ", "Only 5 hosts: the interval of the next host is wide, and rests on few.")
+	says(t, fleetOf(t, 5, nothing), 0, " on the next host.", "Only 5 hosts: the interval of the next host is wide and uncertain.")
 	says(t, fleetOf(t, 2, func(_ int, f *notebooktest.Folder) { f.Rounds = 0 }), 0, "No host has a cost relative to bare metal.")
 	says(t, fleetOf(t, 3, func(i int, f *notebooktest.Folder) { f.Rounds = 1 }), 0, "3 results have no interval", "No host has a cost")
 }

@@ -97,7 +97,7 @@ func Verdict(v *claims.Verdict) string {
 	return s
 }
 
-// twoHosts says of a comparison across hosts what else may explain its result; empty where it is not across hosts.
+// twoHosts says what else may explain the result of a comparison across hosts; empty for other comparisons.
 func twoHosts(c claims.Comparison) string {
 	if !c.AcrossHosts() {
 		return ""

@@ -83,7 +83,7 @@ func Along(axis string, s *data.Summary, rows []*data.Row) string {
 func alongHosts(s *data.Summary, rows []*data.Row) string {
 	said := "Along the axis: how many CPUs the host had online, and CHR, the instance’s cores over them."
 	if places := data.Distinct(rows, func(r *data.Row) int { return r.HostCores }); len(places) == 1 {
-		said += " There is only one place. For a comparison, read this folder together with the folder of a host with another number of CPUs: tare report DIR… --pool."
+		said += " There is only one place. To compare, add the folder of a host with another number of CPUs: tare report DIR… --pool."
 	}
 	hosts := data.Distinct(rows, func(r *data.Row) string { return r.HostID })
 	if len(hosts) < 2 {
@@ -96,7 +96,7 @@ func alongHosts(s *data.Summary, rows []*data.Row) string {
 	return said
 }
 
-// moreThanCores says what a machine with more CPUs may have more of. No comparison of machines separates it from CHR.
+// moreThanCores says what else may grow with the number of CPUs. No comparison of machines separates it from CHR.
 const moreThanCores = "A machine with more CPUs may also have more sockets, caches and memory, and no comparison of machines can tell these from the number of CPUs."
 
 // Traits names what hosts differ in: "CPU model and kernel".

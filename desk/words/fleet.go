@@ -12,7 +12,7 @@ import (
 	"tare/stats"
 )
 
-// FleetAnswer is what many hosts say together, in words.
+// FleetAnswer is the combined answer of many hosts, in words.
 type FleetAnswer struct {
 	Headline []string // the finding, a sentence each; never empty
 	Of       string   // what the table is of
@@ -28,7 +28,7 @@ const (
 	fleetLines     = 6  // of a list
 	fleetClasses   = 4  // of a factor
 	fleetFacts     = 3  // of an outlier
-	fewFleetHosts  = 10 // fewer say little of the next host
+	fewFleetHosts  = 10 // fewer show little about the next host
 )
 
 // FleetAnswerOf is the answer of a fleet. With all, secondary metrics and emulated environments have lines too.
@@ -38,11 +38,11 @@ func FleetAnswerOf(f *fleet.Fleet, all bool) FleetAnswer {
 		shown = f.Configurations
 	}
 	a := FleetAnswer{Headline: FleetHeadline(f)}
-	a.Of = fmt.Sprintf("%s, %s. A change is that of the cost against %s; more is worse.", Plain(f.Study), Count(len(f.Hosts), "host"), fleetReference(f))
+	a.Of = fmt.Sprintf("%s, %s. Changes are of costs relative to %s; higher is worse.", Plain(f.Study), Count(len(f.Hosts), "host"), fleetReference(f))
 	if len(shown) > 0 {
 		a.Of += " " + sharedBy(f, shown)
 	}
-	a.Columns = []string{"configuration", "hosts", "mean over hosts", "next host", "host to host", "at ±" + margin(f.Margin), "single hosts"}
+	a.Columns = []string{"configuration", "hosts", "mean over hosts", "next host", "host to host", "at ±" + margin(f.Margin), "host verdicts"}
 	for _, c := range shown {
 		a.Lines = append(a.Lines, fleetLine(f, shown, c))
 	}
@@ -70,7 +70,7 @@ func FleetHeadline(f *fleet.Fleet) (all []string) {
 		return []string{"No host has a cost relative to " + fleetReference(f) + "."}
 	}
 	if n := len(all) - fleetHeadlines; n > 0 {
-		all = append(all[:fleetHeadlines], "The table has "+Count(n, "more answer")+".")
+		all = append(all[:fleetHeadlines], "The table has "+Count(n, "more configuration")+".")
 	}
 	if n := len(f.Outliers); n > 0 {
 		var names []string
@@ -109,14 +109,14 @@ func fleetFinding(f *fleet.Fleet, shown []*fleet.Configuration, c *fleet.Configu
 	default:
 		said = "may cost more or less than " + to
 		if q := c.Ratio; q.Low > 1 {
-			said = "costs more than " + to + ", maybe by less than the margin"
+			said = "costs more than " + to + ", possibly by less than the margin"
 		} else if q.High < 1 {
-			said = "costs less than " + to + ", maybe by less than the margin"
+			said = "costs less than " + to + ", possibly by less than the margin"
 		}
 	}
 	said = over + name + " " + said + ": " + fleetChange(c.Ratio) + "."
 	if c.Next.HasInterval() {
-		said += " On the next host expect " + fleetSpan(c.Next) + "."
+		said += " Expect " + fleetSpan(c.Next) + " on the next host."
 	}
 	return said
 }
@@ -213,7 +213,7 @@ func fleetLine(f *fleet.Fleet, shown []*fleet.Configuration, c *fleet.Configurat
 	}
 	if c.Across.N > 1 {
 		line[4] = "± " + percentOf(c.Across.Between)
-		if c.Across.Between < 5e-5 { // a tenth of a thousandth is nothing that these numbers show
+		if c.Across.Between < 5e-5 { // smaller than the last digit shown
 			line[4] = "none seen"
 		}
 	}
@@ -231,6 +231,13 @@ func fleetVerdicts(c *fleet.Configuration) string {
 			parts = append(parts, Thousands(n)+" "+string(v))
 		}
 	}
+	silent := len(c.Results)
+	for _, n := range c.Verdicts {
+		silent -= n
+	}
+	if silent > 0 {
+		parts = append(parts, Thousands(silent)+" without a verdict")
+	}
 	if c.Unreliable > 0 {
 		parts = append(parts, Thousands(c.Unreliable)+" failed")
 	}
@@ -239,9 +246,9 @@ func fleetVerdicts(c *fleet.Configuration) string {
 
 // fleetMade says what the numbers mean.
 func fleetMade(f *fleet.Fleet) string {
-	made := "Intervals are of 95 %. Each host counts once; hosts with less noise count more."
+	made := "Intervals are of 95 %. Each host counts once; hosts with less noise have more weight."
 	if slices.ContainsFunc(f.Configurations, func(c *fleet.Configuration) bool { return c.Next.HasInterval() }) {
-		made += " The interval of the next host holds its true cost, if it is a host like these."
+		made += " “Next host” is the interval for the true cost on one more host like these."
 	}
 	if slices.ContainsFunc(f.Configurations, func(c *fleet.Configuration) bool { return c.Across.N > 1 }) {
 		made += " “Host to host” is the standard deviation of the hosts' true costs."
@@ -257,7 +264,7 @@ func firstOf(lines []ResultItem, more string) []ResultItem {
 	return lines
 }
 
-// fleetHosts says which hosts there are.
+// fleetHosts counts the hosts by CPU model, CPUs and kernel.
 func fleetHosts(f *fleet.Fleet) ResultBlock {
 	b := ResultBlock{Head: "Hosts"}
 	for _, kind := range []fleet.FactorKind{fleet.CPUModel, fleet.Cores, fleet.Kernel} {
@@ -285,24 +292,24 @@ func fleetClassesOf(f *fleet.Fleet) ResultBlock {
 		for _, m := range slices.SortedStableFunc(slices.Values(c.Means), func(a, b fleet.ClassMean) int { return cmp.Compare(a.Cost.Value, b.Cost.Value) }) {
 			means = append(means, fmt.Sprintf("%s: %s, %s", classOf(c, m), fleetChange(m.Cost), Count(m.Cost.N, "host")))
 		}
-		if n := len(means) - fleetClasses; n > 0 { // the cheapest and the dearest tell most
+		if n := len(means) - fleetClasses; n > 0 { // the cheapest and the dearest classes are the most informative
 			means = slices.Replace(means, fleetClasses/2, fleetClasses/2+n, Count(n, "class")+" between these")
 		}
 		var by []string
 		for _, factor := range c.Factors {
 			by = append(by, FleetFactor(factor))
 		}
-		said := fmt.Sprintf("%s, by %s: %s (%s; %s of the variance between hosts).", inFleet(f, f.Primary(), c.Of, false), List(by), strings.Join(means, "; "),
+		said := fmt.Sprintf("%s, by %s: %s (%s; explains %s of the variance between hosts).", inFleet(f, f.Primary(), c.Of, false), List(by), strings.Join(means, "; "),
 			P(c.P), Percent(c.Explained, 0))
 		if len(by) > 1 {
-			said += " These go together here, so nobody can tell which it is."
+			said += " These factors coincide on these hosts, so their effects cannot be separated."
 		}
 		b.Lines = append(b.Lines, ResultItem{Text: said})
 	}
 	b.Lines = firstOf(b.Lines, "more difference")
 	if f.Compared > 0 && len(f.Classes) == 0 {
 		b.Head = "Classes of hosts"
-		b.Lines = []ResultItem{{Mark: Passed, Text: fmt.Sprintf("No classes differ beyond chance, in %s by %s.", Count(f.Compared, "comparison"), formed(f))}}
+		b.Lines = []ResultItem{{Mark: Passed, Text: fmt.Sprintf("No classes differ beyond chance in %s by %s.", Count(f.Compared, "comparison"), formed(f))}}
 	}
 	return b
 }
@@ -316,7 +323,7 @@ func classOf(c fleet.Class, m fleet.ClassMean) string {
 	return strings.Join(values, ", ")
 }
 
-// formed names by what classes can be formed.
+// formed names the factors by which classes can be formed.
 func formed(f *fleet.Fleet) string {
 	var names []string
 	for _, kind := range []fleet.FactorKind{fleet.CPUModel, fleet.Cores, fleet.Kernel, fleet.Engine, fleet.GuestKernel, fleet.Image, fleet.Length} {
@@ -338,9 +345,9 @@ func fleetOutliers(f *fleet.Fleet) ResultBlock {
 	for _, o := range f.Outliers {
 		u := o.In[0]
 		name := inFleet(f, f.Primary(), u.Of, false)
-		said := fmt.Sprintf("%s: %s %s, where the others have %s.", Plain(o.Host.Name), name, fleetChange(u.Cost), change(u.Expected))
+		said := fmt.Sprintf("%s: %s %s; the other hosts %s.", Plain(o.Host.Name), name, fleetChange(u.Cost), change(u.Expected))
 		if n := len(o.In) - 1; n > 0 {
-			said += " So in " + Count(n, "other configuration") + "."
+			said += " Also unlike the others in " + Count(n, "more configuration") + "."
 		}
 		var rare []string
 		for _, r := range o.Differs[:min(len(o.Differs), fleetFacts)] {
@@ -348,9 +355,9 @@ func fleetOutliers(f *fleet.Fleet) ResultBlock {
 		}
 		switch {
 		case rare == nil:
-			said += " Tare records nothing about it that most others do not have."
+			said += " Tare recorded nothing that distinguishes it from most other hosts."
 		default:
-			said += " Different there: " + strings.Join(rare, "; ") + "."
+			said += " Unusual there: " + strings.Join(rare, "; ") + "."
 		}
 		b.Lines = append(b.Lines, ResultItem{Mark: Caution, Text: said})
 	}
@@ -360,7 +367,7 @@ func fleetOutliers(f *fleet.Fleet) ResultBlock {
 
 // fleetShared names the hosts with several folders.
 func fleetShared(f *fleet.Fleet) ResultBlock {
-	b := ResultBlock{Head: "Machines with several folders, which count once"}
+	b := ResultBlock{Head: "Machines with several folders (each counts once)"}
 	for _, h := range f.Shared() {
 		said := Plain(h.Nodes[0]) + ": " + Count(len(h.Folders), "folder") + "."
 		if n := len(h.Nodes); n > 1 {
@@ -391,7 +398,7 @@ func fleetOmitted(f *fleet.Fleet) ResultBlock {
 	b := ResultBlock{Head: "Not measured"}
 	for _, l := range f.Omitted {
 		of := Environment(l.Treatment, f.Sum.Networks(l.Treatment.Workload)) + ", " + Size(l.Treatment.Instance)
-		said := fmt.Sprintf("%s: on %s. On %s: %s", of, Count(l.Hosts, "host"), Plain(l.First.Name), Stop(Message(l.Reason)))
+		said := fmt.Sprintf("%s: missing on %s. On %s: %s", of, Count(l.Hosts, "host"), Plain(l.First.Name), Stop(Message(l.Reason)))
 		b.Lines = append(b.Lines, ResultItem{Text: said})
 	}
 	b.Lines = firstOf(b.Lines, "more configuration")
@@ -402,9 +409,9 @@ func fleetOmitted(f *fleet.Fleet) ResultBlock {
 func FleetUnread(u fleet.Unread) string {
 	switch {
 	case u.Study != "":
-		return Plain(u.Dir) + ": it holds the study " + Plain(u.Study) + ", not the one of most folders."
+		return Plain(u.Dir) + ": it holds the study " + Plain(u.Study) + "; most folders hold another study."
 	case u.Against != "":
-		return Plain(u.Dir) + ": its study compares with " + Plain(u.Against) + ", which most do not: name one reference with --against."
+		return Plain(u.Dir) + ": its study compares with " + Plain(u.Against) + "; most compare with something else: choose one reference with --against."
 	}
 	text := Plain(u.Err.Error())
 	if !strings.Contains(text, u.Dir) {
@@ -413,7 +420,7 @@ func FleetUnread(u fleet.Unread) string {
 	return Stop(text)
 }
 
-// fleetDoubts say what limits the answer.
+// fleetDoubts lists what limits the answer.
 func fleetDoubts(f *fleet.Fleet, all bool) ResultBlock {
 	b := ResultBlock{Head: ReasonsToDoubt}
 	add := func(is bool, format string, args ...any) {
@@ -435,8 +442,8 @@ func fleetDoubts(f *fleet.Fleet, all bool) ResultBlock {
 		virtual, unfinished, twice = virtual+btoi(h.Virtual), unfinished+btoi(h.Unfinished), twice+btoi(h.Twice)
 	}
 	add(len(f.Hosts) == 1, "One host does not show how much hosts differ.")
-	add(len(f.Hosts) == 2, "Two hosts say little of how much hosts differ, and nothing of the next one.")
-	add(len(f.Hosts) > 2 && len(f.Hosts) < fewFleetHosts, "Only %d hosts: the interval of the next host is wide, and rests on few.", len(f.Hosts))
+	add(len(f.Hosts) == 2, "Two hosts show little about how much hosts differ, and nothing about the next host.")
+	add(len(f.Hosts) > 2 && len(f.Hosts) < fewFleetHosts, "Only %d hosts: the interval of the next host is wide and uncertain.", len(f.Hosts))
 	few := 0 // results whose own noise is known from three rounds or fewer
 	results := 0
 	for _, c := range f.Primary() {
@@ -445,19 +452,19 @@ func fleetDoubts(f *fleet.Fleet, all bool) ResultBlock {
 			few += btoi(r.Effect.Free < 3)
 		}
 	}
-	add(2*few > results, "Most hosts have three common rounds or fewer. Their noise is hardly known then, and intervals miss a little more often than they say.")
-	add(doubtful > 0, "%s: bare metal differed from itself by as much as the result. They count in the means; their verdict is inconclusive.", Count(doubtful, "result"))
-	add(unreliable > 0, "%s left out: more than a tenth of the runs failed, or a whole round.", was(unreliable, "result"))
+	add(2*few > results, "Most hosts have three rounds or fewer. This shows little about their noise, and intervals miss a little more often than in 5 %% of cases.")
+	add(doubtful > 0, "%s: bare metal differed from itself by as much as the result. Such results count in the means; their verdict is inconclusive.", Count(doubtful, "result"))
+	add(unreliable > 0, "%s left out: more than a tenth of the runs failed, or a whole round failed.", was(unreliable, "result"))
 	add(without > 0, "%s no interval, because of too few rounds or a missing reference.", has(without, "result"))
 	add(unfinished > 0, "%s fewer rounds than the study asks for.", has(unfinished, "host"))
-	add(twice > 0, "%s measured with several images, lengths or kernels: only those with the most rounds count.", on(twice, "configurations were"))
-	add(virtual > 0, "%s: what the machines below did is in the results.", virtualOf(virtual, len(f.Hosts)))
+	add(twice > 0, "%s measured with several images, lengths or kernels: only the one with the most rounds counts.", on(twice, "configurations were"))
+	add(virtual > 0, "%s: other work on the physical machines may be in the results.", virtualOf(virtual, len(f.Hosts)))
 	for _, factor := range slices.Concat(f.Factors(fleet.Image), f.Factors(fleet.Length), f.Factors(fleet.GuestKernel)) {
 		v := f.Values(factor)
-		add(len(v) > 1, "Not the same on all hosts: the %s (%s, %s have the most frequent one).", FleetFactor(factor), Count(len(v), "value"), Count(v[0].Hosts, "host"))
+		add(len(v) > 1, "The %s differs between hosts (%s; the most frequent one is on %s).", FleetFactor(factor), Count(len(v), "value"), Count(v[0].Hosts, "host"))
 	}
 	shown := len(f.Primary())
-	add(shown > 2, "%s are compared, each with an interval of 95 %%: of twenty, about one is expected to miss.", Count(shown, "configuration"))
+	add(shown > 2, "%s are compared, each with a 95 %% interval: expect about one interval in twenty to miss the true value.", Count(shown, "configuration"))
 	add(emulated > 0 && !all, "%s not compared: VMs without KVM. --all shows them.", was(emulated, "emulated environment"))
 	return b
 }

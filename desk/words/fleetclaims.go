@@ -30,15 +30,20 @@ func FleetClaims(f *fleet.Fleet, all []fleet.Claimed) []string {
 		}
 	}
 	return []string{
-		fmt.Sprintf("%s over %s. Holds, and is refuted nowhere: %d. Refuted on some host: %d. Decided on no host: %d. Testable on no host: %d.",
+		fmt.Sprintf("%s on %s. Holds, and is refuted on no host: %d. Refuted on at least one host: %d. Decided on no host: %d. Testable on no host: %d.",
 			Count(len(all), "claim"), Count(len(f.Hosts), "host"), holds, refuted, open, not),
-		fmt.Sprintf("Verdicts are corrected on each host, and not over hosts: at most %.0f %% of hosts have any wrong one, about %d of %d.",
-			100*stats.Alpha, expectedWrong(len(f.Hosts)), len(f.Hosts)),
+		corrected(len(f.Hosts)),
 	}
 }
 
-// expectedWrong is how many of so many hosts may have a wrong verdict, rounded up.
-func expectedWrong(hosts int) int { return (hosts + 19) / 20 }
+// corrected says how sure the verdicts of so many hosts are.
+func corrected(hosts int) string {
+	said := fmt.Sprintf("Verdicts are corrected within each host, not across hosts: at most %.0f %% of hosts have a wrong verdict", 100*stats.Alpha)
+	if hosts >= 20 {
+		said += fmt.Sprintf(", about %d of %d", (hosts+19)/20, hosts)
+	}
+	return said + "."
+}
 
 // FleetClaim is a line of a claim: on how many hosts it holds, and the hosts that refute it.
 func FleetClaim(f *fleet.Fleet, c fleet.Claimed) (counts, said string) {
@@ -74,9 +79,9 @@ type FleetClaimGroup struct {
 	Claims []fleet.Claimed
 }
 
-// FleetClaimGroups are the claims by what hosts say of them. The last line names what is testable on no host; empty: nothing is.
+// FleetClaimGroups groups the claims by their verdicts. The last line counts the claims that no host can test; empty: there are none.
 func FleetClaimGroups(f *fleet.Fleet, all []fleet.Claimed) (groups []FleetClaimGroup, last string) {
-	groups = []FleetClaimGroup{{Head: "Refuted on some host"}, {Head: "Holds, and is refuted nowhere"}, {Head: "Decided on no host"}}
+	groups = []FleetClaimGroup{{Head: "Refuted on at least one host"}, {Head: "Holds, and is refuted on no host"}, {Head: "Decided on no host"}}
 	none := 0
 	for _, c := range all {
 		at := 2
@@ -98,7 +103,7 @@ func FleetClaimGroups(f *fleet.Fleet, all []fleet.Claimed) (groups []FleetClaimG
 	}
 	groups = slices.DeleteFunc(groups, func(g FleetClaimGroup) bool { return g.Claims == nil })
 	if none > 0 {
-		last = fmt.Sprintf("%s testable on no host. `tare claims %s` says why, of one host.", was(none, "claim"), Plain(f.Hosts[0].Folders[0]))
+		last = fmt.Sprintf("%s testable on no host. `tare claims %s` says why for one host.", was(none, "claim"), Plain(f.Hosts[0].Folders[0]))
 	}
 	return groups, last
 }

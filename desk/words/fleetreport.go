@@ -2,6 +2,7 @@ package words
 
 import (
 	"fmt"
+	"strings"
 
 	"tare/desk/fleet"
 )
@@ -9,7 +10,7 @@ import (
 // Texts of the figures of a fleet.
 const (
 	FleetTitle      = "What each environment costs over all hosts"
-	FleetHow        = "A mark is the mean over hosts, with its 95 % interval. The pale bar is where the true cost on one more host like these lies, with a probability of 95 %."
+	FleetHow        = "A mark is the mean over hosts, with its 95 % interval. The pale bar contains the true cost on one more host like these with a probability of 95 %."
 	FleetHostsTitle = "Each host"
 	FleetHostsHow   = "Each host is a dot with its own 95 % interval, sorted. The dashed line is the mean over hosts, and the pale band the interval of the next host. Crosses are hosts unlike the others."
 )
@@ -25,12 +26,21 @@ func FleetAxis(f *fleet.Fleet) string {
 }
 func FleetRatioAxis(f *fleet.Fleet) string { return "cost over that of " + fleetReference(f) }
 
-// FleetMark is what stands beside a configuration's mark.
+// FleetAlt is the picture of all configurations in words.
+func FleetAlt(f *fleet.Fleet, shown []*fleet.Configuration) string {
+	var all []string
+	for _, c := range shown {
+		all = append(all, FleetName(f, shown, c)+": "+fleetChange(c.Ratio))
+	}
+	return FleetTitle + ". " + strings.Join(all, "; ") + "."
+}
+
+// FleetMark is the text next to a configuration's mark.
 func FleetMark(c *fleet.Configuration) string { return fleetChange(c.Ratio) }
 
-// FleetNotDrawn says how many configurations have no picture of their hosts.
+// FleetNotDrawn says for how many configurations the report draws no hosts.
 func FleetNotDrawn(n int) string {
-	return "The hosts of " + Count(n, "more configuration") + " are not drawn; the table has them."
+	return "The hosts of " + Count(n, "more configuration") + " are not drawn; the table lists them."
 }
 
 // FleetSorted is the text below sorted hosts: how many of them are drawn.
@@ -41,7 +51,7 @@ func FleetSorted(drawn, all int) string {
 	return Count(all, "host") + ", sorted"
 }
 
-// FleetHostsAlt is the picture of a configuration's hosts in words.
+// FleetHostsAlt is the text alternative of the figure of a configuration's hosts.
 func FleetHostsAlt(name string, c *fleet.Configuration, unlike int) string {
 	said := fmt.Sprintf("%s on %s: mean %s", name, Count(c.Across.N, "host"), fleetChange(c.Ratio))
 	if c.Next.HasInterval() {

@@ -192,7 +192,7 @@ func next(s *data.Summary) ResultBlock {
 	}
 	read := append(dirs(s), toReference(s)...)
 	report := slices.Clone(read)
-	if len(s.Folders) == 2 && s.Folders[0].Study.Name == s.Folders[1].Study.Name { // without it, the command writes what changed from one to the other
+	if len(s.Folders) == 2 && s.Folders[0].Study.Name == s.Folders[1].Study.Name { // without --pool, the command compares the two folders
 		report = append(report, "--pool")
 	}
 	add("Full report", "tare report "+Shell(report...), "")

@@ -80,7 +80,7 @@ func AcrossNotes(all []model.Across) []string {
 	return data.Distinct(notes, func(n string) string { return n })
 }
 
-// OnHost names a size's place by its host's CPUs, and by its machine if there are several: "112 CPUs of host-112 (CHR 0.14)".
+// OnHost names a size's place by its host's CPUs, and if there are several machines by the machine: "112 CPUs of host-112 (CHR 0.14)".
 func OnHost(s *data.Summary, p model.Point, id string) string {
 	name := Count(p.HostCores, "CPU")
 	if len(s.Hosts) > 1 {
@@ -89,8 +89,8 @@ func OnHost(s *data.Summary, p model.Point, id string) string {
 	return name + " (CHR " + CHR(p.CHR) + ")"
 }
 
-// Separated says in a figure's caption how the ratios of environments change from the smallest host to the largest. Where that is not the same
-// two hosts for all, it is empty.
+// Separated says in a figure's caption how the ratios of environments change from the smallest host to the largest. It is empty unless all
+// environments were measured on the same two hosts.
 func Separated(all []*model.Overhead, networks bool) string {
 	var parts []string
 	var from, to int

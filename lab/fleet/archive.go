@@ -24,7 +24,7 @@ const (
 )
 
 // Pack writes the folder of a node as a tar archive: regular files only, and none that is still being put in place. A run may append to them
-// meanwhile; each file has the size that it had at first, and a last line that is cut off does not count.
+// meanwhile: each file is written with its size at the start, and readers ignore a last line that is cut off.
 func Pack(w io.Writer, dir, node string) error {
 	at := notebook.NodeDir(dir, node)
 	t := tar.NewWriter(w)
@@ -67,8 +67,8 @@ func pack(t *tar.Writer, name, rel string) error {
 	return err
 }
 
-// Unpack puts what Pack wrote in place of the folder of a node: whole, or not at all. Nothing of the archive can leave the folder. It refuses results
-// of another host or another study than those already there.
+// Unpack replaces the folder of a node with what Pack wrote: whole, or not at all. No file of the archive can land outside the folder. It refuses
+// results of another host or another study than those already there.
 func Unpack(r io.Reader, dir, node string) (err error) {
 	if err := notebook.CheckNode(node); err != nil {
 		return err
@@ -155,9 +155,9 @@ func sameWork(old, new string) error {
 	case err != nil:
 		return err
 	case is.Study.Name != was.Study.Name:
-		return fmt.Errorf("they are of the study %q, those before of %q", is.Study.Name, was.Study.Name)
+		return fmt.Errorf("they are of the study %q, the earlier ones of %q", is.Study.Name, was.Study.Name)
 	case is.Host.ID != was.Host.ID:
-		return fmt.Errorf("they are of the host %s (%s), those before of the host %s (%s): another machine has taken the node's name", is.Host.ID, is.Host.Hostname, was.Host.ID, was.Host.Hostname)
+		return fmt.Errorf("they are of the host %s (%s), the earlier ones of the host %s (%s): another machine has taken the node's name", is.Host.ID, is.Host.Hostname, was.Host.ID, was.Host.Hostname)
 	}
 	return grown(old, new)
 }

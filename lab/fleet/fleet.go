@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package fleet has many nodes measure one study, each into a results folder of its own (notebook.Fleet). It schedules nothing: it starts a task
-// for each node with the commands of the scheduler that people have, and says how far each one is.
+// for each node with the commands of the existing scheduler, and reports the progress of each.
 package fleet
 
 import (
@@ -47,7 +47,7 @@ type Job struct {
 var arch = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 
 // Choose divides the nodes into those that get a task and those that get none, with the reason in Node.Why. Of more than most usable nodes, a random
-// sample is chosen, so that the fleet's results say something of the others too. 0: all.
+// sample is chosen, so that the results represent the other nodes too. 0: all.
 func Choose(nodes []Node, most int) (chosen, left []Node) {
 	for _, n := range nodes {
 		if err := notebook.CheckNode(n.Name); n.Why == "" && err != nil {
@@ -97,7 +97,7 @@ func Make(dir string, f *notebook.Fleet, source []byte) error {
 	}
 	for _, e := range found {
 		if !slices.Contains([]string{logsFolder, program, taskScript, StudyFile, lockName}, e.Name()) && !strings.HasSuffix(e.Name(), durable.PartSuffix) {
-			return fmt.Errorf("%s holds %q, and a fleet needs a new or an empty folder: name another with --out", dir, e.Name())
+			return fmt.Errorf("%s holds %q, but a fleet needs a new or empty folder: name another with --out", dir, e.Name())
 		}
 	}
 	self, err := os.Open("/proc/self/exe")
@@ -115,7 +115,7 @@ func Make(dir string, f *notebook.Fleet, source []byte) error {
 	if err != nil {
 		return err
 	}
-	return f.Write(dir) // last: where it is, the folder is whole
+	return f.Write(dir) // last: if it exists, the folder is complete
 }
 
 // Leave removes a fleet's folder from a node, and the folder of all fleets if it was the last one there.
@@ -173,7 +173,7 @@ const (
 func ask(ctx context.Context, name string, args ...string) (string, error) {
 	out, said, err := call(ctx, commandTime, nil, name, args...)
 	if said = strings.TrimSpace(said); said != "" && errors.As(err, new(*exec.ExitError)) {
-		err = fmt.Errorf("%s: %s", name, said)
+		err = fmt.Errorf("%s: %s", name, strings.TrimPrefix(said, name+": "))
 	}
 	return out, err
 }
@@ -190,7 +190,7 @@ func call(ctx context.Context, limit time.Duration, in io.Reader, name string, a
 	err = cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return "", "", fmt.Errorf("%s is not installed here: run this on a machine from which you can submit", name)
+		return "", "", fmt.Errorf("%s is not installed here: run this on a machine that can submit jobs", name)
 	case err != nil && ctx.Err() != nil:
 		return "", "", fmt.Errorf("%s: %w", name, context.Cause(ctx))
 	case err != nil:

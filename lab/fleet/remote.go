@@ -23,8 +23,8 @@ import (
 
 // Line reaches a node that does not share the fleet's folder.
 type Line interface {
-	// Run runs a program there as root and returns when it has ended. When ctx is done, it ends the call; what runs there notices that its standard
-	// input has ended.
+	// Run runs a program there as root and returns when it has ended. When ctx is done, it ends the call; the program there notices the end of
+	// its standard input.
 	Run(ctx context.Context, in io.Reader, out, said io.Writer, args ...string) error
 }
 
@@ -35,7 +35,7 @@ const (
 	stopTime     = 3 * time.Minute // for a run that was told to stop
 	lastTransfer = 5 * time.Minute // after an interrupt
 	firstFetch   = 20 * time.Second
-	fetchEvery   = 10 * time.Minute // it takes time of the node's CPUs
+	fetchEvery   = 10 * time.Minute // a transfer uses the node's CPUs
 )
 
 // transfers bounds how many nodes send or bring back at the same time.
@@ -48,14 +48,15 @@ func There(f *notebook.Fleet) string { return path.Join(remoteFolder, f.ID) }
 // results every few minutes and at the end. Then it removes what it sent. When ctx is done, the run there stops in order and its results still come back.
 func Carry(ctx context.Context, line Line, dir string, f *notebook.Fleet, node string) (err error) {
 	c := carrier{line, dir, node, path.Join(There(f), node)} // two nodes may be one machine
-	if err := c.transfer(ctx, func() error { return c.send(ctx, f) }); err != nil {
-		return err
-	}
 	log, err := os.OpenFile(Log(dir, node), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
+	if err := c.transfer(ctx, func() error { return c.send(ctx, f) }); err != nil {
+		fmt.Fprintf(log, "tare: %v\n", err)
+		return err
+	}
 	ran := c.measure(ctx, log)
 	// What was measured comes back even after an interrupt.
 	limit := transferTime
@@ -123,7 +124,7 @@ func (c carrier) send(ctx context.Context, f *notebook.Fleet) error {
 			return err
 		}
 	}
-	// An earlier line may have broken: what is there is as new as what is here, or newer.
+	// An earlier connection may have broken: the results there are at least as new as those here.
 	found, err := c.has(ctx, notebook.NodeDir(c.there, c.node))
 	if err != nil {
 		return err
@@ -193,7 +194,7 @@ func (c carrier) measure(ctx context.Context, log io.Writer) error {
 			err := c.transfer(bounded, func() error { return c.fetch(bounded) })
 			cancel()
 			if err != nil && ctx.Err() == nil {
-				fmt.Fprintf(log, "tare: the results so far did not come back: %v\n", err)
+				fmt.Fprintf(log, "tare: cannot fetch the results so far: %v\n", err)
 			}
 		case <-ctx.Done():
 			hold.Close()

@@ -14,7 +14,8 @@ import (
 	"tare/notebook/durable"
 )
 
-// Slurm is the Slurm cluster of this machine's configuration. Each node gets a job that only it can run: an array promises nobody a node of its own.
+// Slurm is the Slurm cluster of this machine's configuration. Each node gets a job that only it can run, because a job array does not give
+// each task a node of its own.
 type Slurm struct {
 	Partition string   // empty: the default one
 	Features  []string // that nodes must have
@@ -92,7 +93,7 @@ func parseNodes(text, partition string, features []string) (all []Node) {
 	for line := range strings.Lines(text) {
 		is := map[string]string{}
 		for word := range strings.FieldsSeq(line) {
-			// The first counts: a reason, which comes last, may hold anything.
+			// The first value counts: the reason, which comes last, may contain anything.
 			if name, value, pair := strings.Cut(word, "="); pair {
 				if _, seen := is[name]; !seen {
 					is[name] = value

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,12 +34,12 @@ func Hosts(list io.Reader) (machines []SSH, nodes []string, err error) {
 			continue
 		}
 		m := address.FindStringSubmatch(line)
-		if m == nil {
+		if m == nil || m[3] != "" && !isPort(m[3][1:]) {
 			return nil, nil, fmt.Errorf("line %d: %q is not a machine: must be [USER@]HOST[:PORT]", n, line)
 		}
 		node := m[2] + strings.ReplaceAll(m[3], ":", "-")
 		if seen[node] {
-			return nil, nil, fmt.Errorf("line %d: %s is there twice", n, line)
+			return nil, nil, fmt.Errorf("line %d: %s is listed twice", n, line)
 		}
 		seen[node] = true
 		machines, nodes = append(machines, SSH(line)), append(nodes, node)
@@ -47,9 +48,14 @@ func Hosts(list io.Reader) (machines []SSH, nodes []string, err error) {
 		return nil, nil, err
 	}
 	if len(machines) == 0 {
-		return nil, nil, errors.New("it names no machine")
+		return nil, nil, errors.New("it lists no machine")
 	}
 	return machines, nodes, nil
+}
+
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
 }
 
 // asRoot runs its arguments as root.

@@ -31,18 +31,19 @@ type Status struct {
 	Node   string
 	State  State
 	Since  time.Time // of a task's own states; zero: not known
-	Job    Job       // zero: the scheduler has none
+	Job    Job       // without a task that has not ended, only the ID of the last one
 	Said   string    // the task's error, or why its results cannot be read
 	Host   string    // Host.ID; empty: nothing is measured yet
 	Name   string    // the host's own name
 	Rounds int       // with a run
 	Most   int       // rounds that the study may have
 	Runs   int
+	Killed bool          // Stopped: without a last word
 	SameAs string        // an earlier node on the same host; empty: none
 	Ahead  time.Duration // what its clock is ahead of this machine's, if that is minutes
 }
 
-// Statuses are the nodes of a fleet. jobs are what the scheduler has; nil: it was not asked.
+// Statuses are the states of a fleet's nodes. jobs are the scheduler's jobs; nil: it was not asked.
 func Statuses(dir string, f *notebook.Fleet, jobs map[string]Job) []Status {
 	all := make([]Status, len(f.Nodes))
 	first := map[string]string{} // node, by host
@@ -77,6 +78,9 @@ func statusOf(dir, node string, jobs map[string]Job) Status {
 		}
 	}
 	s.Job = job
+	if !active && s.Job.ID == "" {
+		s.Job.ID = task.Job // of the one that has ended
+	}
 	ended := task.State == notebook.TaskDone || task.State == notebook.TaskFailed || task.State == notebook.TaskStopped
 	switch {
 	case active && !job.Running:
@@ -93,8 +97,10 @@ func statusOf(dir, node string, jobs map[string]Job) Status {
 		s.State = Done
 	case task.State == notebook.TaskFailed:
 		s.State = Failed
-	case task.State == notebook.TaskStopped || jobs != nil && !active:
+	case task.State == notebook.TaskStopped:
 		s.State = Stopped
+	case jobs != nil && !active: // it had no time to say so
+		s.State, s.Killed = Stopped, true
 	case task.State == notebook.TaskWaits:
 		s.State = Waiting
 	default:
@@ -124,7 +130,7 @@ func (s *Status) measured(dir string) {
 	s.Rounds = len(seen)
 }
 
-// Open says whether a node needs another task for its run to go on.
+// Open says whether a node needs another task to continue its run.
 func (s Status) Open() bool {
 	switch s.State {
 	case Stopped, Failed, Lost:

@@ -112,7 +112,7 @@ func (a *attempt) setUp(ctx context.Context) (cause *notebook.Message, err error
 // that Tare cut short says nothing about the platform.
 func (a *attempt) rest(ctx context.Context, cause *notebook.Message) error {
 	a.over = true
-	if ctx.Err() != nil {
+	if cutShort(ctx, cause) {
 		return context.Canceled
 	}
 	for _, s := range a.todo {
@@ -123,6 +123,20 @@ func (a *attempt) rest(ctx context.Context, cause *notebook.Message) error {
 	}
 	a.todo = nil
 	return nil
+}
+
+// signalTime is how much later than a guest's processes this one may get a signal that is sent to all of them, as schedulers do it.
+const signalTime = 300 * time.Millisecond
+
+// cutShort says whether a trial ended because the run ends. One that failed may have failed for that reason before this process knows it.
+func cutShort(ctx context.Context, failure *notebook.Message) bool {
+	if failure != nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(signalTime):
+		}
+	}
+	return ctx.Err() != nil
 }
 
 // record records a trial.
@@ -173,7 +187,7 @@ func (a *attempt) step(ctx context.Context, s measure.Step) error {
 
 // done records a trial that took so long.
 func (a *attempt) done(ctx context.Context, s measure.Step, tr notebook.Trial, over bool, terr error, took time.Duration) error {
-	if ctx.Err() != nil {
+	if cutShort(ctx, tr.Failure) {
 		return context.Canceled // a trial that Tare cut short says nothing about the platform
 	}
 	tr.Index, tr.Warmup, tr.Traced = s.Index, s.Role == measure.Warmup, s.Role == measure.Traced
