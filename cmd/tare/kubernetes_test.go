@@ -249,7 +249,7 @@ func TestKubernetesFleet(t *testing.T) {
 	c.more(id, "before the pod is deleted")
 	c.must("delete", "pod", "--namespace", namespace, c.pod(namespace, id))
 	c.more(id, "after the pod was deleted")
-	if said, other, status := c.h.run("fleet", "run", "./short.yaml", "--kubernetes", "--out", "F"); status == 0 || !strings.Contains(other, "another tare fleet run works with") {
+	if said, other, status := c.h.run("fleet", "run", "./short.yaml", "--kubernetes", "--out", "F"); status == 0 || !strings.Contains(other, "another tare fleet run is using") {
 		t.Errorf("a second one at the same time: %d: %s%s", status, said, other)
 	}
 	if _, said, status := c.h.run("fleet", "run", "./short.yaml", "--kubernetes", "--namespace", namespace, "--out", "F2"); status == 0 || !strings.Contains(said, "the fleet "+id+" measures on it") {

@@ -47,8 +47,8 @@ const (
 	mostLog     = 16 << 20        // bytes of a task's log
 )
 
-// How often the API is asked, and how long after a visit that failed the next one begins.
-var lookEvery, againTime = 3 * time.Second, 10 * time.Second
+// How often the API is asked, how long after a visit that failed the next one begins, and after which time of failures a node is given up.
+var lookEvery, againTime, giveUpTime = 3 * time.Second, 10 * time.Second, 5 * time.Minute
 
 // gathering carries a study to the nodes of a cluster, and their results back. It keeps what it has to know in the cluster: a node has the
 // fleet's label until its results are here, and then that of caught until its folder there is gone.
@@ -59,11 +59,12 @@ type gathering struct {
 	collect bool // nothing is measured
 	tell    Tell
 
-	again time.Duration // after a visit that failed
-	slots chan struct{} // for transfers
-	work  sync.WaitGroup
-	mu    sync.Mutex
-	nodes map[string]*visit
+	again  time.Duration // after a visit that failed
+	hadPod time.Time     // when the fleet had a pod, or the first look was
+	slots  chan struct{} // for transfers
+	work   sync.WaitGroup
+	mu     sync.Mutex
+	nodes  map[string]*visit
 }
 
 // visit is what this process knows of a node.
@@ -72,8 +73,9 @@ type visit struct {
 	pod      string // the last one that was visited
 	released string // the last one that was told to remove the folder
 	next     time.Time
-	failed   int // visits, one after the other
-	replaced int // pods that ended before the run did
+	failed   int       // visits, one after the other
+	since    time.Time // of the first of them
+	replaced int       // pods that ended before the run did
 	said     map[Step]string
 	given    bool // up: nothing more is tried
 }
@@ -310,7 +312,10 @@ func (g *gathering) step(ctx context.Context, s sight, began time.Time) (left in
 			g.start(n.Name, func() error { return g.meet(ctx, n, p) })
 		}
 	}
-	if left > 0 && pods == 0 && busy == 0 && time.Since(began) > noPodTime {
+	if pods > 0 || g.hadPod.IsZero() {
+		g.hadPod = time.Now()
+	}
+	if left > 0 && busy == 0 && time.Since(g.hadPod) > noPodTime {
 		err = g.podless(ctx, s)
 	}
 	return left, err
@@ -324,7 +329,7 @@ func (g *gathering) podless(ctx context.Context, s sight) error {
 			if why := g.k.refusal(ctx, g.f, s.jobs); why != "" {
 				return fmt.Errorf("%w: %s", errRefused, why)
 			}
-			g.once("", Waits, fmt.Sprintf("the cluster has made no pod; kubectl --namespace %s describe job %s says why", g.k.space(g.f), j.name))
+			g.once("", Waits, fmt.Sprintf("the cluster has made no pod yet; kubectl --namespace %s describe job %s says why", g.k.space(g.f), j.name))
 			return nil
 		}
 		over = fmt.Sprintf("the job %s has ended (%s), and ", j.name, j.over)
@@ -342,14 +347,16 @@ func (g *gathering) start(node string, do func() error) {
 		g.mu.Lock()
 		v := g.visit(node)
 		v.busy = false
-		v.failed++
 		if err == nil {
-			v.failed = 0
+			v.failed, v.given = 0, false
 		} else {
+			if v.failed++; v.failed == 1 {
+				v.since = time.Now()
+			}
 			v.next = time.Now().Add(g.again)
+			v.given = v.failed >= mostTries && (g.collect || time.Since(v.since) >= giveUpTime)
 		}
-		v.given = v.failed >= mostTries
-		said := err != nil && v.given
+		said := v.failed == mostTries
 		g.mu.Unlock()
 		if said {
 			g.tell(node, Trouble, err.Error())

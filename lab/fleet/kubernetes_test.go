@@ -382,8 +382,8 @@ func TestKubernetesRun(t *testing.T) {
 			told[node] = append(told[node], fmt.Sprint(step, said))
 		})
 	}
-	defer func(look, again time.Duration) { lookEvery, againTime = look, again }(lookEvery, againTime)
-	lookEvery, againTime = 10*time.Millisecond, 10*time.Millisecond
+	defer func(look, again, giveUp time.Duration) { lookEvery, againTime, giveUpTime = look, again, giveUp }(lookEvery, againTime, giveUpTime)
+	lookEvery, againTime, giveUpTime = 10*time.Millisecond, 10*time.Millisecond, 0
 	if err := run(nodes...); !errors.Is(err, errHeld) {
 		t.Errorf("a node that answers nothing: %v", err)
 	}
