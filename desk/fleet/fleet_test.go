@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"unique"
@@ -290,5 +291,28 @@ groups:
 	}
 	if got := f.Judge(all, data.Options{}); got[0].Hosts[claims.Holds] != 3 || len(f.Unread) != 1 {
 		t.Errorf("a folder is gone: %+v, %+v", got, f.Unread)
+	}
+}
+
+// TestCopiedFolder: a copy of a folder does not count, and leaves the others of its host as they are, whatever comes first.
+func TestCopiedFolder(t *testing.T) {
+	dirs := written(t, 2, func(i int, f *notebooktest.Folder) {
+		if i == 1 {
+			f.Host.ID = notebooktest.Node(0, 0).Host.ID
+			f.Guest = func(g *notebook.Guest) { g.ID += "-again" }
+		}
+	})
+	again := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(again, os.DirFS(dirs[1])); err != nil {
+		t.Fatal(err)
+	}
+	for _, order := range [][]string{{dirs[0], dirs[1], again}, {again, dirs[0], dirs[1]}, {again, dirs[1], dirs[0]}} {
+		f, err := Read(order, data.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(f.Hosts) != 1 || len(f.Hosts[0].Folders) != 2 || !slices.Contains(f.Hosts[0].Folders, dirs[0]) || len(f.Unread) != 1 || f.Unread[0].Dir == dirs[0] {
+			t.Errorf("%v: %+v, left out %+v", order, f.Hosts[0].Folders, f.Unread)
+		}
 	}
 }
