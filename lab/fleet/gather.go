@@ -477,18 +477,22 @@ func (g *gathering) release(ctx context.Context, c carrier, n kubeNode, pod stri
 
 // finished gives a node back whose results are here and whose pod has ended. Where the pod ended before the folder was gone, another one comes.
 func (g *gathering) finished(ctx context.Context, n kubeNode, p kubePod) error {
-	if p.succeeded {
+	if p.left {
 		if err := g.k.free(ctx, n); err != nil {
 			return err
 		}
 		g.tell(n.Name, Freed, "")
 		return nil
 	}
-	err := g.k.do(ctx, nil, "label", "node", n.Name, mine(g.f), "--overwrite")
-	if p.over {
-		err = errors.Join(err, fmt.Errorf("%s is still there: kubectl --namespace %s logs %s says why", kube.Folder(g.f.ID), g.k.space(g.f), p.name))
+	g.mu.Lock()
+	v := g.visit(n.Name)
+	v.replaced++
+	again := v.replaced <= mostTries
+	g.mu.Unlock()
+	if !again {
+		return fmt.Errorf("%s is still there: kubectl --namespace %s logs %s --container %s says why", kube.Folder(g.f.ID), g.k.space(g.f), p.name, kube.Results)
 	}
-	return err
+	return g.k.do(ctx, nil, "label", "node", n.Name, mine(g.f), "--overwrite")
 }
 
 // Cancel ends the tasks of a fleet, brings back their results, and removes what the cluster and its nodes have of the fleet. It returns how many

@@ -90,7 +90,7 @@ type kubeNode struct {
 type kubePod struct {
 	name, node string
 	over       bool // it has ended or is about to be replaced
-	succeeded  bool
+	left       bool // it has removed the fleet's folder
 	deleting   bool
 	results    bool // results can be brought back
 	begun      bool // its task has begun
@@ -190,8 +190,8 @@ func (t kubeTaint) is(by kube.Toleration) bool {
 
 // pod is a pod as a fleet sees it.
 func (o kubeObject) pod() kubePod {
-	p := kubePod{name: o.Metadata.Name, node: o.Spec.NodeName, deleting: o.Metadata.Deletion != nil, succeeded: o.Status.Phase == "Succeeded"}
-	p.over = p.succeeded || o.Status.Phase == "Failed"
+	p := kubePod{name: o.Metadata.Name, node: o.Spec.NodeName, deleting: o.Metadata.Deletion != nil}
+	p.over = o.Status.Phase == "Succeeded" || o.Status.Phase == "Failed"
 	if c := o.condition("PodScheduled"); c.Status == "False" {
 		p.why = c.Message
 	}
@@ -202,6 +202,8 @@ func (o kubeObject) pod() kubePod {
 		switch c.Name {
 		case kube.Results:
 			p.results = c.State.Running != nil && !p.over
+			e := c.State.Terminated
+			p.left = e != nil && e.Exit == 0
 		case kube.Measures:
 			p.begun = c.State.Waiting == nil
 			if e := c.State.Terminated; e != nil {

@@ -290,7 +290,7 @@ func (k Kubernetes) look(ctx context.Context, f *notebook.Fleet) (s sight, err e
 // on is the fleet's pod on a node: the one that has not ended, if there is one.
 func (s sight) on(node string) (pod kubePod, is bool) {
 	for _, p := range s.pods {
-		if p.node == node && (!is || pod.over && !p.over || pod.over == p.over && p.succeeded) {
+		if p.node == node && (!is || pod.over && !p.over || pod.over == p.over && p.left) {
 			pod, is = p, true
 		}
 	}

@@ -83,7 +83,7 @@ func TestPodsOfKubernetes(t *testing.T) {
 	if p, _ := s.on("n4"); p.results || p.begun || p.why != "ErrImagePull: not found" {
 		t.Errorf("a pod without its image: %+v", p)
 	}
-	if p, _ := s.on("n7"); !p.over || !p.succeeded {
+	if p, _ := s.on("n7"); !p.over || !p.left {
 		t.Errorf("a pod at its end: %+v", p)
 	}
 	if p, _ := s.on("n8"); !p.deleting {
@@ -160,6 +160,7 @@ type fakeNode struct {
 	Pod     string
 	Polls   int  // of its pod, until its task ends
 	Over    bool // its pod has ended
+	Exit    int  // of its task
 	Cut     int  // archives that come cut off
 	Mute    bool // its pod answers nothing
 	Sent    int  // times that it got the program
@@ -269,11 +270,11 @@ func (c *fakeCluster) list(kind string) {
 			phase, task, results := "Running", `"running":{}`, `"running":{}`
 			if n.Ready {
 				if n.Polls++; n.Polls > 1 {
-					task = `"terminated":{"exitCode":0}`
+					task = fmt.Sprintf(`"terminated":{"exitCode":%d}`, n.Exit)
 				}
 			}
 			if n.Over {
-				phase, results = "Succeeded", `"terminated":{"exitCode":0}`
+				phase, results = map[bool]string{true: "Succeeded", false: "Failed"}[n.Exit == 0], `"terminated":{"exitCode":0}`
 			}
 			all = append(all, fmt.Sprintf(`{"kind":"Pod","metadata":{"name":%q},"spec":{"nodeName":%q},"status":{"phase":%q,"containerStatuses":[{"name":"tare","state":{%s}},{"name":"results","state":{%s}}]}}`,
 				n.Pod, name, phase, task, results))
@@ -350,7 +351,7 @@ func TestKubernetesRun(t *testing.T) {
 	t.Setenv(fakeVariable, dir)
 	nodes := []string{"n1", "n2", "n3", "n4", "n5"}
 	change(dir, func(c *fakeCluster) {
-		c.Nodes = map[string]*fakeNode{"n1": {Cut: 1}, "n2": {}, "n3": {Label: "tare-2"}, "n4": {Mute: true}, "n5": {}}
+		c.Nodes = map[string]*fakeNode{"n1": {Cut: 1}, "n2": {}, "n3": {Label: "tare-2"}, "n4": {Mute: true}, "n5": {Exit: 1}}
 	})
 	measured := func(at, node string) {
 		t.Helper()
