@@ -76,8 +76,8 @@ type visit struct {
 	failed   int       // visits, one after the other
 	since    time.Time // of the first of them
 	replaced int       // pods that ended before the run did
-	said     map[Step]string
-	given    bool // up: nothing more is tried
+	told     string    // the last that once told
+	given    bool      // up: nothing more is tried
 }
 
 // Run starts tasks on nodes of the cluster, and returns when the results of all nodes that the fleet holds are here. When ctx is done, the tasks
@@ -244,9 +244,9 @@ func stays(f *notebook.Fleet, nodes []kubeNode) error {
 func (g *gathering) once(node string, step Step, said string) {
 	g.mu.Lock()
 	v := g.visit(node)
-	before, told := v.said[step]
-	told = told && before == said
-	v.said[step] = said
+	now := fmt.Sprint(step, said)
+	told := v.told == now
+	v.told = now
 	g.mu.Unlock()
 	if !told {
 		g.tell(node, step, said)
@@ -257,7 +257,7 @@ func (g *gathering) once(node string, step Step, said string) {
 func (g *gathering) visit(node string) *visit {
 	v := g.nodes[node]
 	if v == nil {
-		v = &visit{said: map[Step]string{}}
+		v = &visit{}
 		g.nodes[node] = v
 	}
 	return v
