@@ -73,11 +73,12 @@ type visit struct {
 	pod      string // the last one that was visited
 	released string // the last one that was told to remove the folder
 	next     time.Time
-	failed   int       // visits, one after the other
-	since    time.Time // of the first of them
-	replaced int       // pods that ended before the run did
-	told     string    // the last that once told
-	given    bool      // up: nothing more is tried
+	every    time.Duration // from one fetch to the next: short at first, when people look
+	failed   int           // visits, one after the other
+	since    time.Time     // of the first of them
+	replaced int           // pods that ended before the run did
+	told     string        // the last that once told
+	given    bool          // up: nothing more is tried
 }
 
 // Run starts tasks on nodes of the cluster, and returns when the results of all nodes that the fleet holds are here. When ctx is done, the tasks
@@ -377,7 +378,7 @@ func (g *gathering) meet(ctx context.Context, n kubeNode, p kubePod) error {
 			return err
 		}
 		g.mu.Lock()
-		v.pod, v.next = p.name, time.Now().Add(firstFetch)
+		v.pod, v.every, v.next = p.name, firstFetch, time.Now().Add(firstFetch)
 		g.mu.Unlock()
 		if !p.ended {
 			return nil
@@ -396,7 +397,8 @@ func (g *gathering) meet(ctx context.Context, n kubeNode, p kubePod) error {
 		return err
 	}
 	g.mu.Lock()
-	v.next = time.Now().Add(fetchEvery)
+	v.every = min(2*v.every, fetchEvery)
+	v.next = time.Now().Add(v.every)
 	again := p.ended && v.replaced < mostTries && !g.collect && n.label == g.f.ID
 	g.mu.Unlock()
 	if !p.ended {
