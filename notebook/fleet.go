@@ -18,7 +18,7 @@ import (
 // Fleet is a study that many nodes measure, each into a results folder of its own. A node is a machine as its scheduler names it; two nodes may
 // be one host. A fleet's folder holds:
 //
-//	fleet.json               the fleet as asked for (Fleet); written again when nodes are added.
+//	fleet.json               the fleet as asked for (Fleet).
 //	study.yaml               the study's file, unless it ships with Tare.
 //	tare                     the program that the nodes run.
 //	logs/NODE.txt            what the task of a node printed.

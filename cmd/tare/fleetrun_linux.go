@@ -315,7 +315,7 @@ func (l *launching) resume(ctx context.Context, dir string, f *notebook.Fleet, s
 			open = append(open, s.Node)
 		}
 	}
-	if len(open) == 0 && !l.by.collects() {
+	if len(open) == 0 && (l.plan || !l.by.collects()) {
 		fmt.Printf("%s: nothing to start on %s: each has finished or has a task.\n", dir, words.Count(len(f.Nodes), "node"))
 		return nil
 	}

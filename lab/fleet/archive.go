@@ -74,17 +74,14 @@ func Unpack(r io.Reader, dir, node string) (err error) {
 		return err
 	}
 	at := notebook.NodeDir(dir, node)
-	hidden := filepath.Join(filepath.Dir(at), "."+node) // no node has such a name
-	part, old := hidden+durable.PartSuffix, hidden+".old"
-	if _, err := os.Lstat(at); errors.Is(err, fs.ErrNotExist) { // an earlier Unpack was killed between its two renames
-		if err := os.Rename(old, at); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	part, old := hidden(dir, node, durable.PartSuffix), hidden(dir, node, ".old")
+	if err := restored(dir, node); err != nil {
+		return err
 	}
 	if err := errors.Join(os.RemoveAll(part), os.RemoveAll(old), os.MkdirAll(part, 0o755)); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(part), os.RemoveAll(old)) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(part)) }()
 	root, err := os.OpenRoot(part)
 	if err != nil {
 		return err
@@ -102,7 +99,26 @@ func Unpack(r io.Reader, dir, node string) (err error) {
 	if err := os.Rename(part, at); err != nil {
 		return errors.Join(err, os.Rename(old, at))
 	}
-	return durable.SyncDir(filepath.Dir(at))
+	return errors.Join(durable.SyncDir(filepath.Dir(at)), os.RemoveAll(old))
+}
+
+// hidden is a folder next to that of a node, with a name that no node has.
+func hidden(dir, node, suffix string) string {
+	at := notebook.NodeDir(dir, node)
+	return filepath.Join(filepath.Dir(at), "."+filepath.Base(at)+suffix)
+}
+
+// restored puts back the folder of a node where an Unpack was killed between its two renames.
+func restored(dir, node string) error {
+	at := notebook.NodeDir(dir, node)
+	if _, err := os.Lstat(at); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := os.Rename(hidden(dir, node, ".old"), at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 func unpack(t *tar.Reader, root *os.Root) error {
@@ -116,13 +132,14 @@ func unpack(t *tar.Reader, root *os.Root) error {
 		if err != nil {
 			return fmt.Errorf("the archive is cut off or damaged: %w", err)
 		}
+		tooMuch := h.Size > mostContent-content
 		files, content = files+1, content+h.Size
 		switch name := h.Name; {
 		case name == endMark:
 			return nil
 		case h.Typeflag != tar.TypeReg:
 			return fmt.Errorf("the archive holds %q, which is not a regular file", name)
-		case files > mostFiles || content > mostContent:
+		case files > mostFiles || tooMuch:
 			return fmt.Errorf("the archive holds more than %d files or %d bytes", mostFiles, int64(mostContent))
 		case !filepath.IsLocal(name) || path.Clean(name) != name:
 			return fmt.Errorf("the archive holds %q, which is outside of the folder", name)

@@ -60,7 +60,8 @@ type gathering struct {
 	tell    Tell
 
 	again  time.Duration // after a visit that failed
-	hadPod time.Time     // when the fleet had a pod, or the first look was
+	begun  bool          // the fleet has had a pod
+	hadPod time.Time     // when it had one last, or the first look was
 	slots  chan struct{} // for transfers
 	work   sync.WaitGroup
 	mu     sync.Mutex
@@ -91,7 +92,7 @@ func (k Kubernetes) Run(ctx context.Context, dir string, f *notebook.Fleet, node
 	}
 	held := map[string]bool{}
 	for _, n := range s.nodes {
-		held[n.Name] = true
+		held[n.Name] = n.tainted // an interrupt may have come between label and taint
 	}
 	var wanted []string
 	for _, n := range nodes {
@@ -101,6 +102,9 @@ func (k Kubernetes) Run(ctx context.Context, dir string, f *notebook.Fleet, node
 	}
 	for _, node := range wanted {
 		g.each(func() {
+			if ctx.Err() != nil {
+				return
+			}
 			if err := k.hold(ctx, f, node); err != nil {
 				tell(node, Trouble, err.Error())
 			}
@@ -188,7 +192,9 @@ func names(nodes []kubeNode) string {
 
 // run visits the nodes until the results of all are here, and removes the fleet's objects then.
 func (g *gathering) run(ctx context.Context) error {
-	defer g.work.Wait() // a transfer ends with ctx
+	ctx, stop := context.WithCancel(ctx)
+	defer g.work.Wait()
+	defer stop() // ends transfers from nodes that are away
 	began := time.Now()
 	answered := began
 	for {
@@ -283,6 +289,7 @@ func (g *gathering) step(ctx context.Context, s sight, began time.Time) (left in
 		skip := v.busy || is && v.released == p.name || time.Now().Before(v.next) && (v.failed > 0 || p.name == v.pod && !p.ended)
 		met, given := v.pod == p.name, v.given
 		g.mu.Unlock()
+		given = given || g.collect && !(is && p.results) && time.Since(began) > collectTime // unless its pod comes
 		if !n.ready && !n.since.IsZero() && time.Since(n.since) > awayTime {
 			g.once(n.Name, Waits, n.against)
 			given = true // unless it comes back
@@ -304,15 +311,11 @@ func (g *gathering) step(ctx context.Context, s sight, began time.Time) (left in
 			if why := firstOf(n.against, p.why, s.unplaced()); why != "" && time.Since(began) > 2*lookEvery {
 				g.once(n.Name, Waits, why)
 			}
-			if g.collect && time.Since(began) > collectTime {
-				g.mu.Lock()
-				v.given = true
-				g.mu.Unlock()
-			}
 		default:
 			g.start(n.Name, func() error { return g.meet(ctx, n, p) })
 		}
 	}
+	g.begun = g.begun || len(s.pods) > 0
 	if pods > 0 || g.hadPod.IsZero() {
 		g.hadPod = time.Now()
 	}
@@ -327,7 +330,8 @@ func (g *gathering) podless(ctx context.Context, s sight) error {
 	over := "the cluster has no job of the fleet any more, and "
 	for _, j := range s.jobs {
 		if j.over == "" {
-			if why := g.k.refusal(ctx, g.f, s.jobs); why != "" {
+			why := g.k.refusal(ctx, g.f, s.jobs)
+			if why != "" && !g.begun { // a rule that came later may go again, and nodes have results
 				return fmt.Errorf("%w: %s", errRefused, why)
 			}
 			g.once("", Waits, fmt.Sprintf("the cluster has made no pod yet; kubectl --namespace %s describe job %s says why", g.k.space(g.f), j.name))
@@ -394,7 +398,7 @@ func (g *gathering) meet(ctx context.Context, n kubeNode, p kubePod) error {
 		return fmt.Errorf("the results did not come back: %w", err)
 	}
 	if err := g.log(ctx, c, p); err != nil {
-		return err
+		g.once(n.Name, Trouble, "its log did not come back: "+err.Error())
 	}
 	g.mu.Lock()
 	v.every = min(2*v.every, fetchEvery)
@@ -453,8 +457,11 @@ func (g *gathering) greet(ctx context.Context, c carrier) error {
 
 // log brings back what the task printed.
 func (g *gathering) log(ctx context.Context, c carrier, p kubePod) error {
+	if g.collect { // its pod runs no task
+		return nil
+	}
 	text, _, err := g.k.kubectl(ctx, commandTime, nil, g.f, "logs", p.name, "--container="+kube.Measures, fmt.Sprintf("--limit-bytes=%d", mostLog), requestTime)
-	if err != nil || g.collect {
+	if err != nil {
 		return err
 	}
 	return durable.WriteFile(Log(g.dir, c.node), []byte(text), 0o644)

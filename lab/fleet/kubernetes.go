@@ -351,7 +351,7 @@ func (k Kubernetes) hold(ctx context.Context, f *notebook.Fleet, node string) er
 		return err
 	}
 	if err := k.do(ctx, nil, "taint", "node", node, taint(f), "--overwrite"); err != nil {
-		return errors.Join(err, k.do(ctx, nil, "label", "node", node, kube.Label+"-"))
+		return errors.Join(err, k.do(context.WithoutCancel(ctx), nil, "label", "node", node, kube.Label+"-"))
 	}
 	return nil
 }

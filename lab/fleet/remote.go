@@ -132,6 +132,9 @@ func (c carrier) send(ctx context.Context, f *notebook.Fleet) error {
 	if found {
 		return c.fetch(ctx)
 	}
+	if err := restored(c.dir, c.node); err != nil {
+		return err
+	}
 	if _, err := os.Stat(notebook.NodeDir(c.dir, c.node)); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

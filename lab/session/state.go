@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"unicode/utf8"
@@ -91,15 +92,30 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("another tare (PID %s) is measuring on this host; wait for it or stop it", e.PID)
 }
 
-// AwaitHost returns when no other tare measures on this host, or when ctx is done. It wakes up for nothing else, because the other one measures.
+// AwaitHost returns when no other tare measures on this host or uses the same state folder, or when ctx is done. It wakes up for nothing else,
+// because the other one measures.
 func AwaitHost(ctx context.Context) error {
-	path, err := lockPath()
+	host, err := lockPath()
 	if err != nil {
 		return err
 	}
+	state, err := stateDir()
+	if err != nil {
+		return err
+	}
+	for _, path := range []string{host, filepath.Join(state, "lock")} {
+		if err := awaitLock(ctx, path); err != nil && !errors.Is(err, fs.ErrNotExist) { // a state folder that is missing has no lock
+			return fmt.Errorf("the lock %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// awaitLock returns when nobody has a lock, or when ctx is done.
+func awaitLock(ctx context.Context, path string) error {
 	root, err := durable.OpenFolder(filepath.Dir(path))
 	if err != nil {
-		return fmt.Errorf("the lock %s: %w", path, err)
+		return err
 	}
 	f, err := durable.OpenFile(root, filepath.Base(path), os.O_RDWR|os.O_CREATE, 0o644)
 	if err := errors.Join(err, root.Close()); err != nil {
