@@ -341,7 +341,7 @@ func TestKubernetesRefuses(t *testing.T) {
 	c.as("operator")
 	refused("forbids privileged pods", "--namespace", "strict")
 	refused(`cannot create resource "namespaces"`)
-	c.must("delete", "clusterrolebinding", "tare-operator")
+	c.must("delete", "clusterrolebinding", "tare-operator-strict")
 	refused(`cannot list resource "nodes"`, "--namespace", "strict")
 	c.as("kubeconfig")
 	c.must("create", "quota", "none", "--namespace", "strict", "--hard=pods=0") // no label says so
