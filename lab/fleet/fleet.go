@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/fleet/kube"
 	"tare/lab/proc"
 	"tare/notebook"
 	"tare/notebook/durable"
@@ -43,8 +44,11 @@ type Job struct {
 	Why     string // why it has not begun, in the scheduler's words
 }
 
+// unames are architectures in uname's words, by Go's and Kubernetes' words.
+var unames = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
+
 // arch is this machine's architecture, in uname's words.
-var arch = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+var arch = unames[runtime.GOARCH]
 
 // Choose divides the nodes into those that get a task and those that get none, with the reason in Node.Why. Of more than most usable nodes, a random
 // sample is chosen, so that the results represent the other nodes too. 0: all.
@@ -120,13 +124,13 @@ func Make(dir string, f *notebook.Fleet, source []byte) error {
 
 // Leave removes a fleet's folder from a node, and the folder of all fleets if it was the last one there.
 func Leave(dir string) error {
-	if filepath.Dir(dir) != remoteFolder {
-		return fmt.Errorf("%s is not in %s", dir, remoteFolder)
+	if filepath.Dir(dir) != kube.Folders {
+		return fmt.Errorf("%s is not in %s", dir, kube.Folders)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	if err := os.Remove(remoteFolder); !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(kube.Folders); !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

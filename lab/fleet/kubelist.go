@@ -130,9 +130,6 @@ func parseObjects(text string) ([]kubeObject, error) {
 	}), nil
 }
 
-// unames are the architectures of nodes, in uname's words.
-var unames = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
-
 // node is a node as a fleet sees it whose pods tolerate some taints.
 func (o kubeObject) node(tolerated []kube.Toleration) kubeNode {
 	n := kubeNode{Node: Node{Name: o.Metadata.Name, Arch: o.Status.Info.Architecture}, label: o.Metadata.Labels[kube.Label]}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/lab/fleet/kube"
 	"tare/lab/proc"
 	"tare/notebook"
 	"tare/notebook/durable"
@@ -29,7 +30,6 @@ type Line interface {
 }
 
 const (
-	remoteFolder = "/var/lib/tare-fleet"
 	answerTime   = time.Minute // for a node to say what it is, or to remove its folder
 	transferTime = 30 * time.Minute
 	stopTime     = 3 * time.Minute // for a run that was told to stop
@@ -42,7 +42,7 @@ const (
 var transfers = make(chan struct{}, 16)
 
 // There is the fleet's folder on a node that has its own.
-func There(f *notebook.Fleet) string { return path.Join(remoteFolder, f.ID) }
+func There(f *notebook.Fleet) string { return kube.Folder(f.ID) }
 
 // Carry runs the task of a node over a line: it sends the program and the results so far, lets the task measure, and brings back the
 // results every few minutes and at the end. Then it removes what it sent. When ctx is done, the run there stops in order and its results still come back.
@@ -229,7 +229,7 @@ func (c carrier) fetch(ctx context.Context) error {
 
 // remove removes the node's folder there, and those above it if they are empty.
 func (c carrier) remove(ctx context.Context) error {
-	_, err := c.ask(ctx, "sh", "-c", `rm -rf "$1" && { rmdir "$2" "$3" 2>/dev/null || true; }`, "sh", c.there, path.Dir(c.there), remoteFolder)
+	_, err := c.ask(ctx, "sh", "-c", `rm -rf "$1" && { rmdir "$2" "$3" 2>/dev/null || true; }`, "sh", c.there, path.Dir(c.there), kube.Folders)
 	return err
 }
 

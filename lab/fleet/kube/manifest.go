@@ -51,8 +51,8 @@ const (
 	Collected = "/collected"
 	// Measures and Results are the containers of a pod.
 	Measures, Results = "tare", "results"
-	// folders has the folders of fleets on a node.
-	folders = "/var/lib/tare-fleet"
+	// Folders has the folders of fleets on a node.
+	Folders = "/var/lib/tare-fleet"
 	// Grace is the time that a pod gets to end its guests and put the node in order, in seconds.
 	Grace = 120
 	// replaced is how often the pod for a node may fail for other reasons than the study, such as a lost node.
@@ -60,7 +60,7 @@ const (
 )
 
 // Folder is the folder of a fleet on each node.
-func Folder(fleet string) string { return folders + "/" + fleet }
+func Folder(fleet string) string { return Folders + "/" + fleet }
 
 var (
 	//go:embed job.yaml
