@@ -290,15 +290,17 @@ func readersFiles(t *testing.T, dir string, img v1.Image, from string) (containe
 	if err := os.WriteFile(filepath.Join(dir, "compose.yaml"), []byte(compose), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	remove := func() {
+		exec.Command("docker", "rm", "-f", container, container+"-runs").Run()
+		exec.Command("docker", "rmi", "-f", tag.Name()).Run()
+	}
+	remove() // what a test left that was killed
+	t.Cleanup(remove)
 	for _, args := range [][]string{{"load", "--input", archive}, {"create", "--name", container, "--expose", "8080", tag.Name(), "true"}, {"run", "-d", "--name", container + "-runs", tag.Name(), "sleep", "1000"}} {
 		if said, err := exec.Command("docker", args...).CombinedOutput(); err != nil {
 			t.Fatalf("docker %q: %v: %s", args, err, said)
 		}
 	}
-	t.Cleanup(func() {
-		exec.Command("docker", "rm", "-f", container, container+"-runs").Run()
-		exec.Command("docker", "rmi", "-f", tag.Name()).Run()
-	})
 	return container, container + "-runs"
 }
 
