@@ -56,7 +56,7 @@ func TestErrorsInTheCommandLine(t *testing.T) {
 		"compare R S --margin=":            "--margin is empty: is a variable unset?",
 		"compare R S --fail-if=":           "--fail-if is empty: is a variable unset?",
 		"compare R S --margin 1":           `--margin "1": must be a percentage above 0% and at most 100%, such as 5%`,
-		"schema plan":                      `schema "plan": must be one of study, workload, claims, summary`,
+		"schema plan":                      `schema "plan": must be one of study, workload, claims, summary, fleet`,
 		"summary --format xml R":           `--format "xml": must be one of table, json, csv, openmetrics`,
 	} {
 		root := rootCommand()
