@@ -48,6 +48,14 @@ func readFleet(c *cobra.Command, args []string) (dir string, f *notebook.Fleet, 
 	return dir, f, err
 }
 
+// openFleet is readFleet with what reaches the fleet's nodes.
+func openFleet(c *cobra.Command, args []string) (dir string, f *notebook.Fleet, by reach, err error) {
+	if dir, f, err = readFleet(c, args); err == nil {
+		by, err = reachOf(f)
+	}
+	return dir, f, by, err
+}
+
 func fleetCancelCommand() *cobra.Command {
 	return &cobra.Command{Use: "cancel FLEET", Short: "Cancel the jobs of a fleet and keep their results",
 		Long: `Cancels the jobs of a fleet and waits until they have ended. A cancelled run removes its containers and VMs, and restores its
@@ -55,11 +63,7 @@ host. The results so far stay. tare fleet run with the same --out continues. On 
 then removes everything that the fleet has in the cluster and on its nodes.`,
 		Example: "  tare fleet cancel F",
 		RunE: func(c *cobra.Command, args []string) error {
-			dir, f, err := readFleet(c, args)
-			if err != nil {
-				return err
-			}
-			by, err := reachOf(f)
+			dir, f, by, err := openFleet(c, args)
 			if err != nil {
 				return err
 			}
@@ -90,11 +94,7 @@ measuring, ended (its results are still on the node: tare fleet run fetches them
 ended before it could say why; the last column names its log.`,
 		Example: "  tare fleet status F\n  tare fleet status F --format json | jq '.[] | select(.state == \"failed\")'",
 		RunE: func(c *cobra.Command, args []string) error {
-			dir, f, err := readFleet(c, args)
-			if err != nil {
-				return err
-			}
-			by, err := reachOf(f)
+			dir, f, by, err := openFleet(c, args)
 			if err != nil {
 				return err
 			}

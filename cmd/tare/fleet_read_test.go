@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -235,22 +234,7 @@ func TestFleetIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schema, err := fs.ReadFile(schemas.FS, "fleet.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var s struct {
-		Properties map[string]any
-		Defs       map[string]struct{ Properties map[string]any } `json:"$defs"`
-	}
-	if err := json.Unmarshal(schema, &s); err != nil {
-		t.Fatal(err)
-	}
-	names := slices.Collect(maps.Keys(s.Properties))
-	for _, of := range s.Defs {
-		names = slices.AppendSeq(names, maps.Keys(of.Properties))
-	}
-	for _, name := range names {
+	for _, name := range schemaKeys(t, "fleet.json") {
 		if !bytes.Contains(text, []byte("`"+name+"`")) {
 			t.Errorf("docs/results.md does not explain %s", name)
 		}

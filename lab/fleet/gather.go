@@ -390,11 +390,7 @@ func (g *gathering) meet(ctx context.Context, n kubeNode, p kubePod) error {
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, transferTime, fmt.Errorf("the transfer took more than %v", transferTime))
 	defer cancel()
-	measured, err := c.has(bounded, notebook.NodeDir(c.there, n.Name))
-	if err == nil && measured {
-		err = c.fetch(bounded)
-	}
-	if err != nil {
+	if err := c.fetch(bounded); err != nil && !errors.Is(err, errNothing) {
 		return fmt.Errorf("the results did not come back: %w", err)
 	}
 	if err := g.log(ctx, c, p); err != nil {

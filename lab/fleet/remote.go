@@ -125,12 +125,8 @@ func (c carrier) send(ctx context.Context, f *notebook.Fleet) error {
 		}
 	}
 	// An earlier connection may have broken: the results there are at least as new as those here.
-	found, err := c.has(ctx, notebook.NodeDir(c.there, c.node))
-	if err != nil {
+	if err := c.fetch(ctx); !errors.Is(err, errNothing) {
 		return err
-	}
-	if found {
-		return c.fetch(ctx)
 	}
 	if err := restored(c.dir, c.node); err != nil {
 		return err
@@ -211,12 +207,15 @@ func (c carrier) measure(ctx context.Context, log io.Writer) error {
 	}
 }
 
-// fetch brings the node's folder back.
+// errNothing says that there is nothing to bring back.
+var errNothing = errors.New("the task there has made no folder")
+
+// fetch brings the node's folder back. If there is none, the error is errNothing.
 func (c carrier) fetch(ctx context.Context) error {
 	if found, err := c.has(ctx, notebook.NodeDir(c.there, c.node)); err != nil {
 		return err
 	} else if !found {
-		return errors.New("the task there has made no folder")
+		return errNothing
 	}
 	r, w := io.Pipe()
 	said := &proc.Tail{}
