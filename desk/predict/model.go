@@ -121,62 +121,110 @@ func (m misfit) variance(rates []float64, share float64) float64 {
 // computing is the place of Computing in Events.
 const computing = 0
 
-// update is what is believed of the costs after these rows: the mode by Gauss and Newton, as the scaled ratios are not linear in them.
+// update is what is believed of the costs after these rows. How far a row may be off depends on the costs: its variance is found from the
+// costs, and the costs from the variances, in turns (iterated feasible generalized least squares). Two that take turns at being much too high
+// settle half way, on a logarithmic scale.
 func (b belief) update(rows []*Row, m misfit) (belief, bool) {
-	n := b.mean.Len()
-	from := mat.NewVecDense(n, nil)
-	from.MulVec(b.precision, b.mean)
-
-	costs := mat.VecDenseCopyOf(b.mean)
-	var lambda *mat.SymDense
-	for range steps {
-		lambda = mat.NewSymDense(n, nil)
-		lambda.CopySym(b.precision)
-		right := mat.VecDenseCopyOf(from)
-		for _, row := range rows {
-			x, slope, share := at(costs, row.shares)
-			weight := 1 / (row.variance + m.variance(row.shares, share))
-			lambda.SymRankOne(lambda, weight, slope)
-			right.AddScaledVec(right, weight*(row.scaled-x+mat.Dot(slope, costs)), slope)
-		}
-		var chol mat.Cholesky
-		if !chol.Factorize(lambda) {
+	costs := b.mean
+	variances := m.variances(rows, costs)
+	for range turns {
+		var ok bool
+		if costs, ok = b.mode(rows, variances, costs); !ok {
 			return b, false
 		}
-		next := mat.NewVecDense(n, nil)
-		if chol.SolveVecTo(next, right) != nil {
-			return b, false
+		changed := 0.0
+		for i, v := range m.variances(rows, costs) {
+			changed = max(changed, math.Abs(math.Log(v/variances[i])))
+			variances[i] = math.Sqrt(variances[i] * v)
 		}
-		next.SubVec(next, costs)
-		costs.AddScaledVec(costs, damping, next)
-		if mat.Norm(next, math.Inf(1)) < near {
+		if changed < settled {
 			break
 		}
 	}
+	lambda, _ := b.told(rows, 1, m.variances(rows, costs), costs) // as without takes it away again
 	cov, ok := inverse(lambda)
 	return belief{costs, cov, lambda}, ok
 }
 
+// mode is the most probable costs after rows of these variances. As the scaled ratios are not linear in the costs, it is found by Gauss and
+// Newton, beginning at costs; a step that is too long is halved.
+func (b belief) mode(rows []*Row, variances []float64, costs *mat.VecDense) (*mat.VecDense, bool) {
+	least := b.unlikely(rows, variances, costs)
+	for range steps {
+		lambda, right := b.told(rows, 1, variances, costs)
+		var chol mat.Cholesky
+		if !chol.Factorize(lambda) {
+			return nil, false
+		}
+		step := mat.NewVecDense(costs.Len(), nil)
+		if chol.SolveVecTo(step, right) != nil {
+			return nil, false
+		}
+		step.SubVec(step, costs)
+		for ; mat.Norm(step, math.Inf(1)) > near; step.ScaleVec(0.5, step) {
+			next := mat.NewVecDense(costs.Len(), nil)
+			next.AddVec(costs, step)
+			if u := b.unlikely(rows, variances, next); u < least {
+				costs, least = next, u
+				break
+			}
+		}
+		if mat.Norm(step, math.Inf(1)) <= near {
+			break
+		}
+	}
+	return costs, true
+}
+
 const (
+	turns   = 10
+	settled = 0.03 // change of a variance's logarithm
 	steps   = 30
-	damping = 0.9
-	near    = 1e-6 // of bare metal's time for an event
+	near    = 1e-4 // of bare metal's time for an event
 )
+
+// unlikely is how improbable costs are after rows of these variances: twice the negative logarithm, less what does not depend on the costs.
+func (b belief) unlikely(rows []*Row, variances []float64, costs *mat.VecDense) float64 {
+	away := mat.NewVecDense(costs.Len(), nil)
+	away.SubVec(costs, b.mean)
+	all := mat.Inner(away, b.precision, away)
+	for i, row := range rows {
+		x, _, _ := at(costs, row.shares)
+		all += (row.scaled - x) * (row.scaled - x) / variances[i]
+	}
+	return all
+}
+
+// variances are those of rows around their predictions by these costs, with their noise.
+func (m misfit) variances(rows []*Row, costs mat.Vector) (all []float64) {
+	for _, row := range rows {
+		_, _, share := at(costs, row.shares)
+		all = append(all, row.variance+m.variance(row.shares, share))
+	}
+	return all
+}
+
+// told is the precision of b, and this precision times the mean, each with what rows of these variances tell of the costs near some added (a
+// sign of 1) or taken away (-1).
+func (b belief) told(rows []*Row, sign float64, variances []float64, costs *mat.VecDense) (lambda *mat.SymDense, right *mat.VecDense) {
+	n := costs.Len()
+	lambda, right = mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
+	lambda.CopySym(b.precision)
+	right.MulVec(b.precision, b.mean)
+	for i, row := range rows {
+		x, slope, _ := at(costs, row.shares)
+		weight := sign / variances[i]
+		lambda.SymRankOne(lambda, weight, slope)
+		right.AddScaledVec(right, weight*(row.scaled-x+mat.Dot(slope, costs)), slope)
+	}
+	return lambda, right
+}
 
 // without is the belief less what rows told it, near where it is.
 func (b belief) without(rows []*Row, m misfit) (belief, bool) {
-	n := b.mean.Len()
-	lambda, right := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
-	lambda.CopySym(b.precision)
-	right.MulVec(lambda, b.mean)
-	for _, row := range rows {
-		x, slope, share := at(b.mean, row.shares)
-		weight := 1 / (row.variance + m.variance(row.shares, share))
-		lambda.SymRankOne(lambda, -weight, slope)
-		right.AddScaledVec(right, -weight*(row.scaled-x+mat.Dot(slope, b.mean)), slope)
-	}
+	lambda, right := b.told(rows, -1, m.variances(rows, b.mean), b.mean)
 	cov, ok := inverse(lambda)
-	mean := mat.NewVecDense(n, nil)
+	mean := mat.NewVecDense(right.Len(), nil)
 	mean.MulVec(cov, right)
 	return belief{mean, cov, lambda}, ok
 }

@@ -303,3 +303,42 @@ func TestEventsAreCounted(t *testing.T) {
 		}
 	}
 }
+
+// However rows disagree, something is believed of the costs, and as much without a workload. Costs and variances that are each found from the
+// other do not run away.
+func TestNoisyRowsAreLearned(t *testing.T) {
+	for seed := range uint64(40) {
+		w := newWorld(seed)
+		row := func(j job, noise float64) *Row {
+			r := &Row{Work: &Work{Treatment: notebook.Treatment{Workload: j.name}, Size: 1}, noise: noise}
+			for k := range Events {
+				r.Rates = append(r.Rates, w.events(j, k))
+			}
+			r.scaled = scaled(w.ratio(j, "gvisor")) + noise*w.NormFloat64()
+			return r
+		}
+		e := &Environment{}
+		for _, j := range w.probes()[:10] { // the costs of other events are unknown
+			e.Probes = append(e.Probes, row(j, 0.1))
+		}
+		for _, like := range w.jobs(3) {
+			for step := range 8 { // a ladder
+				j := like
+				j.shares = slices.Clone(like.shares)
+				for k := range j.shares[1:] {
+					j.shares[1+k] *= float64(1+step) / 8
+				}
+				e.Rows = append(e.Rows, row(j, 0.5))
+			}
+		}
+		e.scale()
+		loop, ok := probed(e.Probes)
+		if !ok {
+			t.Fatal("the probes tell nothing")
+		}
+		e.priors = loop.inPrograms()
+		if m := (&Calibration{Environments: []*Environment{e}}).fit("")[0]; m == nil {
+			t.Errorf("host %d: nothing is learned", seed)
+		}
+	}
+}
