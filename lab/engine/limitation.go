@@ -17,6 +17,7 @@ func (k Kind) Lacks(limitation string) bool {
 // The limitations that an engine may declare.
 const (
 	NoOOMCount      = "no count of out-of-memory kills"
+	EndsOutOfMemory = "a trial that is killed for lack of memory may end its guest"
 	NoHostProcesses = "the guest's processes and CPUs are not the host's"
 	NoFlush         = "what a guest syncs is not flushed to the host's disk"
 	NoCPUTime       = "a trial's CPU time is not the host kernel's count"

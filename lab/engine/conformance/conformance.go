@@ -390,6 +390,16 @@ func unsupported(err error) bool {
 // order runs argv in the guest and fails the test if it could not be run at all.
 func (r *suite) order(t *testing.T, g engine.Guest, o ruler.Order) ruler.Result {
 	t.Helper()
+	res, err := r.try(t, g, o)
+	if err != nil {
+		t.Fatalf("%q: %v\ndiagnosis: %s", o.Argv, err, g.Diagnose())
+	}
+	return res
+}
+
+// try runs argv in the guest. It fails if the guest's ruler did not answer.
+func (r *suite) try(t *testing.T, g engine.Guest, o ruler.Order) (ruler.Result, error) {
+	t.Helper()
 	if o.Timeout == 0 {
 		o.Timeout = r.e.patience(10 * time.Second)
 	}
@@ -403,7 +413,7 @@ func (r *suite) order(t *testing.T, g engine.Guest, o ruler.Order) ruler.Result 
 	defer cancel()
 	res, took, err := g.Ruler().Run(ctx, o)
 	if err != nil {
-		t.Fatalf("%q: %v\ndiagnosis: %s", o.Argv, err, g.Diagnose())
+		return res, err
 	}
 	if res.Error != "" {
 		t.Fatalf("%q: the ruler could not start it: %s", o.Argv, res.Error)
@@ -411,7 +421,7 @@ func (r *suite) order(t *testing.T, g engine.Guest, o ruler.Order) ruler.Result 
 	if res.Elapsed <= 0 || took <= 0 {
 		t.Errorf("%q: %v by the guest's clock, %v by the host's; want both above 0", o.Argv, res.Elapsed, took)
 	}
-	return res
+	return res, nil
 }
 
 // sh runs a line of shell in the guest and returns its output; it must succeed.
@@ -441,6 +451,9 @@ func (r *suite) guest(t *testing.T, provisioning string) {
 	t.Run("memory", func(t *testing.T) { r.memory(t, g) })
 	t.Run("daemons", func(t *testing.T) { r.daemons(t, g, s.ID) })
 	t.Run("network", func(t *testing.T) { r.network(t, g, s) })
+	if r.e.MemoryLimit {
+		t.Run("too much memory", func(t *testing.T) { r.tooMuch(t, g) })
+	}
 	r.end(t, before, g, s)
 	if r.e.Slow && provisioning != r.e.Provisionings[0] {
 		return // what a second guest finds does not depend on its CPUs
@@ -836,17 +849,26 @@ func (r *suite) timeout(t *testing.T, g engine.Guest) {
 }
 
 func (r *suite) memory(t *testing.T, g engine.Guest) {
-	eat := func(bytes int64) ruler.Result {
-		return r.order(t, g, ruler.Order{Argv: []string{"/bin/probe", "eat", strconv.FormatInt(bytes, 10)}, Timeout: r.e.patience(20 * time.Second)})
+	res := r.order(t, g, r.eat(r.e.Memory/3))
+	if res.Exit != 0 || res.Signal != "" || !bytes.Contains(res.Stdout, []byte("ate")) {
+		t.Errorf("eating a third of the memory: exit %d %s %s, want success", res.Exit, res.Signal, res.Stderr)
 	}
-	half := eat(r.e.Memory / 3)
-	if half.Exit != 0 || half.Signal != "" || !bytes.Contains(half.Stdout, []byte("ate")) {
-		t.Errorf("eating a third of the memory: exit %d %s %s, want success", half.Exit, half.Signal, half.Stderr)
+}
+
+// eat is an order to use memory.
+func (r *suite) eat(bytes int64) ruler.Order {
+	return ruler.Order{Argv: []string{"/bin/probe", "eat", strconv.FormatInt(bytes, 10)}, Timeout: r.e.patience(20 * time.Second)}
+}
+
+// tooMuch checks that a trial that needs more than the guest's memory is killed, and the guest is not.
+func (r *suite) tooMuch(t *testing.T, g engine.Guest) {
+	res, err := r.try(t, g, r.eat(r.e.Memory*3/2))
+	if l := r.limitation(engine.EndsOutOfMemory); l != nil && errors.Is(err, ruler.ErrGone) {
+		t.Skipf("declared limitation: %s: %s", l.Name, l.Why)
 	}
-	if !r.e.MemoryLimit {
-		return
+	if err != nil {
+		t.Fatalf("eating more than the memory: %v\ndiagnosis: %s", err, g.Diagnose())
 	}
-	res := eat(r.e.Memory * 3 / 2)
 	if res.Signal != "SIGKILL" || res.TimedOut {
 		t.Errorf("eating more than the memory: exit %d, signal %q, timed out %t; want SIGKILL (stderr %s)", res.Exit, res.Signal, res.TimedOut, res.Stderr)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -31,6 +32,7 @@ var GVisor = func() engine.Kind {
 	// It is one program on the host that acts as a kernel.
 	k.Limitations = []engine.Limitation{
 		{Name: engine.NoOOMCount, Why: "gVisor's kernel keeps no count, so a trial that was killed for lack of memory shows only SIGKILL"},
+		{Name: engine.EndsOutOfMemory, Why: "gVisor ends itself when the host's kernel kills a process that runs programs for it while it waits for an answer of this process"},
 		{Name: engine.NoHostProcesses, Why: "the host sees only gVisor's own processes, and the guest numbers its CPUs from 0"},
 		{Name: engine.NoFlush, Why: "gVisor's overlay, its default, keeps what the guest writes to its root and ignores flushes"},
 		{Name: engine.NoCPUTime, Why: "gVisor counts by its own clock, which goes on while its quota is used up"},
@@ -122,6 +124,15 @@ func makeNamespace(path string, plug func(pid int) error) error {
 		go func() { plugged <- plug(tid) }() // not on this thread, because plug compares with its own namespace
 		return <-plugged
 	})
+}
+
+// Diagnose implements engine.Guest. gVisor ends itself with SIGKILL if the host's kernel kills one of its processes.
+func (g *sandboxed) Diagnose() string {
+	why := g.Base.Diagnose()
+	if strings.HasSuffix(why, "exit status 137") {
+		why += " (SIGKILL: usually the host's kernel killed one of gVisor's processes because the guest used up its memory)"
+	}
+	return why
 }
 
 // Names of gVisor's own processes. Those that run the guest's programs for it have no name.

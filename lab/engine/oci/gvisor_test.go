@@ -3,19 +3,25 @@
 package oci
 
 import (
+	"context"
+	"errors"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"tare/internal/require"
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
+	"tare/lab/ruler"
 	"tare/notebook"
 )
 
-// The driver tells records and probes that gVisor has its own kernel, and which threads are that kernel's.
+// The driver tells records and probes that gVisor has its own kernel, and which threads are that kernel's. If the kernel dies as for lack of
+// memory, it says so.
 func TestGVisorGuest(t *testing.T) {
 	require.Root(t)
 	_, err := exec.LookPath(GVisor.Program)
@@ -62,5 +68,14 @@ func TestGVisorGuest(t *testing.T) {
 	}
 	if roles[notebook.RoleEmulator] < 3 || roles[notebook.RoleWork] < 1 {
 		t.Errorf("threads by role: %v; want gVisor's own, and those that run the ruler", roles)
+	}
+	if err := unix.Kill(pids[0], unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, _, err = g.Ruler().Run(ctx, ruler.Order{Argv: []string{"/true"}, Timeout: 10 * time.Second})
+	if why := g.Diagnose(); !errors.Is(err, ruler.ErrGone) || !strings.Contains(why, "used up its memory") {
+		t.Errorf("%v, diagnosed as %q", err, why)
 	}
 }
