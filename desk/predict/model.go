@@ -204,8 +204,8 @@ func (m misfit) variances(rows []*Row, costs mat.Vector) (all []float64) {
 	return all
 }
 
-// told is the precision of b, and this precision times the mean, each with what rows of these variances tell of the costs near some added (a
-// sign of 1) or taken away (-1).
+// told is the precision of b, and this precision times the mean. What rows of these variances tell of the costs near some is added to each (a
+// sign of 1), or taken away (-1).
 func (b belief) told(rows []*Row, sign float64, variances []float64, costs *mat.VecDense) (lambda *mat.SymDense, right *mat.VecDense) {
 	n := costs.Len()
 	lambda, right = mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
