@@ -15,7 +15,7 @@ import (
 )
 
 // HPCC and IOR run without limits on bare metal and in a container, and give every figure; a disk that is full is the cause of a failed trial.
-func TestCloudBenchmarking(t *testing.T) {
+func TestSlowCloudBenchmarking(t *testing.T) {
 	h := newHost(t)
 	need(t, has("crun") || has("runc"), "crun or runc")
 	ior, err := workloads.FS.ReadFile("ior/ior.sh")

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestMappedFiles: the workloads over mapped files whose programs are Debian's do their work on bare metal, and their results are right. The
+// TestSlowMappedFiles: the workloads over mapped files whose programs are Debian's do their work on bare metal, and their results are right. The
 // others have tests without a platform.
-func TestMappedFiles(t *testing.T) {
+func TestSlowMappedFiles(t *testing.T) {
 	h := newHost(t)
 	need(t, has("mmdebstrap"), "mmdebstrap")
 	need(t, has("cc"), "cc")

@@ -15,7 +15,7 @@ import (
 
 // A suite boots on an emulated machine without a network, runs its study on that machine's bare metal and in a container, and
 // switches the machine off. Its results are read from its disk.
-func TestASuiteThatBoots(t *testing.T) {
+func TestSlowSuiteThatBoots(t *testing.T) {
 	h := newHost(t)
 	need(t, has("mmdebstrap") && has("qemu-system-x86_64") && has("qemu-img"), "mmdebstrap, qemu-system-x86_64 and qemu-img")
 	if err := os.WriteFile(filepath.Join(h.dir, "study.yaml"), []byte(`name: booted

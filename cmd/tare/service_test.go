@@ -455,10 +455,10 @@ design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
 	}
 }
 
-// TestWithDockerThePaper runs a small and further shortened study of the paper, and judges its claims. The servers are the real
+// TestWithDockerSlowPaper runs a small and further shortened study of the paper, and judges its claims. The servers are the real
 // ones, and traced. Cassandra, which takes half a minute to start, starts only to be seeded, on bare metal, and in one container.
 // WordPress alone is compared in several treatments and emulated.
-func TestWithDockerThePaper(t *testing.T) {
+func TestWithDockerSlowPaper(t *testing.T) {
 	h := newHost(t)
 	needDocker(t)
 	need(t, has("mmdebstrap"), "mmdebstrap")

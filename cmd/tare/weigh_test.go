@@ -73,7 +73,7 @@ func (h *testHost) holder() {
 }
 
 // The memory of guests whose use is known, with and without merged pages.
-func TestGuestsAreWeighed(t *testing.T) {
+func TestSlowGuestsAreWeighed(t *testing.T) {
 	h := newHost(t)
 	need(t, has("lxc-start"), "lxc-start (lxc)")
 	need(t, has("qemu-system-x86_64"), "qemu-system-x86_64 (qemu-system-x86)")

@@ -80,7 +80,7 @@ func edge(n int, side float64) (*world, []Claim) {
 }
 
 // In at most 5 % of runs is any verdict false: where nothing has an effect, and where every truth is at its bound.
-func TestFalseVerdicts(t *testing.T) {
+func TestSlowFalseVerdicts(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		make   func() (*world, []Claim)
@@ -281,7 +281,7 @@ func TestHolm(t *testing.T) {
 
 // What is true is found with enough rounds, and none of it is taken for false. All of the paper together leaves some
 // ratios little room between their bounds; those are not decided.
-func TestTrueEffectsAreFound(t *testing.T) {
+func TestSlowTrueEffectsAreFound(t *testing.T) {
 	for _, c := range []struct {
 		rounds int
 		noise  float64

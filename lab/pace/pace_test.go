@@ -28,7 +28,7 @@ func every(n int, gap time.Duration) (times []time.Duration) {
 }
 
 // A call that takes long delays none of those after it, and each has the moment that it was meant for.
-func TestSlowCallsDelayNobody(t *testing.T) {
+func TestLateCallsDelayNobody(t *testing.T) {
 	begin := time.Now()
 	var made atomic.Int64
 	others := make(chan struct{}) // closed with the last of them
