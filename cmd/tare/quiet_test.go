@@ -131,7 +131,7 @@ func TestQuietIsPutBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := f.Trials(func(tr *notebook.Trial) error {
-		if b := tr.Beside; b == nil || b.OthersS+b.StolenS < 0.1 || b.OthersS+b.StolenS > b.OfS {
+		if b := tr.Beside; b == nil || b.OthersS+b.StolenS < 0.1 || b.OthersS+b.StolenS > b.OfS+1e-9 {
 			t.Errorf("%s, round %d: %+v, beside a program that is busy", tr.Treatment, tr.Round, b)
 		}
 		return nil

@@ -102,7 +102,7 @@ type unitSeen struct {
 }
 
 // In a VM whose first process is systemd, units are found by their names, and their shares of the time are those that the kernel counts.
-func TestObservedUnitsInAVM(t *testing.T) {
+func TestSlowObservedUnitsInAVM(t *testing.T) {
 	h := newHost(t)
 	need(t, has("qemu-system-x86_64"), "qemu-system-x86_64 (qemu-system-x86)")
 	h.write("observed/workload.yaml", observedSystem)
