@@ -3,6 +3,7 @@
 package trace
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"testing"
@@ -86,22 +87,44 @@ func TestWhatRunsAlready(t *testing.T) {
 		t.Errorf("it slept all the time: %+v; %v", w.Threads, p.Wall)
 	}
 
+	// A kernel may show no switch from a process that it hides (repair in bpf/scheduler.c). A program that is not switched again seems to wait
+	// since then. This is seldom.
+	for try := 1; ; try++ {
+		wrong := ranAllTheTime(t, k)
+		if wrong == "" {
+			return
+		}
+		if try == 3 {
+			t.Fatal(wrong)
+		}
+		t.Log(wrong)
+	}
+}
+
+// ranAllTheTime watches a busy program, and returns what is wrong with what is said of it.
+func ranAllTheTime(t *testing.T, k *Kit) (wrong string) {
 	busy := load(t, nil, "busy", "1500")
 	if _, err := busy.put.Write([]byte{'\n'}); err != nil {
 		t.Fatal(err)
 	}
 	used(t, busy.pid(), 50*time.Millisecond)
-	w, p = watch(t, k, 1, []int{busy.pid()}, func(tr *Trace) {
+	w, p := watch(t, k, 1, []int{busy.pid()}, func(tr *Trace) {
 		used(t, busy.pid(), 300*time.Millisecond)
 		wall, took, err := tr.SoFar()
-		if sum := wallSum(&notebook.Trace{Wall: wall}); err != nil || !near(sum, took, 0.001, 1e-4) || wall[notebook.WallUser] < 0.25 {
+		if sum := wallSum(&notebook.Trace{Wall: wall}); err != nil || !near(sum, took, 0.001, 1e-4) {
 			t.Errorf("so far %v of %.4f s, %v", wall, took, err)
 		}
+		if wall[notebook.WallUser] < 0.25 {
+			wrong = fmt.Sprintf("so far %v of %.4f s", wall, took)
+		}
 	})
-	th := w.Threads[0]
-	if len(w.Threads) != 1 || th.Ran < 0.25 || th.Ran+th.Stolen+th.Core < p.Figures["elapsed_s"]*0.98 {
-		t.Errorf("it ran all the time: %+v; %v", w.Threads, p.Wall)
+	if len(w.Threads) != 1 {
+		t.Fatalf("%+v", w.Threads)
 	}
+	if th := w.Threads[0]; th.Ran < 0.25 || th.Ran+th.Stolen+th.Core < p.Figures["elapsed_s"]*0.98 {
+		wrong = fmt.Sprintf("it ran all the time: %+v; %v", w.Threads, p.Wall)
+	}
+	return wrong
 }
 
 // Two that want one core: one is behind the other for most of the time in which it does not run.
