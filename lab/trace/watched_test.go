@@ -101,7 +101,7 @@ func TestWhatRunsAlready(t *testing.T) {
 	}
 }
 
-// ranAllTheTime watches a busy program, and returns what is wrong with what is said of it.
+// ranAllTheTime watches a busy program, and returns what is wrong with its account.
 func ranAllTheTime(t *testing.T, k *Kit) (wrong string) {
 	busy := load(t, nil, "busy", "1500")
 	if _, err := busy.put.Write([]byte{'\n'}); err != nil {
