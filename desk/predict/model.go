@@ -127,13 +127,15 @@ const computing = 0
 func (b belief) update(rows []*Row, m misfit) (belief, bool) {
 	costs := b.mean
 	variances := m.variances(rows, costs)
+	var found []float64 // variances at the costs
 	for range turns {
 		var ok bool
 		if costs, ok = b.mode(rows, variances, costs); !ok {
 			return b, false
 		}
+		found = m.variances(rows, costs)
 		changed := 0.0
-		for i, v := range m.variances(rows, costs) {
+		for i, v := range found {
 			changed = max(changed, math.Abs(math.Log(v/variances[i])))
 			variances[i] = math.Sqrt(variances[i] * v)
 		}
@@ -141,7 +143,7 @@ func (b belief) update(rows []*Row, m misfit) (belief, bool) {
 			break
 		}
 	}
-	lambda, _ := b.told(rows, 1, m.variances(rows, costs), costs) // as without takes it away again
+	lambda, _ := b.told(rows, 1, found, costs) // as without takes it away again
 	cov, ok := inverse(lambda)
 	return belief{costs, cov, lambda}, ok
 }
