@@ -78,6 +78,10 @@ func (f *frameReader) place() (direct uint64, err error) {
 	for i := 0; i < len(page.Content); i += 8 {
 		binary.NativeEndian.PutUint64(page.Content[i:], rand.Uint64())
 	}
+	frame, err := page.Frame()
+	if err != nil {
+		return 0, err
+	}
 	want := pieceHash(f.seed, page.Content[pieceAt:])
 	var task uint64
 	if _, err := f.coll.Programs["place"].Run(&ebpf.RunOptions{Context: &task, ContextOut: &task}); err != nil {
@@ -85,7 +89,7 @@ func (f *frameReader) place() (direct uint64, err error) {
 	}
 	direct, err = proc.FindDirectMap(task, func(direct uint64) (bool, error) {
 		b := frameBlock{Direct: direct, Seed: f.seed, N: 1}
-		b.Of[0] = page.Frame
+		b.Of[0] = frame
 		err := f.ask(0, &b)
 		return b.Of[0] == want, err
 	})

@@ -248,14 +248,15 @@ func (s *scanner) lookAt(ctx context.Context, pids []int, cpus int) (all []*proc
 // shown returns a *Withheld if the kernel hides the frame of a page that certainly exists.
 func shown() error {
 	page, err := proc.NewPage()
-	if err == nil {
-		defer page.Close()
-		if page.Frame != 0 {
-			return nil
-		}
-		err = errors.New("CAP_SYS_ADMIN is missing")
+	if err != nil {
+		return &Withheld{err}
 	}
-	return &Withheld{err}
+	defer page.Close()
+	page.Content[0] = 1
+	if _, err := page.Frame(); err != nil {
+		return &Withheld{err}
+	}
+	return nil
 }
 
 func (s *scanner) fail(err error) { s.stop.CompareAndSwap(nil, &err) }

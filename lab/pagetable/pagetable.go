@@ -62,7 +62,7 @@ func Refused(does string, err error) error {
 }
 
 // Find finds where the kernel maps all of physical memory, which it does not publish, and how many levels its page tables have. It uses
-// the page table of this process and the frame of one of its pages. An error says why this host does not support it.
+// the page table of this process and the frames of its own pages. An error says why this host does not support it.
 func Find() (m Map, err error) {
 	spec, err := specOf("calibrate")
 	if err != nil {
@@ -73,33 +73,22 @@ func Find() (m Map, err error) {
 		return m, refused(err)
 	}
 	defer coll.Close()
-	page, err := proc.NewPage()
+	try := func(at Map, address uint64) (calibration, error) {
+		c := calibration{Address: address, Direct: at.Direct, Levels: at.Levels}
+		if _, err := coll.Programs["calibrate"].Run(&ebpf.RunOptions{Context: &c, ContextOut: &c}); err != nil {
+			return c, refused(err)
+		}
+		return c, nil
+	}
+	c, err := try(Map{}, 0)
 	if err != nil {
 		return m, err
 	}
-	defer page.Close()
-	if page.Frame == 0 {
-		return m, errors.New("the kernel hides the frames of pages; run tare as root on the host itself")
-	}
-	program := coll.Programs["calibrate"]
-	try := func(at Map) (c calibration, err error) {
-		c = calibration{Address: page.Address, Direct: at.Direct, Levels: at.Levels}
-		_, err = program.Run(&ebpf.RunOptions{Context: &c, ContextOut: &c})
-		return c, err
-	}
-	c, err := try(Map{})
-	if err != nil {
-		return m, refused(err)
-	}
 	// The page table itself lies in the direct map.
-	m.Direct, err = proc.FindDirectMap(c.PGD, func(direct uint64) (bool, error) {
+	m.Direct, err = proc.FindDirectMap(c.PGD, func(direct uint64) (is bool, err error) {
 		for _, m.Levels = range []uint32{4, 5} {
-			got, err := try(Map{direct, m.Levels})
-			if err != nil {
-				return false, refused(err)
-			}
-			if same := ^uint64(got.Size - 1); got.Size > 0 && got.Entry&Present != 0 && (got.Entry&FrameBits)>>PageShift&same == page.Frame&same {
-				return true, nil
+			if is, err = proved(Map{direct, m.Levels}, try); is || err != nil {
+				return is, err
 			}
 		}
 		return false, nil
@@ -108,4 +97,32 @@ func Find() (m Map, err error) {
 		err = errors.New("the kernel's page tables could not be found here")
 	}
 	return m, err
+}
+
+// proved reports whether walks find the page table there. Wherever a walk reads, it may find by chance what looks like the entry of some page: a
+// number in a program's memory passes for an entry of a huge page. So the walk has to see a new page's entry appear, exactly as the kernel reports it.
+func proved(at Map, walk func(at Map, address uint64) (calibration, error)) (bool, error) {
+	page, err := proc.NewPage()
+	if err != nil {
+		return false, err
+	}
+	defer page.Close()
+	if none, err := walk(at, page.Address); err != nil || none.Size == 0 || none.Entry&Present != 0 {
+		return false, err
+	}
+	page.Content[0] = 1
+	for range 3 { // in case the kernel moves the page just then
+		frame, err := page.Frame()
+		if err != nil {
+			return false, fmt.Errorf("%w; run tare as root on the host itself (sudo tare …)", err)
+		}
+		got, err := walk(at, page.Address)
+		if err != nil {
+			return false, err
+		}
+		if got.Size == 1 && got.Entry&Present != 0 && (got.Entry&FrameBits)>>PageShift == frame {
+			return true, nil
+		}
+	}
+	return false, nil
 }

@@ -3,6 +3,7 @@
 package pagetable
 
 import (
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"testing"
@@ -95,6 +96,67 @@ func TestPagesOfAKernelThread(t *testing.T) {
 	r := opened(t)
 	if used, err := r.Since([]int{2}); err != nil || len(used) != 0 {
 		t.Errorf("%v, %v", used, err)
+	}
+}
+
+// What other memory holds is not taken for a page table: not numbers that look like an entry of a huge page, not memory of zeros, and not an
+// old copy of this process's page table.
+func TestOnlyThePageTableItselfIsFound(t *testing.T) {
+	opened(t)
+	at := Map{0xffff888000000000, 4}
+	frame := func(address uint64) uint64 {
+		t.Helper()
+		var entry [8]byte
+		f, err := os.Open("/proc/self/pagemap")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := f.ReadAt(entry[:], int64(address/uint64(os.Getpagesize())*8)); err != nil {
+			t.Fatal(err)
+		}
+		return binary.NativeEndian.Uint64(entry[:]) & (1<<55 - 1)
+	}
+	table := func(address uint64) calibration {
+		if f := frame(address); f != 0 {
+			return calibration{Entry: f<<PageShift | Present, Size: 1}
+		}
+		return calibration{Size: 1}
+	}
+	for _, c := range []struct {
+		what string
+		walk func(address uint64, n int) calibration // the nth walk
+		want bool
+	}{
+		{"the page table", func(address uint64, _ int) calibration { return table(address) }, true},
+		{"a huge page of 1 GiB that has the frame", func(address uint64, n int) calibration {
+			if n == 0 {
+				return calibration{Size: 1}
+			}
+			return calibration{Entry: frame(address)>>18<<30 | 0x81, Size: 1 << 18}
+		}, false},
+		{"an old copy, in which the page is mapped already", func(address uint64, n int) calibration {
+			if n == 0 {
+				return calibration{Entry: 0x1234<<PageShift | Present, Size: 1}
+			}
+			return table(address)
+		}, false},
+		{"zeros", func(uint64, int) calibration { return calibration{Size: 1 << 18} }, false},
+		{"memory that cannot be read", func(uint64, int) calibration { return calibration{} }, false},
+		{"another frame", func(address uint64, _ int) calibration {
+			c := table(address)
+			c.Entry ^= 1 << PageShift
+			return c
+		}, false},
+	} {
+		n := -1
+		got, err := proved(at, func(_ Map, address uint64) (calibration, error) {
+			n++
+			return c.walk(address, n), nil
+		})
+		if err != nil || got != c.want {
+			t.Errorf("%s is found: %t (%v), want %t", c.what, got, err, c.want)
+		}
 	}
 }
 

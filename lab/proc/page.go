@@ -14,34 +14,46 @@ import (
 
 // Page is a page of this process's own memory.
 type Page struct {
-	Content []byte
+	Content []byte // zeros, without a frame until something is written
 	Address uint64
-	Frame   uint64 // number of its page frame; 0: the kernel hides it, as from processes without CAP_SYS_ADMIN
 }
 
-// NewPage maps a page, which has a frame from then on. Close it.
-func NewPage() (p *Page, err error) {
-	p = &Page{}
-	if p.Content, err = unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE); err != nil {
+// NewPage maps a page. Close it.
+func NewPage() (*Page, error) {
+	content, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
 		return nil, fmt.Errorf("a page of this process's own: mmap: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.Close())
-		}
-	}()
-	p.Address = uint64(uintptr(unsafe.Pointer(&p.Content[0])))
+	p := &Page{content, uint64(uintptr(unsafe.Pointer(&content[0])))}
+	// No part of a larger page, although the kernel joins mappings that lie side by side. A kernel without huge pages knows no such advice.
+	if err := unix.Madvise(content, unix.MADV_NOHUGEPAGE); err != nil && !errors.Is(err, unix.EINVAL) {
+		return nil, errors.Join(fmt.Errorf("a page of this process's own: madvise: %w", err), p.Close())
+	}
+	return p, nil
+}
+
+var errHidden = errors.New("the frame of a page is hidden: CAP_SYS_ADMIN is missing")
+
+// Frame is the number of the page's frame now; 0: it has none, or is being moved. It is an error if the kernel hides frames.
+func (p *Page) Frame() (uint64, error) {
 	pagemap, err := os.Open("/proc/self/pagemap")
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer pagemap.Close()
 	var entry [8]byte
 	if _, err := pagemap.ReadAt(entry[:], int64(p.Address)/int64(os.Getpagesize())*8); err != nil {
-		return nil, fmt.Errorf("/proc/self/pagemap: %w", err)
+		return 0, fmt.Errorf("/proc/self/pagemap: %w", err)
 	}
-	p.Frame = binary.NativeEndian.Uint64(entry[:]) & (1<<55 - 1)
-	return p, nil
+	const present, number = 1 << 63, 1<<55 - 1
+	switch e := binary.NativeEndian.Uint64(entry[:]); {
+	case e&present == 0:
+		return 0, nil
+	case e&number == 0:
+		return 0, errHidden
+	default:
+		return e & number, nil
+	}
 }
 
 // Close unmaps the page.
