@@ -87,8 +87,8 @@ func (c *cluster) nothing() {
 	if left := c.must("get", strings.ReplaceAll(kinds, "\n", ","), "--all-namespaces", "--selector", kube.Label, "--output=name", "--ignore-not-found"); left != "" {
 		c.t.Errorf("left in the cluster: %s", left)
 	}
-	if left := c.must("get", "node", clusterNode, "--output=jsonpath={.metadata.labels} {.spec.taints}"); strings.Contains(left, kube.Label) {
-		c.t.Errorf("left at the node: %s", left)
+	if left := c.must("get", "nodes", "--output=jsonpath={range .items[*]}{.metadata.labels} {.spec.taints}{end}"); strings.Contains(left, kube.Label) {
+		c.t.Errorf("left at a node: %s", left)
 	}
 	if _, err := os.Stat(filepath.Dir(kube.Folder("x"))); !errors.Is(err, fs.ErrNotExist) {
 		c.t.Errorf("left on the node: %s, %v", filepath.Dir(kube.Folder("x")), err)

@@ -9,10 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"tare/lab/fleet/kube"
 	"tare/notebook"
@@ -145,16 +148,9 @@ func (k Kubernetes) undo(ctx context.Context, f *notebook.Fleet, nodes []string)
 	if err != nil {
 		return err
 	}
-	held := len(s.nodes)
-	for _, n := range s.nodes {
-		for _, name := range nodes {
-			if n.Name == name {
-				err = errors.Join(err, k.free(ctx, n))
-				held--
-			}
-		}
-	}
-	if held > 0 || err != nil {
+	back := slices.DeleteFunc(slices.Clone(s.nodes), func(n kubeNode) bool { return !slices.Contains(nodes, n.Name) })
+	err = onEach(back, func(n kubeNode) error { return k.free(ctx, n) })
+	if len(back) < len(s.nodes) || err != nil {
 		return err
 	}
 	return k.remove(ctx, f)
@@ -167,6 +163,20 @@ func (g *gathering) each(do func()) {
 		defer func() { <-g.slots }()
 		do()
 	})
+}
+
+// onEach does something with each of all, with a few of them at the same time. It goes on after errors, and returns all.
+func onEach[T any](all []T, do func(T) error) error {
+	errs := make([]error, len(all))
+	var group errgroup.Group
+	group.SetLimit(podsAtOnce)
+	for i, one := range all {
+		group.Go(func() error {
+			errs[i] = do(one)
+			return nil
+		})
+	}
+	return errors.Join(append(errs, group.Wait())...)
 }
 
 // errHeld is in the chain of an error that says that nodes are still the fleet's.
@@ -232,10 +242,7 @@ func (g *gathering) run(ctx context.Context) error {
 
 // force gives nodes back that cannot be collected.
 func (g *gathering) force(ctx context.Context, s sight) error {
-	err := g.k.end(ctx, g.f)
-	for _, n := range s.nodes {
-		err = errors.Join(err, g.k.free(ctx, n))
-	}
+	err := errors.Join(g.k.end(ctx, g.f), onEach(s.nodes, func(n kubeNode) error { return g.k.free(ctx, n) }))
 	return errors.Join(err, g.k.remove(ctx, g.f), stays(g.f, s.nodes))
 }
 
@@ -519,12 +526,13 @@ func (k Kubernetes) Cancel(ctx context.Context, dir string, f *notebook.Fleet, t
 	for _, n := range s.nodes {
 		if n.ready {
 			ready = append(ready, n)
-			err = errors.Join(err, k.do(ctx, nil, "label", "node", n.Name, mine(f), "--overwrite"))
-			continue
+		} else {
+			away = append(away, n)
 		}
-		away = append(away, n)
-		err = errors.Join(err, k.free(ctx, n))
 	}
+	err = errors.Join(
+		onEach(ready, func(n kubeNode) error { return k.do(ctx, nil, "label", "node", n.Name, mine(f), "--overwrite") }),
+		onEach(away, func(n kubeNode) error { return k.free(ctx, n) }))
 	if err != nil {
 		return held, err
 	}
@@ -554,16 +562,21 @@ func (k Kubernetes) end(ctx context.Context, f *notebook.Fleet) error {
 			ready[n.Name] = n.ready
 		}
 		live := 0
+		var lost []kubePod
 		for _, p := range s.pods {
 			switch {
 			case p.over:
 			case p.node == "" || ready[p.node]:
 				live++
 			default:
-				if err := k.do(ctx, f, "delete", "pod", p.name, "--force", "--grace-period=0", "--wait=false", "--ignore-not-found"); err != nil {
-					return err
-				}
+				lost = append(lost, p)
 			}
+		}
+		err = onEach(lost, func(p kubePod) error {
+			return k.do(ctx, f, "delete", "pod", p.name, "--force", "--grace-period=0", "--wait=false", "--ignore-not-found")
+		})
+		if err != nil {
+			return err
 		}
 		if live == 0 {
 			return nil

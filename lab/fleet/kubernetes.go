@@ -36,7 +36,7 @@ const (
 
 	jobLimit    = 7 * 24 * time.Hour // ends what nobody collects
 	deleteTime  = 3 * time.Minute    // for pods to end and objects to go
-	podsAtOnce  = 8                  // transfers over the API at the same time
+	podsAtOnce  = 8                  // transfers over the API, and calls of kubectl for nodes, at the same time
 	requestTime = "--request-timeout=20s"
 )
 
