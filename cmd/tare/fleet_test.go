@@ -185,7 +185,8 @@ func TestFleetRefuses(t *testing.T) {
 	h.write("newer/fleet.json", `{"version":2}`)
 	h.write("full/other", "")
 	h.write("bad.txt", "# machines\na b\n")
-	h.write("beside.yaml", strings.Replace(h.must("study", "show", "quick"), "workloads:", "workloads: [./beside] #", 1))
+	h.write("beside/workload.yaml", "name: beside\ntitle: beside the study\nimage: {reference: busybox}\ncommand: [\"true\"]\nmetric: {name: execution time, unit: s}\n")
+	h.write("beside.yaml", "name: near\ntitle: x\nworkloads: [{name: ./beside}]\nplatforms: [{platform: bm}]\ninstances: [1/512MB]\ndesign: {rounds: {floor: 1, cap: 1}, trials: 1}\n")
 	t.Setenv("PATH", t.TempDir()) // no scheduler
 	for _, c := range []struct {
 		args []string
@@ -198,6 +199,10 @@ func TestFleetRefuses(t *testing.T) {
 		{[]string{"run", "quikc", "--slurm"}, "did you mean quick"},
 		{[]string{"run", "quick", "--slurm", "--max-hosts", "0"}, "--max-hosts 0: must be at least 1"},
 		{[]string{"run", "quick", "--slurm", "--compare", "R"}, "--compare: this flag of tare run is not allowed for a fleet"},
+		{[]string{"run", "quick", "--slurm", "--only", "workload=nosuch"}, "--only workload=nosuch: the study quick has"},
+		{[]string{"run", "quick", "--slurm", "--no-host-code"}, "use platforms without bm"},
+		{[]string{"run", "quick", "--slurm", "--load-from", "ssh://x"}, "no workload of the study quick is a service"},
+		{[]string{"run", "./beside.yaml", "--slurm"}, "the nodes get only the study file"},
 		{[]string{"run", "quick", "--slurm", "--", "-wn1"}, "-- -wn1: must be one of --account"},
 		{[]string{"run", "quick", "--slurm", "--", "n1"}, "-- n1: must be one of --account"},
 		{[]string{"run", "quick", "--slurm", "--out", "a%j"}, "without %"},

@@ -86,7 +86,7 @@ a prompt. It copies the program to /var/lib/tare-fleet on each machine, and remo
 			if err := l.check(c); err != nil {
 				return err
 			}
-			return l.run(c.Context(), args[0])
+			return l.run(c.Context(), args[0], c.Flags().Changed("seed"))
 		},
 	}
 	l.flags(c, "", "")
@@ -213,9 +213,12 @@ func (l *launching) reach(c *cobra.Command) error {
 }
 
 // run makes the fleet's folder, or continues with it, and starts the tasks.
-func (l *launching) run(ctx context.Context, study string) error {
+func (l *launching) run(ctx context.Context, study string, seedChosen bool) error {
 	spec, err := l.study(study, "")
 	if err != nil {
+		return err
+	}
+	if err := l.asks(spec, seedChosen); err != nil {
 		return err
 	}
 	dir, err := filepath.Abs(cmp.Or(l.out, fmt.Sprintf("tare-fleet-%s-%s", spec.Name, time.Now().Format("20060102-150405"))))
@@ -266,6 +269,17 @@ func (l *launching) run(ctx context.Context, study string) error {
 		return err
 	}
 	return l.by.begin(ctx, dir, f, f.Nodes)
+}
+
+// asks returns an error for each mistake in the flags or the study that would show on every node.
+func (l *launching) asks(spec *studyfile.Spec, seedChosen bool) error {
+	if len(l.kernels) > 0 { // files of the nodes, and --only may name them
+		return nil
+	}
+	here := l.running
+	here.input = "" // a file of the nodes
+	_, _, _, err := here.ask(spec, seedChosen)
+	return err
 }
 
 // source is the text of a user's study file; nil: the study ships with Tare. It fails if the file names other files by relative paths,

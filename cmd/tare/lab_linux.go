@@ -128,22 +128,7 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, seedChosen bool
 	if err := r.checkSince(spec.Name); err != nil {
 		return err
 	}
-	if r.explain == "" && spec.Explain != "" {
-		if r.tracers, err = studyfile.ParseExplain(spec.Explain); err != nil {
-			return fmt.Errorf("study %s: explain: %w", spec.Name, err)
-		}
-	}
-	published, err := publishedOf(spec) // otherwise the report would fail after hours of measuring
-	if err != nil {
-		return err
-	}
-	chosen := studyfile.Choices{
-		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Until: r.known, Only: r.kept, Accel: r.accel, Kernels: r.kernels, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers, NoHostCode: r.noHostCode,
-	}
-	if !notebook.IsBareMetal(r.reading.Baseline) {
-		chosen.Against = notebook.ReferenceText(r.reading.Baseline)
-	}
-	asked, err := spec.Ask(workloads.FS, chosen)
+	chosen, asked, published, err := r.ask(spec, seedChosen)
 	if err != nil {
 		return err
 	}
@@ -181,6 +166,27 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, seedChosen bool
 		return err
 	}
 	return r.finish(run, reason, published)
+}
+
+// ask applies the flags to the study, and returns an error for each mistake in either that shows without a host.
+func (r *running) ask(spec *studyfile.Spec, seedChosen bool) (chosen studyfile.Choices, asked *studyfile.Asked, published []claims.Claim, err error) {
+	if r.explain == "" && spec.Explain != "" {
+		if r.tracers, err = studyfile.ParseExplain(spec.Explain); err != nil {
+			return chosen, nil, nil, fmt.Errorf("study %s: explain: %w", spec.Name, err)
+		}
+	}
+	published, err = publishedOf(spec) // otherwise the report would fail after hours of measuring
+	if err != nil {
+		return chosen, nil, nil, err
+	}
+	chosen = studyfile.Choices{
+		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Until: r.known, Only: r.kept, Accel: r.accel, Kernels: r.kernels, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers, NoHostCode: r.noHostCode,
+	}
+	if !notebook.IsBareMetal(r.reading.Baseline) {
+		chosen.Against = notebook.ReferenceText(r.reading.Baseline)
+	}
+	asked, err = spec.Ask(workloads.FS, chosen)
+	return chosen, asked, published, err
 }
 
 // checkSince refuses a folder for --compare that holds no results of the study.
