@@ -120,7 +120,7 @@ func proved(at Map, walk func(at Map, address uint64) (calibration, error)) (boo
 		if err != nil {
 			return false, err
 		}
-		if got.Size == 1 && got.Entry&Present != 0 && (got.Entry&FrameBits)>>PageShift == frame {
+		if frame != 0 && got.Size == 1 && got.Entry&Present != 0 && (got.Entry&FrameBits)>>PageShift == frame {
 			return true, nil
 		}
 	}
