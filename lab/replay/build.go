@@ -96,6 +96,7 @@ type thread struct {
 	out     time.Duration // when it left its last one
 	cpu     time.Duration // its CPU time then
 	state   State         // while it is off
+	wait    string        // what it waited for last, as Event.Wait has it
 	woken   time.Duration // when; 0: nobody is known to
 	by      int32         // the step that wakes it; none
 	group   int32         // of those that are woken with it; none
@@ -246,6 +247,7 @@ func (b *builder) enters(t *thread, e *Event, at time.Duration) {
 	default:
 		t.note(t.out, woken, waitedFor(e.Wait), t.waker)
 		t.note(woken, at, stood, none)
+		t.wait = e.Wait
 	}
 	t.entered, t.waker = at, none
 	b.changes(t, 1)
@@ -304,7 +306,7 @@ func (b *builder) leaves(t *thread, e *Event, at time.Duration) {
 		t.entered = t.in
 		b.anew(t, step{by: none, from: t.in})
 	case !t.on: // some kernels do not show every switch, but count each thread's time
-		b.enters(t, &Event{Kind: Enters, State: t.state}, max(t.out, at-max(0, cpu-t.cpu)))
+		b.enters(t, t.unseen(), max(t.out, at-max(0, cpu-t.cpu)))
 	}
 	b.w.steps[t.at.last].work += max(0, at-t.in)
 	t.note(t.entered, at, ran, none)
@@ -320,9 +322,13 @@ func (b *builder) leaves(t *thread, e *Event, at time.Duration) {
 // runs sees to it that a thread is on a CPU, because it does something. Some kernels do not show every switch.
 func (b *builder) runs(t *thread, at time.Duration) {
 	if !t.on {
-		b.enters(t, &Event{State: t.state}, at)
+		b.enters(t, t.unseen(), at)
 	}
 }
+
+// unseen is a switch to the thread that the kernel did not show. What the thread waited for is not known then: it is taken to be what it waited for
+// before, because a thread of a loop waits for the same again and again.
+func (t *thread) unseen() *Event { return &Event{Kind: Enters, State: t.state, Wait: t.wait} }
 
 func (b *builder) wakes(e *Event, at time.Duration) {
 	t := b.thread(e.Thread)

@@ -125,6 +125,22 @@ func TestAccountOfWakes(t *testing.T) {
 	}
 }
 
+// A kernel that does not show each switch to the thread leaves no two of these times in one.
+func TestAccountOfWakesWithoutASwitch(t *testing.T) {
+	const n, work = 22, 60 * ms
+	s := &script{}
+	for i := range n {
+		s.works(1, 0, 200*ms*time.Duration(i)+10*ms, work, notebook.WallSleep)
+		s.events[len(s.events)-1].Value = uint64(work) * uint64(i+1) // the thread's CPU time
+	}
+	s.events = slices.Delete(s.events, 3*10+1, 3*10+2) // the tenth wake's
+	a := s.account()
+	if a.N != n-2 {
+		t.Errorf("%d times, want %d", a.N, n-2)
+	}
+	has(t, "mean", a.Mean, map[string]time.Duration{notebook.WallUser: work})
+}
+
 func TestWhatALoadRecords(t *testing.T) {
 	all, err := ReadOperations(strings.NewReader("realtime\n7 1000000300 1000000400\n3 1000000000 1000000100\n7 1000000200 1000000300\n"), second)
 	if err != nil || fmt.Sprint(all) != "[{[{0s 100ns}]} {[{200ns 300ns} {300ns 400ns}]}]" {
