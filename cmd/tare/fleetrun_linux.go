@@ -278,7 +278,7 @@ func (l *launching) asks(spec *studyfile.Spec, seedChosen bool) error {
 	}
 	here := l.running
 	here.input = "" // a file of the nodes
-	_, _, _, err := here.ask(spec, seedChosen)
+	_, _, err := here.ask(spec, seedChosen)
 	return err
 }
 

@@ -128,11 +128,11 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, seedChosen bool
 	if err := r.checkSince(spec.Name); err != nil {
 		return err
 	}
-	chosen, asked, published, err := r.ask(spec, seedChosen)
+	asked, published, err := r.ask(spec, seedChosen)
 	if err != nil {
 		return err
 	}
-	q := session.Request{Spec: spec, Choices: chosen, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:], TuneHost: r.tuneHost, Recorded: r.recorded,
+	q := session.Request{Spec: spec, Choices: asked.Choices, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:], TuneHost: r.tuneHost, Recorded: r.recorded,
 		Check: func(s notebook.Study, h notebook.Host) error { return data.CheckReference(s, h, r.reading.Baseline) }}
 	if r.budget > 0 {
 		q.Deadline = began.Add(r.budget)
@@ -169,24 +169,24 @@ func (r *running) run(ctx context.Context, spec *studyfile.Spec, seedChosen bool
 }
 
 // ask applies the flags to the study, and returns an error for each mistake in either that shows without a host.
-func (r *running) ask(spec *studyfile.Spec, seedChosen bool) (chosen studyfile.Choices, asked *studyfile.Asked, published []claims.Claim, err error) {
+func (r *running) ask(spec *studyfile.Spec, seedChosen bool) (asked *studyfile.Asked, published []claims.Claim, err error) {
 	if r.explain == "" && spec.Explain != "" {
 		if r.tracers, err = studyfile.ParseExplain(spec.Explain); err != nil {
-			return chosen, nil, nil, fmt.Errorf("study %s: explain: %w", spec.Name, err)
+			return nil, nil, fmt.Errorf("study %s: explain: %w", spec.Name, err)
 		}
 	}
 	published, err = publishedOf(spec) // otherwise the report would fail after hours of measuring
 	if err != nil {
-		return chosen, nil, nil, err
+		return nil, nil, err
 	}
-	chosen = studyfile.Choices{
+	chosen := studyfile.Choices{
 		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Until: r.known, Only: r.kept, Accel: r.accel, Kernels: r.kernels, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers, NoHostCode: r.noHostCode,
 	}
 	if !notebook.IsBareMetal(r.reading.Baseline) {
 		chosen.Against = notebook.ReferenceText(r.reading.Baseline)
 	}
 	asked, err = spec.Ask(workloads.FS, chosen)
-	return chosen, asked, published, err
+	return asked, published, err
 }
 
 // checkSince refuses a folder for --compare that holds no results of the study.

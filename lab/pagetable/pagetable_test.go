@@ -3,7 +3,6 @@
 package pagetable
 
 import (
-	"encoding/binary"
 	"os"
 	"os/exec"
 	"testing"
@@ -11,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"tare/lab/proc"
 )
 
 // opened is a reader; the test is skipped where this host does not support one.
@@ -106,16 +107,11 @@ func TestOnlyThePageTableItselfIsFound(t *testing.T) {
 	at := Map{0xffff888000000000, 4}
 	frame := func(address uint64) uint64 {
 		t.Helper()
-		var entry [8]byte
-		f, err := os.Open("/proc/self/pagemap")
+		f, err := (&proc.Page{Address: address}).Frame()
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close()
-		if _, err := f.ReadAt(entry[:], int64(address/uint64(os.Getpagesize())*8)); err != nil {
-			t.Fatal(err)
-		}
-		return binary.NativeEndian.Uint64(entry[:]) & (1<<55 - 1)
+		return f
 	}
 	table := func(address uint64) calibration {
 		if f := frame(address); f != 0 {
